@@ -1,0 +1,62 @@
+"""Reading JSON out of model answers, within bounds: an answer is untrusted text of any shape."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+MAX_ANSWER = 1_000_000
+"""Characters of an answer that are looked at."""
+MAX_STARTS = 2_000
+"""Brackets at which decoding is tried: enough for any honest answer, and it bounds the work for a hostile one."""
+
+_FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_DECODER = json.JSONDecoder()
+
+
+def unfenced(text: str) -> str:
+    """The body of the first fenced block where there is one, else the text; white space around it removed.
+
+    >>> unfenced("Here you are: ```json\\n[1]\\n``` Bye.")
+    '[1]'
+    """
+    body = _FENCE.search(text[:MAX_ANSWER])
+    return (body[1] if body else text[:MAX_ANSWER]).strip()
+
+
+def json_arrays(text: str) -> Iterator[list[object]]:
+    """Every JSON array in the text, outermost first, from left to right.
+
+    >>> list(json_arrays('so [1, [2]] and [3'))
+    [[1, [2]]]
+    """
+    text = text[:MAX_ANSWER]
+    position = text.find("[")
+    for _ in range(MAX_STARTS):
+        if position < 0:
+            return
+        try:
+            value, end = _DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            end = position + 1
+        else:
+            yield value
+        position = text.find("[", end)
+
+
+def integer(value: object) -> int | None:
+    """A JSON number or a string of digits as an int; None for anything else, booleans included.
+
+    >>> integer("12"), integer(3.0), integer(3.5), integer(True)
+    (12, 3, None, None)
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) < 20:
+        return int(value)
+    return None

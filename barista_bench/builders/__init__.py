@@ -1,0 +1,1 @@
+"""Examples to `datasets`: splits, frozen files, rows, builders, publishable folders."""

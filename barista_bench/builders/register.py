@@ -1,0 +1,50 @@
+"""`load_dataset("barista", name, source=...)` in one process, straight from a release, with nothing prepared before.
+
+`datasets` has no plug-in point for this (it reads no entry points and runs no scripts since 4.0), so its private
+`dataset_module_factory` is wrapped. It is opt-in for that reason; a test watches for changes in `datasets`.
+"""
+
+from __future__ import annotations
+
+import datasets.inspect
+import datasets.load
+
+from barista_bench import __version__
+from barista_bench.builders.barista import NAME
+from barista_bench.errors import ConfigError
+
+_original = datasets.load.dataset_module_factory
+
+
+def register() -> None:
+    """Make the name `barista` known to `datasets.load_dataset` in this process; `unregister` undoes it.
+
+    Afterwards `load_dataset("barista", "relations", source="/data/BARISTA", frames="linked")` works from any folder.
+    Keyword arguments are those of `BaristaConfig`; `source` is needed. Prepared entries are kept in the `datasets`
+    cache under the settings and the version of this package, not under the content of the release: after changing
+    a release, pass `download_mode="force_redownload"`.
+
+    Raises:
+        ConfigError: this version of `datasets` has no place to hook in.
+    """
+    for module in (datasets.load, datasets.inspect):
+        if not hasattr(module, "dataset_module_factory"):
+            raise ConfigError(
+                f"datasets {datasets.__version__}: {module.__name__} has no dataset_module_factory. "
+                "Remedy: use `barista-bench build` and its folder"
+            )
+        module.dataset_module_factory = _factory
+
+
+def unregister() -> None:
+    """Give `datasets` its own function back."""
+    for module in (datasets.load, datasets.inspect):
+        module.dataset_module_factory = _original
+
+
+def _factory(path: str, *args: object, **kwargs: object) -> object:
+    if path != NAME:
+        return _original(path, *args, **kwargs)
+    return datasets.load.DatasetModule(
+        "barista_bench.builders.barista", __version__, {"dataset_name": NAME, "base_path": None}
+    )

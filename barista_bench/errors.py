@@ -1,0 +1,25 @@
+"""The exceptions of this package. Each message names the file, field or example, what is wrong, and the remedy."""
+
+
+class BaristaError(Exception):
+    """Base class: everything that this package raises on purpose derives from it."""
+
+
+class DataError(BaristaError):
+    """An annotation file, a video or a dataset folder cannot be used as it is."""
+
+
+class VideoError(DataError):
+    """A video, or one frame of it, cannot be decoded. Names the file, the frame index and the cause."""
+
+
+class SourceError(BaristaError):
+    """A release cannot be fetched or unpacked."""
+
+
+class ConfigError(BaristaError):
+    """A setting is unknown or contradicts another one."""
+
+
+class ModelError(BaristaError):
+    """A model cannot be loaded, or it cannot do what is asked of it."""

@@ -1,0 +1,104 @@
+"""Frames from scenes: colours and, from the very same drawing, which object every pixel belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.mini import drawing, machines
+from barista_bench.mini.props import ROOM_TOP
+from barista_bench.mini.scene import Drawn
+from barista_bench.mini.shapes import FINE, Canvas, Sprite, make_sprite, to_pixels
+
+PAINTERS = {**drawing.PAINTERS, **machines.PAINTERS}
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A picture and its object map. `corner` is where its first pixel lies in the room, (x, y) in pixels."""
+
+    picture: NDArray[np.uint8]
+    owners: NDArray[np.uint8]
+    corner: tuple[int, int]
+
+
+def _common(a: Sequence[Drawn], b: Sequence[Drawn]) -> list[Drawn]:
+    """The things at the start that are the same in both."""
+    return [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))]
+
+
+class Renderer:
+    """Paints one video's frames of `width` x `height` pixels over its room.
+
+    Most things stand still in the room from frame to frame, so the far ones that did are kept painted, as one
+    layer.
+    """
+
+    def __init__(self, room: NDArray[np.uint8], width: int, height: int, owners: Sequence[str]) -> None:
+        """`owners` are the objects' keys. The n-th one is number n + 1 in an object map; 0 is nobody."""
+        self._size = (height, width)
+        self._numbers = {key: n for n, key in enumerate(owners, 1)}
+        self._sprites: dict[tuple[str, str, int, int, bool, bool], Sprite] = {}
+        self._room = room
+        self._origin = (0, to_pixels(ROOM_TOP * FINE, height))
+        self._layer = _Layer(room.copy(), np.zeros(room.shape[:2], np.uint8, order="F"), self._origin)
+        self._kept: list[Drawn] = []
+        self._before: list[Drawn] = []
+
+    def frame(self, things: Sequence[Drawn], camera: tuple[int, int]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """The picture, (height, width, 3) RGB, and the object map, (height, width) in Fortran order."""
+        self._keep(_common(self._before, things))
+        self._before = list(things)
+        (height, width), (x0, y0) = self._size, self._origin
+        left, top = (to_pixels(c, height) for c in camera)
+        view = (slice(top - y0, top - y0 + height), slice(left - x0, left - x0 + width))
+        layer = _Layer(self._layer.picture[view].copy(), self._layer.owners[view].copy(order="F"), (left, top))
+        for thing in things[len(self._kept) :]:
+            self._paint(layer, thing)
+        return layer.picture, layer.owners
+
+    def _keep(self, still: list[Drawn]) -> None:
+        """Have the kept layer show these things, by adding to it where that is enough."""
+        if _common(self._kept, still) != self._kept:
+            self._layer.picture[...] = self._room
+            self._layer.owners[...] = 0
+            self._kept = []
+        for thing in still[len(self._kept) :]:
+            self._paint(self._layer, thing)
+        self._kept = still
+
+    def _paint(self, layer: _Layer, thing: Drawn) -> None:
+        sprite = self._sprite(thing)
+        x = to_pixels(thing.x, self._size[0]) - layer.corner[0] + sprite.left
+        y = to_pixels(thing.y, self._size[0]) - layer.corner[1] + sprite.top
+        rows, columns = sprite.mask.shape
+        x0, y0 = max(0, x), max(0, y)
+        x1, y1 = min(layer.owners.shape[1], x + columns), min(layer.owners.shape[0], y + rows)
+        if x0 >= x1 or y0 >= y1:
+            return
+        part = (slice(y0 - y, y1 - y), slice(x0 - x, x1 - x))
+        target = layer.picture[y0:y1, x0:x1]
+        # At most 255 * 255 + 128, so 16 bits do; the shifts divide by 255 with rounding.
+        mixed = target * sprite.clear[part]
+        mixed += sprite.weighted[part]
+        mixed += 128
+        mixed += mixed >> 8
+        mixed >>= 8
+        target[...] = mixed
+        np.copyto(layer.owners[y0:y1, x0:x1], self._numbers.get(thing.owner, 0), where=sprite.mask[part])
+
+    def _sprite(self, thing: Drawn) -> Sprite:
+        key = (thing.painter, thing.colour, thing.variant, thing.angle % 64, thing.mirror, thing.aloft)
+        sprite = self._sprites.get(key)
+        if sprite is None:
+            canvas = Canvas()
+            PAINTERS[thing.painter](canvas, drawing.PALETTE[thing.colour], thing.variant)
+            if thing.aloft:
+                canvas = Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
+            sprite = make_sprite(canvas.mirrored() if thing.mirror else canvas, self._size[0], thing.angle)
+            self._sprites[key] = sprite
+        return sprite

@@ -1,0 +1,152 @@
+"""Writes a kitchen to disk in the release layout: `<out>/<video_id>/{coco_annotation.json, video.mp4}`."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import av.video
+from tqdm import tqdm
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.mini.annotate import FrameAnnotator, outline
+from barista_bench.mini.kitchen import FPS, SECONDS, Video, VideoPlan
+from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
+
+MARKER = ".mini_kitchen"
+"""An empty file that tells a kitchen of ours, which may be overwritten, from anybody else's folder."""
+
+_X264 = {
+    "preset": "superfast",
+    "crf": "20",
+    "x264-params": f"keyint={FPS}:min-keyint={FPS}:scenecut=0:open-gop=0:bframes=2",
+}
+
+
+def plan_kitchen(
+    *,
+    videos: int = 9,
+    seed: int = 0,
+    width: int = 640,
+    height: int = 360,
+    seconds: tuple[float, float] | None = None,
+) -> list[VideoPlan]:
+    """The videos of a kitchen, preparations in turn. Nothing is drawn or written."""
+    if videos < 1:
+        raise ConfigError(f"videos must be at least 1, not {videos}")
+    if width % 2 or height % 2 or width < 64 or height < 64 or width > 2 * height:
+        raise ConfigError(f"{width}x{height}: need even sizes of at least 64, at most twice as wide as high")
+    shortest, longest = seconds or SECONDS
+    if not 0.5 <= shortest <= longest:
+        raise ConfigError(f"seconds={seconds}: need 0.5 <= shortest <= longest")
+    return [VideoPlan(n, seed, width, height, (shortest, longest)) for n in range(videos)]
+
+
+def write_kitchen(
+    out: str | Path,
+    *,
+    videos: int = 9,
+    seed: int = 0,
+    width: int = 640,
+    height: int = 360,
+    num_proc: int = 2,
+    seconds: tuple[float, float] | None = None,
+    progress: bool = False,
+) -> list[Path]:
+    """Render a scripted coffee kitchen into the folder `out` and return its video folders, sorted.
+
+    The same arguments give the same annotation bytes, whatever `num_proc` (worker processes) is. `seconds`
+    bounds the videos' lengths: a script is stretched or squeezed to lie within. The folder appears only when
+    it is complete. One that exists is replaced if it is empty or a kitchen written by this function,
+    otherwise DataError is raised.
+    """
+    plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds)
+    target = Path(out)
+    _check_replaceable(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _work_folder(target) as work:
+        with tqdm(total=len(plans), desc="mini kitchen", unit="video", disable=not progress) as bar:
+            for _ in _written(plans, work, num_proc):
+                bar.update()
+        (work / MARKER).touch()
+        _check_replaceable(target)
+        _swap(work, target)
+    return sorted(target / plan.video_id for plan in plans)
+
+
+def write_video(plan: VideoPlan, root: Path) -> Path:
+    """Render one video and its annotation into `<root>/<video_id>`."""
+    video = Video(plan)
+    release, annotate = outline(video), FrameAnnotator(video)
+    folder = root / plan.video_id
+    folder.mkdir()
+    with av.open(str(folder / VIDEO_FILE), "w", options={"movflags": "+faststart"}) as container:
+        stream = container.add_stream("libx264", rate=FPS, options=_X264)
+        stream.width, stream.height, stream.pix_fmt = plan.width, plan.height, "yuv420p"
+        stream.codec_context.thread_count = 1  # the videos themselves run side by side
+        for number, (picture, owners) in enumerate(video.frames()):
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            frame.pts, frame.time_base = number, Fraction(1, FPS)
+            container.mux(stream.encode(frame))
+            release.annotations.extend(annotate(number, owners))
+        container.mux(stream.encode())
+    (folder / ANNOTATION_FILE).write_bytes(encode(release))
+    return folder
+
+
+def _written(plans: list[VideoPlan], root: Path, num_proc: int) -> Iterator[Path]:
+    if num_proc <= 1 or len(plans) == 1:
+        for plan in plans:
+            yield write_video(plan, root)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(num_proc, len(plans)), mp_context=context) as pool:
+        jobs = [pool.submit(write_video, plan, root) for plan in plans]
+        try:
+            for job in as_completed(jobs):
+                yield job.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _check_replaceable(target: Path) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise DataError(f"{target} is a file")
+    names = {entry.name for entry in target.iterdir()}
+    strangers = sorted(name for name in names if name != MARKER and not name.startswith("mini_"))
+    if names and (MARKER not in names or strangers):
+        raise DataError(f"{target} is not empty and not a mini kitchen; choose another folder")
+
+
+@contextlib.contextmanager
+def _work_folder(target: Path) -> Iterator[Path]:
+    """A folder beside the target, on the same file system, that is gone afterwards."""
+    outer = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        work = outer / "new"
+        work.mkdir()
+        yield work
+    finally:
+        shutil.rmtree(outer, ignore_errors=True)
+
+
+def _swap(work: Path, target: Path) -> None:
+    """Put the finished folder in the target's place; the old one goes with the work folder."""
+    old = work.parent / "old"
+    if target.exists():
+        target.rename(old)
+    try:
+        work.rename(target)
+    except OSError:
+        if old.exists():
+            old.rename(target)
+        raise

@@ -1,0 +1,98 @@
+"""The contract that every model keeps: requests in, one completion a request and run out, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from PIL import Image
+
+from barista_bench.prompt import BoxFormat, Prompt
+
+FinishReason = Literal["stop", "length", "refusal"]
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationConfig:
+    """Settings that change what is generated; all of them are part of a sample's key.
+
+    Args:
+        temperature: 0 is greedy decoding. The BARISTA protocol is 0.7 over three runs (paper, section 4.1).
+        max_new_tokens: tokens generated at the most, reasoning included; more is a truncation, never an answer.
+        top_p: nucleus sampling, 1.0 for none.
+        stop: strings that end the answer; they are not part of it.
+    """
+
+    temperature: float = 0.7
+    max_new_tokens: int = 4096
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One prompt with its images, wanted once for each seed.
+
+    Args:
+        request_id: the example's id; unique within a run.
+        prompt: text and places of the images.
+        images: RGB images in the order that the prompt's parts count them.
+        seeds: one seed a wanted sample, made from content (task, example id, run), so that neither batch size nor
+            order changes what is sampled where the library allows it.
+    """
+
+    request_id: str
+    prompt: Prompt
+    images: tuple[Image.Image, ...]
+    seeds: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model answered. `text` is the answer alone; what it thought before stands in `reasoning`."""
+
+    text: str
+    finish_reason: FinishReason = "stop"
+    reasoning: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The model gave no answer through no fault of its own (network, memory): never scored, tried again next time."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """What a result must name: the model, its exact revision, and the settings that change its answers.
+
+    Args:
+        name: as the user gave it, e.g. `chance` or `org/model`.
+        revision: commit or content hash of the weights; None for models without weights.
+        settings: dtype, adapters, processor limits, ...: whatever changes an answer and is not generation.
+    """
+
+    name: str
+    revision: str | None = None
+    settings: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+
+
+class Model(Protocol):
+    """Anything that answers.
+
+    A request that the model cannot take becomes a `Failure` and costs no other; only a prompt whose image places do
+    not match its images raises (ValueError), since the caller is wrong then. `batch_size` may shrink while running,
+    when memory runs out.
+    """
+
+    identity: ModelIdentity
+    box_format: BoxFormat
+    batch_size: int
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        """One list a request, in order, with one entry for each of its seeds."""
+        ...

@@ -1,0 +1,37 @@
+"""What a model thought, apart from what it answered: reasoning is kept for people and never scored."""
+
+from __future__ import annotations
+
+
+def split_reasoning(text: str, tags: tuple[str, str] = ("<think>", "</think>")) -> tuple[str | None, str]:
+    """Split generated text into (reasoning, answer); reasoning is None where there is none.
+
+    An open tag that never closes means that the budget ran out while thinking: all is reasoning, nothing is
+    an answer. A closing tag alone means that the prompt had opened the thinking. Where thinking was closed,
+    the answer is what follows the last closing tag, so that no thought can pass for an answer.
+
+    Args:
+        text: the whole generated text.
+        tags: the opening and the closing tag, neither empty.
+
+    Raises:
+        ValueError: a tag is empty.
+
+    >>> split_reasoning("<think>The cup is left of the jug.</think>left")
+    ('The cup is left of the jug.', 'left')
+    >>> split_reasoning("The template opened the thinking.</think>yes")
+    ('The template opened the thinking.', 'yes')
+    >>> split_reasoning("<think>the cup, or perhaps the ju")
+    ('the cup, or perhaps the ju', '')
+    >>> split_reasoning("no thoughts")
+    (None, 'no thoughts')
+    """
+    opening, closing = tags
+    if not opening or not closing:
+        raise ValueError(f"think tags must not be empty, got {tags!r}")
+    thought, closed, rest = text.rpartition(closing)
+    if opening in rest:  # never closed: what stands before the tag is no answer either
+        thought, rest = text, ""
+    elif not closed:
+        return None, text
+    return thought.replace(opening, "").replace(closing, "").strip(), rest.strip()

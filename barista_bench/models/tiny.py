@@ -1,0 +1,265 @@
+"""Tiny vision-language models with random weights, made offline: for tests, demos and dry runs.
+
+They answer nonsense, but they are real models of real families: same classes, same processors, same padding.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from barista_bench.errors import ModelError
+from barista_bench.models.transformers_loading import require_libraries
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast, ProcessorMixin
+
+Architecture = Literal["gemma3", "llava", "idefics3"]
+
+_RECIPE = 1  # raise it when anything below changes what is built
+_MARKER = "tiny_model.json"
+_VOCABULARY = 512
+_CORPUS = (
+    "The barista holds the milk jug with the left hand and the cup with the right hand.",
+    "The portafilter is on the grinder; the coffee falls into the portafilter below it.",
+    "Steam rises from the jug while milk pours into the cup, next to the kettle and the scale.",
+    "left of, right of, above, below, behind, in front of, inside, holding, pouring, touching",
+    '{"relations": [["cup", "on", "table"]], "boxes": [{"label": "cup", "bbox": [0, 125, 640, 1000]}]}',
+    "Question: which object does the hand touch? Answer: yes, no, A, B, C, D, none of them.",
+)
+_TURN = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
+    "{% for part in message['content'] %}"
+    "{% if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}"
+    "{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+_TEXT_LAYERS = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 8192,
+    # Ten times the usual width: with flatter scores neither the images nor the prompt change an answer.
+    "initializer_range": 0.2,
+}
+_VISION_LAYERS = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "image_size": 64,
+    "patch_size": 16,
+}
+
+
+def make_tiny_model(folder: Path, architecture: Architecture = "gemma3", seed: int = 0) -> Path:
+    """Build a model of about 1 MB in `folder`, loadable by the Auto classes, and return the folder.
+
+    The same architecture and seed give the same bytes. A folder that was finished by an earlier call with the
+    same arguments is used as it is; nothing is ever left half written.
+
+    Args:
+        folder: where to; made with its parents.
+        architecture: the family.
+        seed: of the weights. Global random state is left as it was.
+
+    Raises:
+        ModelError: torch or transformers is missing, or the folder holds something that is no tiny model.
+        ValueError: the architecture is unknown.
+    """
+    require_libraries()
+    if architecture not in _BUILDERS:
+        raise ValueError(f"architecture must be one of {', '.join(_BUILDERS)}, got {architecture!r}")
+    folder = Path(folder)
+    wanted = _marker(architecture, seed)
+    if _read_marker(folder) == wanted:
+        return folder
+    if folder.exists() and _read_marker(folder) is None and any(folder.iterdir()):
+        raise ModelError(f"{folder}: holds files that are no tiny model; choose another folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
+        built = Path(scratch) / "model"
+        _build(built, architecture, seed)
+        (built / _MARKER).write_text(json.dumps(wanted))
+        _put_in_place(built, folder, wanted, Path(scratch) / "replaced")
+    return folder
+
+
+def _build(folder: Path, architecture: Architecture, seed: int) -> None:
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)  # the CPU's stream alone, which the fork restores
+        model, processor = _BUILDERS[architecture]()
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+
+
+def _put_in_place(built: Path, folder: Path, wanted: dict[str, str | int], replaced: Path) -> None:
+    """Rename into place; where another process was faster with the same model, keep that one."""
+    if folder.exists():
+        folder.rename(replaced)
+    try:
+        built.rename(folder)
+    except OSError:
+        if _read_marker(folder) != wanted:
+            raise
+        shutil.rmtree(built)
+
+
+def _marker(architecture: str, seed: int) -> dict[str, str | int]:
+    import transformers
+
+    return {
+        "architecture": architecture,
+        "seed": seed,
+        "recipe": _RECIPE,
+        "transformers": transformers.__version__,
+    }
+
+
+def _read_marker(folder: Path) -> dict[str, str | int] | None:
+    try:
+        marker: dict[str, str | int] = json.loads((folder / _MARKER).read_text())
+    except (OSError, ValueError):
+        return None
+    return marker
+
+
+def _tokenizer(special: list[str], names: dict[str, str] | None = None) -> PreTrainedTokenizerFast:
+    """Byte-level BPE over our own words; the first three special tokens pad, end and begin a text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=_VOCABULARY,
+        special_tokens=special,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    bpe.train_from_iterator(_CORPUS, trainer)
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=bpe,
+        pad_token=special[0],
+        eos_token=special[1],
+        bos_token=special[2],
+        padding_side="left",
+        extra_special_tokens=names or {},
+    )
+
+
+def _id(tokenizer: PreTrainedTokenizerFast, token: str) -> int:
+    number = tokenizer.convert_tokens_to_ids(token)
+    assert isinstance(number, int)
+    return number
+
+
+def _text_config(tokenizer: PreTrainedTokenizerFast) -> dict[str, object]:
+    return {
+        **_TEXT_LAYERS,
+        "vocab_size": len(tokenizer),
+        "pad_token_id": tokenizer.pad_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "bos_token_id": tokenizer.bos_token_id,
+    }
+
+
+def _gemma3() -> tuple[PreTrainedModel, ProcessorMixin]:
+    import torch
+    from transformers import Gemma3Config, Gemma3ForConditionalGeneration, Gemma3Processor
+    from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
+
+    image = {
+        "boi_token": "<start_of_image>",
+        "eoi_token": "<end_of_image>",
+        "image_token": "<image_soft_token>",
+    }
+    tokenizer = _tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image.values()], image)
+    ids = {name: _id(tokenizer, token) for name, token in image.items()}
+    text = {
+        **_text_config(tokenizer),
+        "head_dim": 16,
+        "sliding_window": 64,
+        "tie_word_embeddings": False,
+        "query_pre_attn_scalar": 1,  # its default, 256, spreads attention so evenly that no order is seen
+    }
+    config = Gemma3Config(
+        text_config=text,
+        vision_config=_VISION_LAYERS,
+        mm_tokens_per_image=4,
+        boi_token_index=ids["boi_token"],
+        eoi_token_index=ids["eoi_token"],
+        image_token_index=ids["image_token"],
+        tie_word_embeddings=False,  # tied random weights answer with their own last token, for ever
+    )
+    processor = Gemma3Processor(
+        Gemma3ImageProcessorPil(size={"height": 64, "width": 64}),
+        tokenizer,
+        image_seq_length=4,
+        chat_template=_TURN.replace("IMAGE", "<start_of_image>"),
+    )
+    model = Gemma3ForConditionalGeneration(config)
+    # transformers starts this projection at zero, and the model would be blind.
+    torch.nn.init.normal_(model.model.multi_modal_projector.mm_input_projection_weight, std=0.2)
+    return model, processor
+
+
+def _llava() -> tuple[PreTrainedModel, ProcessorMixin]:
+    from transformers import LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
+    from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
+
+    tokenizer = _tokenizer(["<pad>", "</s>", "<s>", "<|im_start|>", "<|im_end|>", "<image>"])
+    config = LlavaConfig(
+        text_config={**_text_config(tokenizer), "model_type": "llama"},
+        vision_config={**_VISION_LAYERS, "model_type": "siglip_vision_model"},
+        image_token_index=_id(tokenizer, "<image>"),
+        image_seq_length=16,
+        vision_feature_select_strategy="full",
+        vision_feature_layer=-1,
+    )
+    processor = LlavaProcessor(  # type: ignore[no-untyped-call]
+        SiglipImageProcessorPil(size={"height": 64, "width": 64}),
+        tokenizer,
+        patch_size=16,
+        vision_feature_select_strategy="full",
+        num_additional_image_tokens=0,
+        chat_template=_TURN.replace("IMAGE", "<image>"),
+    )
+    return LlavaForConditionalGeneration(config), processor
+
+
+def _idefics3() -> tuple[PreTrainedModel, ProcessorMixin]:
+    from transformers import Idefics3Config, Idefics3ForConditionalGeneration, Idefics3Processor
+    from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
+
+    image = ["<fake_token_around_image>", "<image>", "<global-img>", "<end_of_utterance>"]
+    tokenizer = _tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image])
+    config = Idefics3Config(
+        text_config={**_text_config(tokenizer), "model_type": "llama"},
+        vision_config=_VISION_LAYERS,
+        image_token_id=_id(tokenizer, "<image>"),
+        scale_factor=2,
+    )
+    pictures = Idefics3ImageProcessorPil(
+        size={"longest_edge": 64}, max_image_size={"longest_edge": 64}, do_image_splitting=False
+    )
+    chat = _TURN.replace("IMAGE", "<image>")
+    return Idefics3ForConditionalGeneration(config), Idefics3Processor(
+        pictures, tokenizer, image_seq_len=4, chat_template=chat
+    )
+
+
+_BUILDERS: dict[Architecture, Callable[[], tuple[PreTrainedModel, ProcessorMixin]]] = {
+    "gemma3": _gemma3,
+    "llava": _llava,
+    "idefics3": _idefics3,
+}

@@ -1,0 +1,149 @@
+"""Loading a checkpoint for `TransformersModel`, and naming exactly what was loaded."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from barista_bench.errors import ModelError
+from barista_bench.models.base import ModelIdentity
+from barista_bench.prompt import BoxFormat
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, ProcessorMixin
+
+# How a family was taught to write boxes, by the start of its `model_type`.
+_Y_FIRST = BoxFormat(order="yxyx", scale=1000)
+_X_FIRST = BoxFormat(order="xyxy", scale=1000)
+_BOX_FORMATS = {"gemma": _Y_FIRST, "gemini": _Y_FIRST, "gpt": _Y_FIRST, "qwen": _X_FIRST}
+
+# Files that change an answer: weights, configuration, tokenizer, processor, template, code of the checkpoint.
+_CONTENT = frozenset({".safetensors", ".bin", ".json", ".jinja", ".txt", ".model", ".tiktoken", ".py"})
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How to load; see `TransformersModel.load`."""
+
+    revision: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    attn_implementation: str | None = None
+    trust_remote_code: bool = False
+
+
+def require_libraries() -> None:
+    """Raise ModelError, naming the extra to install, where torch or transformers is missing."""
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise ModelError(
+            f"running a model needs torch and transformers ({error}); pip install barista_bench[run]"
+        ) from error
+
+
+def load_checkpoint(name: str, options: LoadOptions) -> tuple[PreTrainedModel, ProcessorMixin]:
+    """The model, ready to generate on its device, and its processor.
+
+    Raises:
+        ModelError: the checkpoint is missing, incomplete, of an unknown kind, or needs a missing library.
+    """
+    from safetensors import SafetensorError
+
+    _check_name(name, options)
+    try:
+        return _load(name, options)
+    except OSError as error:
+        remedy = "give a folder with config.json and weights, or a Hub id that this machine can reach"
+        raise ModelError(f"model {name}: cannot be read: {_first_line(error)}; {remedy}") from error
+    except ImportError as error:
+        raise ModelError(f"model {name}: needs a library that is missing: {_first_line(error)}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+        # AttributeError: transformers' way of saying that a processor needs torchvision.
+        remedy = "AutoModelForImageTextToText and AutoProcessor must load it (some need torchvision)"
+        cause = f"{type(error).__name__}: {_first_line(error)}"
+        raise ModelError(f"model {name}: cannot be loaded: {cause}; {remedy}") from error
+
+
+def identity_of(name: str, model: PreTrainedModel) -> ModelIdentity:
+    """The model's name, revision, and the settings that change its answers.
+
+    Device and library versions are not among them: a run goes on after a move to another machine. Versions stand in
+    the run's description.
+    """
+    folder = Path(name)
+    commit = getattr(model.config, "_commit_hash", None)
+    return ModelIdentity(
+        name=name,
+        revision=content_hash(folder) if folder.is_dir() else commit,
+        settings={
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "attn_implementation": model.config._attn_implementation,
+            "repetition_penalty": model.generation_config.repetition_penalty,
+        },
+    )
+
+
+def content_hash(folder: Path) -> str:
+    """SHA-256 over the names and bytes of the files that make up a checkpoint; hidden files do not count."""
+    total = hashlib.sha256()
+    names = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in _CONTENT)
+    for name in sorted(names, key=Path.as_posix):
+        if (folder / name).is_file() and not any(part.startswith(".") for part in name.parts):
+            with (folder / name).open("rb") as file:
+                total.update(f"{name.as_posix()}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def box_format_of(model_type: str) -> BoxFormat:
+    """The box format of a family; the package's default where the family is unknown."""
+    return next((fmt for start, fmt in _BOX_FORMATS.items() if model_type.startswith(start)), BoxFormat())
+
+
+def _check_name(name: str, options: LoadOptions) -> None:
+    folder = Path(name).expanduser()
+    if folder.is_dir() and options.revision is not None:
+        raise ModelError(f"model {name}: a folder has no revisions; leave the revision out, or give a Hub id")
+    is_path = name.startswith((".", "/", "~")) or name.count("/") > 1
+    if is_path and not folder.is_dir():
+        raise ModelError(f"model {name}: there is no such folder; check the path or give a Hub id")
+
+
+def _load(name: str, options: LoadOptions) -> tuple[PreTrainedModel, ProcessorMixin]:
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    shared = {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
+    processor = AutoProcessor.from_pretrained(name, **shared)  # type: ignore[no-untyped-call]
+    loaded = AutoModelForImageTextToText.from_pretrained(
+        name,
+        dtype=options.dtype,
+        attn_implementation=options.attn_implementation,
+        device_map="auto" if options.device == "split" else None,
+        output_loading_info=True,
+        **shared,
+    )
+    model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
+    if report["missing_keys"]:
+        # transformers only warns, and would answer with random weights.
+        missing = ", ".join(sorted(report["missing_keys"])[:3])
+        raise ModelError(f"model {name}: weights are missing ({missing}, ...); download the checkpoint again")
+    if options.device != "split":
+        model.to(_device(options.device))  # type: ignore[arg-type]
+    model.eval()  # type: ignore[no-untyped-call]
+    return model, processor
+
+
+def _device(wanted: str) -> torch.device:
+    import torch
+
+    if wanted == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(wanted)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

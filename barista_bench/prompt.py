@@ -1,0 +1,50 @@
+"""What is asked of a model: text and places for images, and the way in which the model writes boxes.
+
+Tasks write prompts and models read them; neither knows the other. Media come first and the question last, so that
+requests over the same frames share a prefix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """The place of one image: `index` counts in the list of images that travels with the prompt."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One system text (may be empty) and one user turn."""
+
+    system: str
+    parts: tuple[TextPart | ImagePart, ...]
+
+    @property
+    def image_count(self) -> int:
+        return sum(isinstance(part, ImagePart) for part in self.parts)
+
+    def as_text(self) -> str:
+        """The whole prompt as one text, images as `<image N>`: for logs, fingerprints and reports."""
+        user = "".join(p.text if isinstance(p, TextPart) else f"<image {p.index}>\n" for p in self.parts)
+        return f"[system]\n{self.system}\n[user]\n{user}" if self.system else f"[user]\n{user}"
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFormat:
+    """How a model writes a box: order of the corner coordinates, and the size that a full image side maps to.
+
+    `scale` 1000 means integers 0..1000, 1 means fractions, None means pixels of the image as sent.
+    """
+
+    order: Literal["xyxy", "yxyx"] = "xyxy"
+    scale: int | None = 1000

@@ -1,0 +1,204 @@
+"""The samples of a report, as data: what was asked, what each model answered, and why it scored as it did."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from PIL import Image
+
+from barista_bench.prompt import BoxFormat
+from barista_bench.reporting.tables import words
+from barista_bench.running.scoring import ScoredRun, ScoredSample
+from barista_bench.task import Example, ExplanationRow, Json, Status, Task
+
+
+class Pictured(Protocol):
+    """One example with its media."""
+
+    def images(self, task: Task) -> Sequence[Image.Image]: ...
+
+
+class Examples(Protocol):
+    """What a report needs of an example set: the examples, and by the same index their media."""
+
+    @property
+    def examples(self) -> Sequence[Example]: ...
+
+    def __getitem__(self, index: int) -> Pictured: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of one run. `scores` are in the order of the section's score names; None where not scored."""
+
+    run: int
+    status: str
+    error: str
+    text: str | None
+    reasoning: str
+    scores: tuple[float | None, ...]
+    facts: tuple[tuple[str, str], ...]
+    rows: tuple[ExplanationRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswers:
+    """All answers of one model to one example, and its mean scores over the runs."""
+
+    means: tuple[float | None, ...]
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One example as the browser shows it. `index` is its place in the example set."""
+
+    section: int
+    index: int
+    example_id: str
+    label: str
+    frames: str
+    prompt: str
+    metadata: tuple[tuple[str, str], ...]
+    evidence: tuple[tuple[str, str], ...]
+    models: tuple[ModelAnswers, ...]
+
+
+def spread(count: int, wanted: int) -> list[int]:
+    """`wanted` places in range(count), evenly spread.
+
+    >>> spread(10, 4), spread(3, 60)
+    ([0, 2, 5, 7], [0, 1, 2])
+    """
+    if wanted >= count:
+        return list(range(count))
+    return [place * count // wanted for place in range(wanted)]
+
+
+def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
+    """Names of the scores of one sample. The first stands for the sample in lists."""
+    names = list(dict.fromkeys(name for run in runs for sample in run.samples for name in sample.scores))
+    primary = runs[0].task.primary
+    # micro_f1 over all samples is f1 of one: the longest name that the primary figure holds.
+    akin = sorted((name for name in names if name in primary), key=len)
+    if akin:
+        names.remove(akin[-1])
+        names.insert(0, akin[-1])
+    return tuple(names)
+
+
+def section_samples(section: int, runs: Sequence[ScoredRun], wanted: int, max_text: int) -> tuple[Sample, ...]:
+    """Evenly spread examples, the same ones for all models; `max_text` cuts each answer."""
+    examples: Examples = runs[0].examples
+    names = score_names(runs)
+    by_example = [_by_example(run) for run in runs]
+    samples = []
+    for index in spread(len(examples.examples), wanted):
+        example = examples.examples[index]
+        answers = [
+            _model_answers(run, found.get(example.example_id, []), names, max_text)
+            for run, found in zip(runs, by_example, strict=True)
+        ]
+        samples.append(_sample(section, index, runs[0].task, example, tuple(answers)))
+    return tuple(samples)
+
+
+def _sample(section: int, index: int, task: Task, example: Example, answers: tuple[ModelAnswers, ...]) -> Sample:
+    return Sample(
+        section=section,
+        index=index,
+        example_id=example.example_id,
+        label=example.label,
+        frames=", ".join(f"{frame.video_id} · frame {frame.frame_index}" for frame in example.frames),
+        prompt=task.prompt(example, BoxFormat()).as_text(),
+        metadata=_pairs(example.metadata),
+        evidence=_pairs(example.evidence),
+        models=answers,
+    )
+
+
+def _by_example(run: ScoredRun) -> Mapping[str, list[ScoredSample]]:
+    found: dict[str, list[ScoredSample]] = defaultdict(list)
+    for sample in run.samples:
+        found[sample.example.example_id].append(sample)
+    return found
+
+
+def _model_answers(
+    run: ScoredRun, samples: Sequence[ScoredSample], names: Sequence[str], max_text: int
+) -> ModelAnswers:
+    answers = tuple(_answer(run.task, sample, names, max_text) for sample in samples)
+    means = []
+    for place in range(len(names)):
+        known = [score for answer in answers if (score := answer.scores[place]) is not None]
+        means.append(math.fsum(known) / len(known) if known else None)
+    return ModelAnswers(tuple(means), answers)
+
+
+def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: int) -> Answer:
+    record = sample.record
+    # Infrastructure errors are never scored: the model was not asked.
+    scored = record.status is not Status.INFRA_ERROR
+    return Answer(
+        run=record.run,
+        status=str(record.status),
+        error=_cut(record.error or "", max_text),
+        text=None if record.text is None else _cut(record.text, max_text),
+        reasoning=_cut(record.reasoning or "", max_text),
+        scores=tuple(_finite(sample.scores.get(name)) if scored else None for name in names),
+        facts=_facts(sample),
+        rows=_rows(task, sample, max_text) if scored else (),
+    )
+
+
+def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:
+    """Explanation rows until they are as long as an answer may be; a broken model can repeat itself forever."""
+    rows: list[ExplanationRow] = []
+    left = max_text
+    for row in task.explain(sample.example, sample.prediction).rows:
+        left -= len(row.text) + 20
+        if left < 0:
+            break
+        rows.append(row)
+    return tuple(rows)
+
+
+def _facts(sample: ScoredSample) -> tuple[tuple[str, str], ...]:
+    record, prediction = sample.record, sample.prediction
+    facts: dict[str, object] = {
+        "finish reason": record.finish_reason,
+        "input tokens": record.input_tokens,
+        "output tokens": record.output_tokens,
+        "seconds": f"{record.seconds:.2f}",
+        "invalid entries dropped": prediction.dropped if prediction and prediction.dropped else None,
+    }
+    return tuple((name, str(value)) for name, value in facts.items() if value is not None)
+
+
+def _pairs(fields: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
+    return tuple((words(name), _plain(value)) for name, value in fields.items())
+
+
+def _plain(value: Json) -> str:
+    """A JSON value as people read it: lists with commas, mappings as JSON."""
+    if isinstance(value, str):
+        return value or "–"
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(item) for item in value) or "–"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _finite(score: float | None) -> float | None:
+    """JSON has no NaN, and the browser could not read it."""
+    return round(score, 6) if score is not None and math.isfinite(score) else None
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[… {len(text) - limit:,} more characters are left out of this report]"

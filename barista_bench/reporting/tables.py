@@ -1,0 +1,310 @@
+"""The tables of a report, as data: what both the page and the Markdown file print.
+
+Everything here reads `Results` alone and knows no benchmark and no task: names of figures, of metadata and of details
+are printed as they come.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from barista_bench.running.results import Figure, Results
+from barista_bench.task import Status
+
+MAX_ROWS = 100
+"""Rows of a details table. Models invent labels, and each invented one would be a row."""
+FOLDED_ROWS = 15
+MAX_NAME = 80
+ABOUT_TRUTH = ("examples", "support")
+"""Columns that describe the examples and not the model: printed once where all models agree."""
+NOTHING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`group` is the heading that neighbouring columns share; empty for none."""
+
+    name: str
+    group: str = ""
+    numeric: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """`extra` is printed smaller behind the text; `warn` asks for attention."""
+
+    text: str
+    extra: str = ""
+    warn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows have one cell a column; `folded` tables are long and are opened on demand."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    folded: bool = False
+
+    @property
+    def groups(self) -> tuple[tuple[str, int], ...]:
+        """Headings over the columns with the number of columns that each spans; none if no column has one."""
+        spans: list[tuple[str, int]] = []
+        for column in self.columns:
+            if spans and spans[-1][0] == column.group:
+                spans[-1] = (column.group, spans[-1][1] + 1)
+            else:
+                spans.append((column.group, 1))
+        return tuple(spans) if any(group for group, _ in spans) else ()
+
+    @property
+    def edges(self) -> tuple[bool, ...]:
+        """Whether a column is the first of its group."""
+        before = ("", *(column.group for column in self.columns))
+        return tuple(column.group != last for column, last in zip(self.columns, before, strict=False))
+
+
+Labelled = tuple[str, Results]
+"""A model's label in this report, and its results."""
+Block = Mapping[str, Mapping[str, Cell]]
+"""Row name -> column name -> cell, of one model."""
+
+
+def words(name: str) -> str:
+    """A key as people read it.
+
+    >>> words("per_relation_type")
+    'per relation type'
+    """
+    return name.replace("_", " ")
+
+
+def number(value: object) -> str:
+    """A count with separators, a fraction with three digits; anything else as text.
+
+    >>> number(12345), number(0.12345), number(None)
+    ('12,345', '0.123', '–')
+    """
+    if value is None:
+        return NOTHING
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+def figure_cell(figure: Figure | None) -> Cell:
+    """The mean, and behind it the standard deviation over runs."""
+    if figure is None:
+        return Cell(NOTHING)
+    return Cell(number(figure.mean), "" if figure.std is None else f"± {number(figure.std)}")
+
+
+def overview(models: Sequence[Labelled]) -> Table:
+    """One row a model: the primary figure, and beside it how many samples it stands on."""
+    columns = [
+        Column("model", numeric=False),
+        Column(words(models[0][1].primary), "primary"),
+        Column("runs", "primary"),
+        *(Column(name, "coverage (samples)") for name in ("answered %", "answered", "scored", "expected")),
+        *(Column(words(status), "samples by status") for status in (*Status, "not run")),
+    ]
+    rows = []
+    for label, results in models:
+        rows.append(
+            (
+                Cell(label, "" if results.coverage.complete else "incomplete", warn=not results.coverage.complete),
+                figure_cell(results.figures.get(results.primary)),
+                Cell(number(results.runs)),
+                *_coverage_cells(results),
+            )
+        )
+    note = "Mean ± standard deviation over runs. A sample without a readable answer counts as the protocol says."
+    return Table("Overview", tuple(columns), tuple(rows), note)
+
+
+def further_figures(models: Sequence[Labelled]) -> list[Table]:
+    """The figures beside the primary one; no table if there are none."""
+    names = [name for name in _union(results.figures for _, results in models) if name != models[0][1].primary]
+    columns = (Column("model", numeric=False), *(Column(words(name)) for name in names))
+    rows = tuple(
+        (Cell(label), *(figure_cell(results.figures.get(name)) for name in names)) for label, results in models
+    )
+    return [Table("Further figures", columns, rows)] if names else []
+
+
+def _coverage_cells(results: Results) -> list[Cell]:
+    coverage = results.coverage
+    share = f"{100 * coverage.answered / coverage.expected:.1f} %" if coverage.expected else NOTHING
+    counts = [coverage.statuses.get(str(status), 0) for status in Status]
+    missing = max(0, coverage.expected - sum(counts))
+    cells = [
+        Cell(share),
+        Cell(number(coverage.answered)),
+        Cell(number(coverage.scored), warn=not coverage.complete),
+        Cell(number(coverage.expected)),
+    ]
+    for status, count in zip(Status, counts, strict=True):
+        cells.append(Cell(number(count), warn=status is not Status.OK and count > 0))
+    return [*cells, Cell(number(missing), warn=missing > 0)]
+
+
+def breakdowns(models: Sequence[Labelled]) -> list[Table]:
+    """One table a metadata key: the primary figure by value."""
+    tables = []
+    for key in _union(results.breakdowns for _, results in models):
+        blocks = []
+        for label, results in models:
+            block = {
+                value: {"examples": Cell(number(part.examples)), words(results.primary): figure_cell(part.figure)}
+                for value, part in results.breakdowns.get(key, {}).items()
+            }
+            blocks.append((label, block))
+        tables.append(side_by_side(f"By {words(key)}", words(key), blocks))
+    return tables
+
+
+def details(models: Sequence[Labelled]) -> list[Table]:
+    """Every entry of the tasks' aggregates that is a table itself, then the plain counts, averaged over runs."""
+    keys = _union(entry for _, results in models for entry in results.details)
+    tables, counts = [], []
+    for key in keys:
+        values = [entry.get(key) for _, results in models for entry in results.details]
+        if any(_is_table(value) for value in values):
+            blocks = [(label, _mean_block(results, key)) for label, results in models]
+            tables.append(side_by_side(_capital(words(key)), words(key.removeprefix("per_")), blocks))
+        elif any(isinstance(value, int) and not isinstance(value, bool) for value in values):
+            counts.append(key)
+    if counts:
+        rows = tuple(
+            (Cell(label), *(Cell(_mean([entry.get(key) for entry in results.details])) for key in counts))
+            for label, results in models
+        )
+        columns = (Column("model", numeric=False), *(Column(words(key)) for key in counts))
+        tables.append(Table("Counts", columns, rows, "Mean over runs."))
+    return tables
+
+
+def timing(models: Sequence[Labelled]) -> Table:
+    stages = _union(results.timing.seconds for _, results in models)
+    columns = [
+        Column("model", numeric=False),
+        Column("sessions"),
+        *(Column(words(stage), "seconds") for stage in stages),
+        *(Column(name, "tokens") for name in ("input", "output")),
+        Column("samples / s"),
+    ]
+    rows = []
+    for label, results in models:
+        spent = results.timing.seconds
+        total = spent.get("total", 0.0)
+        rows.append(
+            (
+                Cell(label),
+                Cell(number(results.timing.sessions)),
+                *(Cell(f"{spent[stage]:,.1f}" if stage in spent else NOTHING) for stage in stages),
+                Cell(number(results.timing.input_tokens)),
+                Cell(number(results.timing.output_tokens)),
+                Cell(f"{results.coverage.scored / total:,.2f}" if total > 0 else NOTHING),
+            )
+        )
+    note = "Seconds over all sessions; samples / s are scored samples by total time. Stages may overlap."
+    return Table("Timing", tuple(columns), tuple(rows), note)
+
+
+def provenance(models: Sequence[Labelled]) -> Table:
+    """What was run, with what: one column a model."""
+    facts = [(label, _facts(results)) for label, results in models]
+    columns = (Column("", numeric=False), *(Column(label, numeric=False) for label, _ in facts))
+    rows = tuple(
+        (Cell(words(name)), *(Cell(found.get(name, NOTHING)) for _, found in facts))
+        for name in _union(found for _, found in facts)
+    )
+    return Table("Settings and versions", columns, rows)
+
+
+def _facts(results: Results) -> dict[str, str]:
+    facts = {"model": results.model.name, "revision": results.model.revision or NOTHING, "protocol": results.protocol}
+    facts |= {name: number(value) for name, value in results.generation.items()}
+    facts |= {name: number(value) for name, value in results.model.settings.items()}
+    return {**facts, "barista_bench": results.barista_bench, **results.versions}
+
+
+def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> Table:
+    """One row a row name; the models' columns beside each other, except those in which all models agree."""
+    names = _union(block for _, block in blocks)
+    cells = _union(row for _, block in blocks for row in block.values())
+    common = [column for column in cells if column in ABOUT_TRUTH and _agree(column, names, blocks)]
+    own = [column for column in cells if column not in common]
+    columns = [Column(key, numeric=False), *(Column(words(column)) for column in common)]
+    for label, _ in blocks:
+        columns += [Column(words(column), label) for column in own]
+    rows = []
+    for name in names[:MAX_ROWS]:
+        found = [block.get(name, {}) for _, block in blocks]
+        row = [Cell(_shortened(name))]
+        row += [next((cells[column] for cells in found if column in cells), Cell(NOTHING)) for column in common]
+        row += [cells.get(column, Cell(NOTHING)) for cells in found for column in own]
+        rows.append(tuple(row))
+    note = f"The first {MAX_ROWS} of {len(names)} rows." if len(names) > MAX_ROWS else ""
+    return Table(title, tuple(columns), tuple(rows), note, folded=len(rows) > FOLDED_ROWS)
+
+
+def _agree(column: str, names: Sequence[str], blocks: Sequence[tuple[str, Block]]) -> bool:
+    """Whether no two models say different things in this column. What a model does not list, it does not deny."""
+    return all(
+        len({block[name][column].text for _, block in blocks if column in block.get(name, {})}) <= 1 for name in names
+    )
+
+
+def _mean_block(results: Results, key: str) -> Block:
+    """One details entry, each number averaged over the runs that have it. Rows with most support come first."""
+    values: dict[str, dict[str, list[object]]] = {}
+    for entry in results.details:
+        table = entry.get(key)
+        if not isinstance(table, dict):
+            continue
+        for name, row in table.items():
+            fields = row if isinstance(row, dict) else {"value": row}
+            for column, value in fields.items():
+                values.setdefault(name, {}).setdefault(column, []).append(value)
+    ordered = sorted(values.items(), key=lambda item: -_first_number(item[1].get("support")))
+    return {name: {column: Cell(_mean(cell)) for column, cell in row.items()} for name, row in ordered}
+
+
+def _first_number(values: Sequence[object] | None) -> float:
+    first = values[0] if values else None
+    return float(first) if isinstance(first, int | float) else 0.0
+
+
+def _mean(values: Sequence[object]) -> str:
+    """The mean of numbers; a count that is the same in all runs stays a count; else the first value as text."""
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if not numbers:
+        return _shortened(number(values[0] if values else None))
+    if all(isinstance(value, int) for value in numbers):
+        return number(numbers[0]) if len(set(numbers)) == 1 else f"{statistics.fmean(numbers):,.1f}"
+    return number(statistics.fmean(numbers))
+
+
+def _is_table(value: object) -> bool:
+    """A mapping of rows, or of plain values; deeper nesting is for `results.json` alone."""
+    return isinstance(value, dict) and bool(value)
+
+
+def _union(mappings: Iterable[Iterable[str]]) -> list[str]:
+    """All keys, in the order in which they are first seen."""
+    return list(dict.fromkeys(key for mapping in mappings for key in mapping))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"

@@ -1,0 +1,111 @@
+"""`results.json`: one a run, checked against this schema whenever it is written or read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from barista_bench.errors import DataError
+
+SCHEMA_VERSION = 1
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class ModelInfo(_Strict):
+    name: str
+    revision: str | None
+    settings: dict[str, JsonValue]
+
+
+class DatasetInfo(_Strict):
+    """`content_hash` is the SHA-256 of the evaluated examples' frozen lines."""
+
+    benchmark: str
+    task: str
+    task_version: int
+    config: str
+    split: str
+    examples: int
+    content_hash: str
+
+
+class Figure(_Strict):
+    """A figure over runs: mean, sample standard deviation (None for one run), and the value of each run."""
+
+    mean: float
+    std: float | None
+    runs: list[float]
+
+
+class Coverage(_Strict):
+    """Samples by what became of them. `expected` = examples x runs; `scored` leaves out infrastructure errors and
+    samples not yet run; `answered` are those with a readable answer."""
+
+    expected: int
+    scored: int
+    answered: int
+    statuses: dict[str, int]
+
+    @property
+    def complete(self) -> bool:
+        return self.scored == self.expected
+
+
+class Breakdown(_Strict):
+    """The primary figure for the examples that share a metadata value."""
+
+    examples: int
+    figure: Figure
+
+
+class Timing(_Strict):
+    """Seconds by stage over all sessions of the run, and tokens; the only part that differs between equal runs."""
+
+    sessions: int
+    seconds: dict[str, float]
+    input_tokens: int
+    output_tokens: int
+
+
+class Results(_Strict):
+    schema_version: int = SCHEMA_VERSION
+    barista_bench: str
+    protocol: str
+    model: ModelInfo
+    dataset: DatasetInfo
+    generation: dict[str, JsonValue]
+    runs: int
+    coverage: Coverage
+    primary: str
+    figures: dict[str, Figure]
+    breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
+    details: list[dict[str, JsonValue]] = Field(description="the task's whole aggregate, one entry a run")
+    versions: dict[str, str]
+    timing: Timing
+
+
+def write_results(results: Results, path: Path) -> None:
+    """Write atomically: a reader sees the old file or the new one."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(results.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def read_results(path: str | Path) -> Results:
+    """Read and check.
+
+    Raises:
+        DataError: the file is missing or breaks the schema; names the field.
+    """
+    try:
+        return Results.model_validate_json(Path(path).read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: no results here ({error.strerror}). Remedy: run `barista-bench score`") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{path}: {place}: {first['msg']}. Remedy: score the run again") from error

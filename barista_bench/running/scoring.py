@@ -1,0 +1,208 @@
+"""From the sample log to `results.json`: the model is never asked, so scoring again costs nothing."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from barista_bench import __version__
+from barista_bench.benchmarks import get_task
+from barista_bench.errors import DataError
+from barista_bench.running.dataset import ExampleSet
+from barista_bench.running.log import SampleRecord, latest_records
+from barista_bench.running.results import (
+    Breakdown,
+    Coverage,
+    DatasetInfo,
+    Figure,
+    ModelInfo,
+    Results,
+    Timing,
+    write_results,
+)
+from barista_bench.running.runner import LOG_FILE, SESSIONS_FILE, read_run
+from barista_bench.task import Example, Json, Prediction, Scored, Status, Task
+
+RESULTS_FILE = "results.json"
+SCORES_FILE = "scores.jsonl"
+BREAKDOWN_KEYS = ("split", "preparation")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSample:
+    """One sample with its answer read anew: `prediction` is None where there is no readable answer."""
+
+    example: Example
+    record: SampleRecord
+    prediction: Prediction | None
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """All that a report needs of one run folder."""
+
+    folder: Path
+    task: Task
+    examples: ExampleSet
+    samples: tuple[ScoredSample, ...]
+    results: Results
+
+
+def score(folder: str | Path, *, data: str | Path | None = None, root: str | Path | None = None) -> ScoredRun:
+    """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
+
+    Args:
+        folder: made by `run`.
+        data: where the dataset lies now, if it has moved.
+        root: where the videos of a linked set lie now, if they have moved.
+
+    Raises:
+        DataError: the folder is no run, the dataset is another one than was run, or no sample is finished.
+    """
+    folder = Path(folder)
+    described = read_run(folder)
+    identity = described["identity"]
+    task = get_task(identity["benchmark"], identity["task"])
+    examples = ExampleSet(
+        data or described["data"]["path"],
+        task.name,
+        split=identity["split"],
+        root=root or described["data"]["root"],
+        limit=described["data"]["limit"],
+    )
+    if examples.content_hash != identity["content_hash"]:
+        raise DataError(
+            f"{folder}: was run on examples {identity['content_hash'][:12]}, the dataset now holds "
+            f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
+        )
+    samples = tuple(_samples(task, examples, latest_records(folder / LOG_FILE), described["runs"]))
+    scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
+    if not scored:
+        raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
+    results = _results(described, task, examples, samples, folder)
+    _write_scores(samples, folder / SCORES_FILE)
+    write_results(results, folder / RESULTS_FILE)
+    return ScoredRun(folder, task, examples, samples, results)
+
+
+def _samples(
+    task: Task, examples: ExampleSet, records: Mapping[str, SampleRecord], runs: int
+) -> Iterator[ScoredSample]:
+    """Samples in the order of the examples, then of the runs, whatever the order of the log."""
+    by_example: dict[str, list[SampleRecord]] = defaultdict(list)
+    for record in records.values():
+        if record.run < runs:
+            by_example[record.example_id].append(record)
+    for example in examples.examples:
+        for record in sorted(by_example[example.example_id], key=lambda r: r.run):
+            prediction = read_answer(task, example, record)
+            yield ScoredSample(example, record, prediction, task.score(example, prediction))
+
+
+def read_answer(task: Task, example: Example, record: SampleRecord) -> Prediction | None:
+    """The answer, parsed. A truncated one counts if it can be read all the same, as in the release."""
+    if record.text is None or record.status is Status.REFUSED:
+        return None
+    parsed = task.parse(record.text, example.inputs)
+    return parsed if isinstance(parsed, Prediction) else None
+
+
+def _results(
+    described: dict[str, Any], task: Task, examples: ExampleSet, samples: Sequence[ScoredSample], folder: Path
+) -> Results:
+    identity = described["identity"]
+    scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
+    details = _per_run(task, scored)
+    statuses = Counter(str(s.record.status) for s in samples)
+    return Results(
+        barista_bench=__version__,
+        protocol=described["protocol"],
+        model=ModelInfo(**identity["model"]),
+        dataset=DatasetInfo(
+            benchmark=task.benchmark,
+            task=task.name,
+            task_version=task.version,
+            config=task.name,
+            split=identity["split"],
+            examples=len(examples),
+            content_hash=examples.content_hash,
+        ),
+        generation=identity["generation"],
+        runs=described["runs"],
+        coverage=Coverage(
+            expected=len(examples) * described["runs"],
+            scored=len(scored),
+            answered=sum(s.prediction is not None for s in scored),
+            statuses={str(status): statuses[str(status)] for status in Status},
+        ),
+        primary=task.primary,
+        figures={
+            name: figure([cast("float", detail[name]) for detail in details])
+            for name, value in details[0].items()
+            if isinstance(value, float)
+        },
+        breakdowns={key: _breakdown(task, scored, key) for key in BREAKDOWN_KEYS},
+        details=cast("Any", details),
+        versions=described["versions"],
+        timing=_timing(folder / SESSIONS_FILE, samples),
+    )
+
+
+def _per_run(task: Task, samples: Sequence[ScoredSample]) -> list[dict[str, Json]]:
+    by_run: dict[int, list[Scored]] = defaultdict(list)
+    for sample in samples:
+        by_run[sample.record.run].append(Scored(sample.example, sample.prediction))
+    return [task.aggregate(by_run[run]) for run in sorted(by_run)]
+
+
+def _breakdown(task: Task, samples: Sequence[ScoredSample], key: str) -> dict[str, Breakdown]:
+    groups: dict[str, list[ScoredSample]] = defaultdict(list)
+    for sample in samples:
+        groups[str(sample.example.metadata[key])].append(sample)
+    return {
+        value: Breakdown(
+            examples=len({s.example.example_id for s in group}),
+            figure=figure([cast("float", detail[task.primary]) for detail in _per_run(task, group)]),
+        )
+        for value, group in sorted(groups.items())
+    }
+
+
+def figure(values: Sequence[float]) -> Figure:
+    """Mean and sample standard deviation over runs."""
+    std = statistics.stdev(values) if len(values) > 1 else None
+    return Figure(mean=statistics.fmean(values), std=std, runs=list(values))
+
+
+def _timing(path: Path, samples: Sequence[ScoredSample]) -> Timing:
+    sessions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    seconds: Counter[str] = Counter()
+    for session in sessions:
+        seconds.update(session["seconds"])
+    return Timing(
+        sessions=len(sessions),
+        seconds={name: round(value, 3) for name, value in sorted(seconds.items())},
+        input_tokens=sum(s.record.input_tokens or 0 for s in samples),
+        output_tokens=sum(s.record.output_tokens or 0 for s in samples),
+    )
+
+
+def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
+    partial = path.with_suffix(".partial")
+    with partial.open("w", encoding="utf-8") as file:
+        for sample in samples:
+            line = {
+                "example_id": sample.example.example_id,
+                "video_id": sample.example.video_id,
+                "run": sample.record.run,
+                "status": sample.record.status,
+                "scores": sample.scores if sample.record.status is not Status.INFRA_ERROR else None,
+            }
+            file.write(json.dumps(line, sort_keys=True) + "\n")
+    partial.replace(path)

@@ -1,0 +1,38 @@
+"""The per-frame scene graph: reading, checking, querying and writing the BARISTA release format."""
+
+from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
+from barista_bench.scene_graph.problems import Problem
+from barista_bench.scene_graph.scene_graph import SceneGraph
+from barista_bench.scene_graph.validation import Validation, VideoValidation, validate
+from barista_bench.scene_graph.video_graph import (
+    Attribute,
+    Contact,
+    Instance,
+    Relation,
+    SceneObject,
+    Segment,
+    Span,
+    VideoGraph,
+)
+from barista_bench.scene_graph.writing import release_bytes, write_release
+
+__all__ = [
+    "Attribute",
+    "Contact",
+    "Instance",
+    "Problem",
+    "Relation",
+    "Rle",
+    "SceneGraph",
+    "SceneObject",
+    "Segment",
+    "Span",
+    "Validation",
+    "VideoGraph",
+    "VideoValidation",
+    "decode_mask",
+    "encode_mask",
+    "release_bytes",
+    "validate",
+    "write_release",
+]

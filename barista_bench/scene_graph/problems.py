@@ -1,0 +1,58 @@
+"""What is wrong with a release: every problem names file, key and index, says what was done, and the remedy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+KEPT_PER_VIDEO = 1000
+"""Problems kept word for word for one video; the rest are only counted, so that a hostile file costs no memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding. An `error` cost a record or a video; a `warning` cost nothing.
+
+    Args:
+        file: path relative to the data root.
+        key: where in the file, e.g. `annotations[12].bbox`; empty for the whole file.
+        what: what is wrong and what was done about it.
+        remedy: what the owner of the data can do.
+    """
+
+    severity: Severity
+    file: str
+    key: str
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}: {self.key}" if self.key else self.file
+        return f"{self.severity}: {place}: {self.what}. Remedy: {self.remedy}"
+
+
+@dataclass(slots=True)
+class ProblemLog:
+    """Collects the problems of one file."""
+
+    file: str
+    kept: list[Problem] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, severity: Severity, key: str, what: str, remedy: str) -> None:
+        self.counts[severity] += 1
+        if len(self.kept) < KEPT_PER_VIDEO:
+            self.kept.append(Problem(severity, self.file, key, what, remedy))
+
+    def error(self, key: str, what: str, remedy: str) -> None:
+        self.add("error", key, what, remedy)
+
+    def warning(self, key: str, what: str, remedy: str) -> None:
+        self.add("warning", key, what, remedy)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.kept)

@@ -1,0 +1,187 @@
+"""Bytes of a `coco_annotation.json` to typed records: a bad record costs that record, and is reported.
+
+The whole file is decoded in one typed pass first. Only a file with something wrong in it is taken apart section by
+section and record by record, so that healthy files stay fast.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from barista_bench.errors import DataError
+from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph.release import (
+    Release,
+    ReleaseAnnotation,
+    ReleaseAttribute,
+    ReleaseCategory,
+    ReleaseRecord,
+    ReleaseRelation,
+    ReleaseSegment,
+    ReleaseVideo,
+)
+
+MAX_BYTES = 2**30
+"""Largest annotation file that is read: a full-scale one has about 9 MB."""
+
+Extras = dict[str, dict[str, msgspec.Raw]]
+"""Keys unknown to the format, by place (`""` for the top level, `annotations[3]` for a record)."""
+
+RecordT = TypeVar("RecordT", bound=ReleaseRecord)
+_RELEASE = msgspec.json.Decoder(Release)
+_RAW_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_RAW_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_REQUIRED = ("video_metadata", "categories", "object_id_to_category_id", "annotations")
+_RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
+    "categories": ReleaseCategory,
+    "annotations": ReleaseAnnotation,
+    "attributes": ReleaseAttribute,
+    "relations": ReleaseRelation,
+    "activities": ReleaseSegment,
+    "process_steps": ReleaseSegment,
+}
+
+
+class ReadRelease(msgspec.Struct):
+    """A decoded file. `rows[section][i]` is the index in the file of the i-th record kept; absent means all were."""
+
+    release: Release
+    rows: dict[str, list[int]]
+    extras: Extras
+
+    def row(self, section: str, position: int) -> int:
+        """The index in the file of the record that now stands at `position`."""
+        kept = self.rows.get(section)
+        return position if kept is None else kept[position]
+
+    def keep(self, section: str, positions: list[int]) -> None:
+        """Leave out all records of a section but those at `positions`, and remember where they came from."""
+        self.rows[section] = [self.row(section, position) for position in positions]
+        records = getattr(self.release, section)
+        setattr(self.release, section, [records[position] for position in positions])
+
+
+def read_release(data: bytes, log: ProblemLog) -> ReadRelease:
+    """Decode one annotation file.
+
+    Raises:
+        DataError: the file as a whole is unusable (not JSON, no frame size, no object table).
+    """
+    if len(data) > MAX_BYTES:
+        raise DataError(f"{log.file}: {len(data)} bytes are more than the limit of {MAX_BYTES}. Remedy: split it")
+    try:
+        release = _RELEASE.decode(data)
+    except msgspec.ValidationError:
+        return _salvage(data, log)
+    except msgspec.DecodeError as error:
+        raise DataError(f"{log.file}: not valid JSON ({error}). Remedy: fetch the file again") from error
+    if not release.video_metadata:
+        raise DataError(f"{log.file}: video_metadata is empty. Remedy: give width, height and frame_count")
+    return ReadRelease(release, {}, {})
+
+
+def _salvage(data: bytes, log: ProblemLog) -> ReadRelease:
+    try:
+        sections = _RAW_OBJECT.decode(data)
+    except msgspec.DecodeError as error:
+        raise DataError(
+            f"{log.file}: the top level is not a JSON object ({error}). Remedy: fetch the file again"
+        ) from error
+    missing = [name for name in _REQUIRED if name not in sections]
+    if missing:
+        raise DataError(f"{log.file}: top-level key {missing[0]!r} is missing. Remedy: fetch the file again")
+    rows: dict[str, list[int]] = {}
+    extras: Extras = {}
+    kept: dict[str, list[ReleaseRecord]] = {}
+    for section, record_type in _RECORD_TYPES.items():
+        raw = sections.pop(section, msgspec.Raw(b"[]"))
+        kept[section], rows[section] = _section(section, raw, record_type, extras, log)
+    videos = _video_metadata(sections.pop("video_metadata"), extras, log)
+    objects = _object_table(sections.pop("object_id_to_category_id"), log)
+    if sections:
+        extras[""] = sections
+        log.warning(
+            f"{next(iter(sections))}",
+            f"{len(sections)} top-level key(s) unknown to the format: kept, not used",
+            "none needed if they are meant",
+        )
+    release = msgspec.convert(
+        {"video_metadata": videos, "object_id_to_category_id": objects, **kept},
+        Release,
+        from_attributes=False,
+    )
+    return ReadRelease(release, rows, extras)
+
+
+def _section(
+    section: str, raw: msgspec.Raw, record_type: type[RecordT], extras: Extras, log: ProblemLog
+) -> tuple[list[RecordT], list[int]]:
+    try:
+        items = _RAW_LIST.decode(raw)
+    except msgspec.DecodeError as error:
+        log.error(section, f"not a list ({error}): the whole section is left out", "write a JSON list")
+        return [], []
+    decoder = msgspec.json.Decoder(record_type)
+    records, rows = [], []
+    for index, item in enumerate(items):
+        record = _record(f"{section}[{index}]", item, decoder, extras, log)
+        if record is not None:
+            records.append(record)
+            rows.append(index)
+    return records, rows
+
+
+def _record(
+    place: str, raw: msgspec.Raw, decoder: msgspec.json.Decoder[RecordT], extras: Extras, log: ProblemLog
+) -> RecordT | None:
+    try:
+        return decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        first_error = str(error)
+    try:
+        fields = _RAW_OBJECT.decode(raw)
+        known = {name: fields.pop(name) for name in decoder.type.__struct_fields__ if name in fields}
+        # strict=False reads the release's "int-like" frame indices, e.g. "12".
+        record = msgspec.json.decode(msgspec.json.encode(known), type=decoder.type, strict=False)
+    except msgspec.MsgspecError as error:
+        path = str(error).partition(" - at `$")[2].rstrip("`")
+        what = str(error).partition(" - at ")[0]
+        log.error(place + path, f"{what}: the record is left out", "correct the record")
+        return None
+    if fields:
+        extras[place] = fields
+        log.warning(place, f"unknown key {next(iter(fields))!r}: kept, not used", "none needed if it is meant")
+    else:
+        log.warning(place, f"{first_error.partition(' - at ')[0]}: read as a number", "write a JSON number")
+    return record
+
+
+def _video_metadata(raw: msgspec.Raw, extras: Extras, log: ProblemLog) -> list[ReleaseVideo]:
+    log_before = len(log.kept)
+    records, rows = _section("video_metadata", raw, ReleaseVideo, extras, log)
+    if rows[:1] != [0]:
+        cause = log.kept[log_before].what if len(log.kept) > log_before else "the list is empty"
+        raise DataError(f"{log.file}: video_metadata[0]: {cause}. Remedy: give width, height and frame_count")
+    return records
+
+
+def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
+    try:
+        entries = _RAW_OBJECT.decode(raw)
+    except msgspec.DecodeError as error:
+        raise DataError(
+            f"{log.file}: object_id_to_category_id is not a JSON object ({error}). Remedy: fetch the file again"
+        ) from error
+    table = {}
+    for object_id, value in entries.items():
+        try:
+            table[object_id] = msgspec.json.decode(value, type=str)
+        except msgspec.MsgspecError as error:
+            log.error(
+                f"object_id_to_category_id[{object_id!r}]",
+                f"{error}: the object is left out",
+                "name a category id",
+            )
+    return table

@@ -1,0 +1,113 @@
+"""The BARISTA release format: `<root>/<video_id>/{coco_annotation.json, video.mp4}`, as typed records.
+
+These structures mirror the file one to one (field names included). Conventions of the release: boxes are
+`[x, y, width, height]` in pixels; frame indices (`image_id`) count from 0; masks are COCO run-length encodings of
+size `[height, width]`; an object's category stands in `object_id_to_category_id`, not on its annotations.
+Ranges are `image_id_start`, `image_id_end`: half-open wherever this package reads them, unless a task says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+ANNOTATION_FILE = "coco_annotation.json"
+VIDEO_FILE = "video.mp4"
+SECTIONS = (
+    "video_metadata",
+    "categories",
+    "annotations",
+    "attributes",
+    "relations",
+    "activities",
+    "process_steps",
+)
+
+MAX_FRAMES = 10_000_000
+"""Frames a video may claim (over 90 hours at 30 fps). More is a mistake or an attack, and costs that video."""
+
+FrameIndex = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+PixelCount = Annotated[int, msgspec.Meta(ge=1, le=16384)]
+
+
+class ReleaseRecord(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    """Base of all records. A key that the format does not know is not ignored: reading keeps and reports it."""
+
+
+class ReleaseVideo(ReleaseRecord):
+    """Element 0 of `video_metadata`: frame size in pixels, number of frames, frames per second, device."""
+
+    width: PixelCount
+    height: PixelCount
+    frame_count: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
+    fps: float | None = None
+    length_in_ms: float | None = None
+    recording_device_type: str | None = None
+    recording_device_version: str | None = None
+
+
+class ReleaseCategory(ReleaseRecord):
+    id: str
+    name: str
+
+
+class ReleaseAnnotation(ReleaseRecord):
+    """One object on one frame. `segmentation` stays undecoded JSON until a mask is asked for."""
+
+    image_id: FrameIndex
+    object_id: str
+    bbox: tuple[float, float, float, float] | None = None
+    segmentation: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class ReleaseRange(ReleaseRecord):
+    image_id_start: FrameIndex
+    image_id_end: FrameIndex
+
+
+class ReleaseAttribute(ReleaseRecord):
+    object_id: str
+    attribute_type: str
+    value: str
+    image_ranges: list[ReleaseRange]
+
+
+class ReleaseRelation(ReleaseRecord):
+    source_object_id: str
+    target_object_id: str
+    relation_type: str
+    value: str
+    image_ranges: list[ReleaseRange]
+
+
+class ReleaseSegment(ReleaseRecord):
+    """An activity or a process step. A null `activity_class_id` marks a segment that the release itself skips."""
+
+    image_range: ReleaseRange
+    activity_class_id: str | None
+    display_name: str
+
+
+class Release(ReleaseRecord):
+    """One whole `coco_annotation.json`."""
+
+    video_metadata: list[ReleaseVideo]
+    categories: list[ReleaseCategory]
+    object_id_to_category_id: dict[str, str]
+    annotations: list[ReleaseAnnotation]
+    attributes: list[ReleaseAttribute] = []
+    relations: list[ReleaseRelation] = []
+    activities: list[ReleaseSegment] = []
+    process_steps: list[ReleaseSegment] = []
+
+
+def rle_segmentation(size: tuple[int, int], counts: str) -> msgspec.Raw:
+    """A compressed COCO run-length encoding as the JSON that `ReleaseAnnotation.segmentation` holds."""
+    record: dict[str, Any] = {"counts": counts, "size": list(size)}
+    return msgspec.Raw(msgspec.json.encode(record))
+
+
+def encode(release: Release) -> bytes:
+    """The file's bytes: deterministic, keys in the order of the format."""
+    return msgspec.json.encode(release)

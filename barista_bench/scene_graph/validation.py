@@ -1,0 +1,169 @@
+"""Looks at everything a data root holds, masks and videos included, and lists every problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+from tqdm import tqdm
+
+from barista_bench.errors import DataError
+from barista_bench.scene_graph.masks import Rle, parse_segmentation, run_problems
+from barista_bench.scene_graph.problems import Problem, ProblemLog
+from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
+from barista_bench.scene_graph.scene_graph import SceneGraph
+from barista_bench.scene_graph.video_graph import VideoGraph
+from barista_bench.video import open_reader
+
+_MASK_REMEDY = "write a COCO mask of the frame's size"
+
+
+@dataclass(frozen=True, slots=True)
+class VideoValidation:
+    """What one video folder holds. Counts are of the records that can be used."""
+
+    video_id: str
+    frames: int
+    objects: int
+    instances: int
+    attributes: int
+    relations: int
+    activities: int
+    steps: int
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """The outcome for a whole root: `problems` that belong to no readable video, and one entry a video."""
+
+    root: str
+    videos: tuple[VideoValidation, ...]
+    root_problems: tuple[Problem, ...]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return (*self.root_problems, *(problem for video in self.videos for problem in video.problems))
+
+    @property
+    def errors(self) -> int:
+        return sum(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def warnings(self) -> int:
+        return len(self.problems) - self.errors
+
+
+def validate(root: str | Path, *, num_proc: int = 1, progress: bool = False) -> Validation:
+    """Check every annotation record, every mask and every video file under a data root.
+
+    Raises:
+        DataError: there is no video under the root at all.
+    """
+    graph = SceneGraph(root)
+    jobs = [(str(root), video_id) for video_id in graph.video_ids]
+    videos: list[VideoValidation] = []
+    root_problems = list(graph.problems)
+    for outcome in tqdm(_map(jobs, num_proc), total=len(jobs), desc="validating", unit="video", disable=not progress):
+        if isinstance(outcome, VideoValidation):
+            videos.append(outcome)
+        else:
+            root_problems.append(outcome)
+    return Validation(str(root), tuple(videos), tuple(root_problems))
+
+
+def _map(jobs: list[tuple[str, str]], num_proc: int) -> Iterable[VideoValidation | Problem]:
+    if num_proc <= 1:
+        return map(_validate_video, jobs)
+    return _map_in_processes(jobs, num_proc)
+
+
+def _map_in_processes(jobs: list[tuple[str, str]], num_proc: int) -> Iterator[VideoValidation | Problem]:
+    with ProcessPoolExecutor(num_proc, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_validate_video, jobs)
+
+
+def _validate_video(job: tuple[str, str]) -> VideoValidation | Problem:
+    root, video_id = job
+    scene = SceneGraph(root, cache_videos=1)
+    graphs = list(scene.videos([video_id]))
+    if not graphs:
+        return scene.problems[-1]
+    graph = graphs[0]
+    log = ProblemLog(f"{video_id}/{ANNOTATION_FILE}")
+    _check_masks(graph, log)
+    video_log = ProblemLog(f"{video_id}/{VIDEO_FILE}")
+    _check_video(graph, scene.video_path(video_id), video_log)
+    return VideoValidation(
+        video_id=video_id,
+        frames=graph.frame_count,
+        objects=len(graph.objects),
+        instances=len(graph.instances_table.frame),
+        attributes=len(graph.attributes_table.start),
+        relations=len(graph.relations_table.start),
+        activities=len(graph.activities()),
+        steps=len(graph.steps()),
+        problems=(*graph.problems, *log, *video_log),
+    )
+
+
+def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
+    height, width = graph.video.height, graph.video.width
+    rows, counts = [], []
+    for position, annotation in enumerate(graph.read.release.annotations):
+        row = graph.read.row("annotations", position)
+        key = f"annotations[{row}]"
+        if annotation.bbox is None:
+            log.warning(f"{key}.bbox", "no box: the release's rules pass over this annotation", "add the box")
+        elif not isinstance(annotation.segmentation, msgspec.Raw):
+            log.error(f"{key}.segmentation", "missing: tasks that draw the mask lose this frame", "add the mask")
+        else:
+            rle = _parse(annotation.segmentation, height, width, f"{key}.segmentation", log)
+            if rle is not None:
+                rows.append(row)
+                counts.append(rle.counts)
+    for row, problem in zip(rows, run_problems(counts, height * width), strict=True):
+        if problem:
+            log.error(f"annotations[{row}].segmentation.counts", f"{problem}: the mask is refused", _MASK_REMEDY)
+
+
+def _parse(raw: msgspec.Raw, height: int, width: int, key: str, log: ProblemLog) -> Rle | None:
+    """The encoding whose runs are still to be checked; polygons are checked here."""
+    try:
+        rle = msgspec.json.decode(raw, type=Rle)
+    except msgspec.MsgspecError:
+        try:
+            parse_segmentation(raw, height, width)
+        except DataError as error:
+            log.error(key, f"{error}: the mask is refused", _MASK_REMEDY)
+        return None
+    if rle.size != (height, width):
+        what = f"mask size {list(rle.size)} is not the frame's [{height}, {width}]: the mask is refused"
+        log.error(f"{key}.size", what, _MASK_REMEDY)
+        return None
+    return rle
+
+
+def _check_video(graph: VideoGraph, path: Path, log: ProblemLog) -> None:
+    declared = graph.video
+    if not path.is_file():
+        log.error("", "missing: no frame of this video can be shown", "fetch the video")
+        return
+    try:
+        with open_reader(path) as reader:
+            frames, size = len(reader), reader.size
+            reader.read([frames - 1])
+    except DataError as error:
+        what, _, remedy = str(error).partition(". Remedy: ")
+        log.error("", what, remedy or "fetch the video again")
+        return
+    if frames != declared.frame_count:
+        what = f"holds {frames} frames where the annotation says {declared.frame_count}"
+        log.error("", what, "fetch the video that belongs to this annotation")
+    if size != (declared.width, declared.height):
+        what = f"is {size[0]}x{size[1]} where the annotation says {declared.width}x{declared.height}"
+        log.error("", what, "fetch the video that belongs to this annotation")

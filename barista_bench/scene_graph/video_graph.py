@@ -1,0 +1,326 @@
+"""The scene graph of one video: typed tables as arrays, and the questions that tasks ask of them.
+
+Conventions: frames count from 0; boxes are `[x, y, width, height]` in pixels of the displayed frame; a span is one
+frame index, or a pair `(start, stop)` with stop excluded, or None for the whole video; ranges are half-open
+`[start, end)`. Every row keeps `row`, its index in the file, so that results lead back to the annotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.errors import DataError
+from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentation
+from barista_bench.scene_graph.problems import Problem
+from barista_bench.scene_graph.reading import ReadRelease
+from barista_bench.scene_graph.release import (
+    ANNOTATION_FILE,
+    ReleaseAttribute,
+    ReleaseRelation,
+    ReleaseSegment,
+    ReleaseVideo,
+)
+
+Span = int | tuple[int, int] | None
+Box = tuple[float, float, float, float]
+HANDS = {"left hand": "left", "right hand": "right"}
+HAND_RELATION = "human_actions"
+
+
+class SceneObject(NamedTuple):
+    """One persistent object: the same id through occlusion and re-entry."""
+
+    id: str
+    category: str
+
+
+class Instance(NamedTuple):
+    """One object on one frame; `bbox` is (x, y, width, height) in pixels."""
+
+    frame: int
+    object: SceneObject
+    bbox: Box
+    row: int
+
+
+class Attribute(NamedTuple):
+    object: SceneObject
+    type: str
+    value: str
+    start: int
+    end: int
+    row: int
+
+
+class Relation(NamedTuple):
+    """`source` does or is something (`type`, `value`) to `target` on frames [start, end)."""
+
+    source: SceneObject
+    target: SceneObject
+    type: str
+    value: str
+    start: int
+    end: int
+    row: int
+
+
+class Contact(NamedTuple):
+    """A hand acting on an object: `side` is left or right."""
+
+    side: str
+    hand: SceneObject
+    object: SceneObject
+    value: str
+    row: int
+
+
+class Segment(NamedTuple):
+    """An activity or a process step on frames [start, end)."""
+
+    start: int
+    end: int
+    class_id: str | None
+    name: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """Boxed objects sorted by frame, then by place in the file. `object` indexes `VideoGraph.objects`."""
+
+    frame: NDArray[np.int32]
+    object: NDArray[np.int32]
+    bbox: NDArray[np.float64]
+    row: NDArray[np.int64]
+
+    def slice(self, span: Span) -> slice:
+        if span is None:
+            return slice(0, len(self.frame))
+        start, stop = bounds(span)
+        low, high = np.searchsorted(self.frame, [start, stop])
+        return slice(int(low), int(high))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """One row a frame range of an attribute or relation; an attribute's `target` is -1."""
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    label: NDArray[np.int32]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    row: NDArray[np.int64]
+    labels: tuple[tuple[str, str], ...]
+    """(type, value) pairs that `label` indexes."""
+
+    def entry(self, position: int) -> tuple[str, str, int, int, int]:
+        """(type, value, start, end, row) of one range."""
+        kind, value = self.labels[self.label[position]]
+        return kind, value, int(self.start[position]), int(self.end[position]), int(self.row[position])
+
+    def active(self, span: Span) -> NDArray[np.int64]:
+        """Rows with at least one frame in the span."""
+        if span is None:
+            return np.arange(len(self.start))
+        start, stop = bounds(span)
+        return np.flatnonzero((self.start < stop) & (self.end > start))
+
+
+def bounds(span: int | tuple[int, int]) -> tuple[int, int]:
+    return (span, span + 1) if isinstance(span, int) else span
+
+
+class VideoGraph:
+    """One video's graph. Made by `SceneGraph`; immutable."""
+
+    def __init__(self, video_id: str, read: ReadRelease, problems: Sequence[Problem] = ()) -> None:
+        release = read.release
+        self.video_id = video_id
+        self.video: ReleaseVideo = release.video_metadata[0]
+        self.problems = tuple(problems)
+        self.read = read
+        names = {category.id: category.name for category in release.categories}
+        self.objects = tuple(SceneObject(o, names[c]) for o, c in release.object_id_to_category_id.items())
+        self._index = {item.id: index for index, item in enumerate(self.objects)}
+        self.instances_table, self._segmentations = self._instances()
+        self.attributes_table = self._ranges("attributes", release.attributes)
+        self.relations_table = self._ranges("relations", release.relations)
+        self._activities = self._segments("activities", release.activities)
+        self._steps = self._segments("process_steps", release.process_steps)
+        self._frames_of: dict[int, NDArray[np.int32]] = {}
+
+    def __repr__(self) -> str:
+        return f"VideoGraph({self.video_id!r}, {self.frame_count} frames, {len(self.objects)} objects)"
+
+    @property
+    def frame_count(self) -> int:
+        return self.video.frame_count
+
+    @property
+    def preparation(self) -> str:
+        """`type` of the coffee machine that is seen first (upstream's rule), or `unknown` where there is none."""
+        machines = [i for i, item in enumerate(self.objects) if item.category == "coffee machine"]
+        seen = [(self.frames_of(i)[0], i) for i in machines if len(self.frames_of(i))]
+        for _, index in sorted(seen):
+            table = self.attributes_table
+            for position in np.flatnonzero(table.source == index).tolist():
+                kind, value = table.labels[table.label[position]]
+                if kind == "type":
+                    return value
+        return "unknown"
+
+    def frames_of(self, index: int) -> NDArray[np.int32]:
+        """Sorted frames on which the object at `index` of `objects` has a box."""
+        if index not in self._frames_of:
+            table = self.instances_table
+            self._frames_of[index] = table.frame[table.object == index]
+        return self._frames_of[index]
+
+    def objects_at(self, span: Span = None) -> list[SceneObject]:
+        """Objects with a box in the span, in the order of the file's object table."""
+        table = self.instances_table
+        return [self.objects[i] for i in np.unique(table.object[table.slice(span)]).tolist()]
+
+    def instances(self, span: Span = None) -> list[Instance]:
+        table = self.instances_table
+        part = table.slice(span)
+        return [
+            Instance(frame, self.objects[index], (x, y, width, height), row)
+            for frame, index, (x, y, width, height), row in zip(
+                table.frame[part].tolist(),
+                table.object[part].tolist(),
+                table.bbox[part].tolist(),
+                table.row[part].tolist(),
+                strict=True,
+            )
+        ]
+
+    def boxes(self, frame: int) -> dict[str, Box]:
+        """Object id to box (x, y, width, height), pixels, for one frame."""
+        return {instance.object.id: instance.bbox for instance in self.instances(frame)}
+
+    def rle(self, instance: Instance) -> Rle:
+        """The instance's mask, encoded and checked.
+
+        Raises:
+            DataError: the annotation has no mask, or its mask is not one of this frame size.
+        """
+        raw = self._segmentations.get(instance.row)
+        key = f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
+        if raw is None:
+            raise DataError(f"{key}: missing. Remedy: add the mask, or leave this frame out")
+        try:
+            return parse_segmentation(raw, self.video.height, self.video.width)
+        except DataError as error:
+            raise DataError(f"{key}: {error}. Remedy: write a COCO mask of the frame's size") from error
+
+    def mask(self, instance: Instance) -> NDArray[np.bool_]:
+        """The instance's mask, (height, width) booleans. Raises DataError as `rle` does."""
+        return decode_mask(self.rle(instance))
+
+    def attributes(self, span: Span = None) -> list[Attribute]:
+        """Attribute ranges with a frame in the span, in the file's order, whether or not the object is seen there."""
+        table = self.attributes_table
+        return [Attribute(self.objects[table.source[i]], *table.entry(i)) for i in table.active(span).tolist()]
+
+    def relations(self, span: Span = None) -> list[Relation]:
+        """Relation ranges with at least one frame in the span on which both ends have a box, in the file's order.
+
+        At one frame a record counts once, even if two of its ranges overlap there.
+        """
+        table = self.relations_table
+        positions = [i for i in table.active(span).tolist() if len(self.relation_frames(i, span))]
+        if isinstance(span, int):
+            positions = list({int(table.row[i]): i for i in reversed(positions)}.values())[::-1]
+        return [
+            Relation(self.objects[table.source[i]], self.objects[table.target[i]], *table.entry(i)) for i in positions
+        ]
+
+    def relation_frames(self, position: int, span: Span = None) -> NDArray[np.int32]:
+        """Frames of the span on which the relation range at `position` holds and both its ends have a box."""
+        table = self.relations_table
+        start, stop = bounds(span) if span is not None else (0, self.frame_count)
+        low, high = max(start, int(table.start[position])), min(stop, int(table.end[position]))
+        source, target = (self.frames_of(int(end[position])) for end in (table.source, table.target))
+        source = source[slice(*np.searchsorted(source, [low, high]))]
+        target = target[slice(*np.searchsorted(target, [low, high]))]
+        return np.intersect1d(source, target, assume_unique=True)
+
+    def hand_contacts(self, span: Span = None) -> list[Contact]:
+        """Relations of type human_actions from an object of category left hand or right hand."""
+        return [
+            Contact(HANDS[item.source.category.lower()], item.source, item.target, item.value, item.row)
+            for item in self.relations(span)
+            if item.type == HAND_RELATION and item.source.category.lower() in HANDS
+        ]
+
+    def activities(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
+        """Activity segments with a frame in the span. `inclusive` counts frame `end` too (upstream.md 1.2)."""
+        return _overlapping(self._activities, span, inclusive)
+
+    def steps(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
+        """Process steps, as `activities`."""
+        return _overlapping(self._steps, span, inclusive)
+
+    def _instances(self) -> tuple[Instances, dict[int, msgspec.Raw]]:
+        annotations = self.read.release.annotations
+        boxed = [(i, a) for i, a in enumerate(annotations) if a.bbox is not None]
+        frame = np.array([a.image_id for _, a in boxed], dtype=np.int32)
+        order = np.argsort(frame, kind="stable")
+        rows = [self.read.row("annotations", i) for i, _ in boxed]
+        table = Instances(
+            frame=frame[order],
+            object=np.array([self._index[a.object_id] for _, a in boxed], dtype=np.int32)[order],
+            bbox=np.array([a.bbox for _, a in boxed], dtype=np.float64).reshape(-1, 4)[order],
+            row=np.array(rows, dtype=np.int64)[order],
+        )
+        masks = {
+            row: a.segmentation
+            for row, (_, a) in zip(rows, boxed, strict=True)
+            if isinstance(a.segmentation, msgspec.Raw)
+        }
+        return table, masks
+
+    def _ranges(self, section: str, records: Sequence[ReleaseAttribute | ReleaseRelation]) -> Ranges:
+        labels: dict[tuple[str, str], int] = {}
+        rows = []
+        for position, record in enumerate(records):
+            if isinstance(record, ReleaseRelation):
+                source, target = self._index[record.source_object_id], self._index[record.target_object_id]
+                label = (record.relation_type, record.value)
+            else:
+                source, target = self._index[record.object_id], -1
+                label = (record.attribute_type, record.value)
+            code, row = labels.setdefault(label, len(labels)), self.read.row(section, position)
+            rows += [
+                (source, target, code, span.image_id_start, span.image_id_end, row) for span in record.image_ranges
+            ]
+        table = np.array(rows, dtype=np.int64).reshape(-1, 6)
+        sources, targets, codes = (table[:, column].astype(np.int32) for column in range(3))
+        return Ranges(sources, targets, codes, table[:, 3], table[:, 4], table[:, 5], tuple(labels))
+
+    def _segments(self, section: str, records: Sequence[ReleaseSegment]) -> list[Segment]:
+        return [
+            Segment(
+                record.image_range.image_id_start,
+                record.image_range.image_id_end,
+                record.activity_class_id,
+                record.display_name,
+                self.read.row(section, position),
+            )
+            for position, record in enumerate(records)
+        ]
+
+
+def _overlapping(segments: list[Segment], span: Span, inclusive: bool) -> list[Segment]:
+    if span is None:
+        return list(segments)
+    start, stop = bounds(span)
+    return [s for s in segments if s.start < stop and s.end + inclusive > start]

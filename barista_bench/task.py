@@ -1,0 +1,224 @@
+"""The contract that every task keeps: Example, Prediction, Task, Status.
+
+An example reads from left to right: `inputs` is all that the model and the parser may see, `target` is what scoring
+compares with, `metadata` is what analysis groups by, `evidence` leads back into the scene graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from barista_bench.errors import ConfigError
+from barista_bench.prompt import BoxFormat, Prompt
+from barista_bench.scene_graph import SceneGraph
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+Fields: TypeAlias = dict[str, "Json"]
+Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
+
+
+class Status(StrEnum):
+    """What became of one sample. Only infrastructure errors are tried again, and they are never scored."""
+
+    OK = "ok"
+    PARSE_ERROR = "parse_error"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    INFRA_ERROR = "infra_error"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRef:
+    """One frame of one video; `frame_index` counts from 0."""
+
+    video_id: str
+    frame_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question, complete: JSON values only, so that it reads from and writes to every format without loss."""
+
+    example_id: str
+    benchmark: str
+    task: str
+    label: str
+    frames: tuple[FrameRef, ...]
+    inputs: Fields
+    target: Fields
+    metadata: Fields = field(default_factory=dict)
+    evidence: Fields = field(default_factory=dict)
+
+    @property
+    def video_id(self) -> str:
+        return self.frames[0].video_id
+
+
+@dataclass(frozen=True, slots=True)
+class ParseError:
+    """The answer could not be read. Not an exception: a model that answers badly is an outcome to count."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A parsed answer. `dropped` counts entries of it that the task's rules left out as invalid."""
+
+    value: Fields
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One sample as a metric sees it: `prediction` is None where there is no readable answer."""
+
+    example: Example
+    prediction: Prediction | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationRow:
+    """One reason for a score: `hit` is right, `miss` is true but not answered, `wrong` is answered but not true."""
+
+    verdict: Verdict
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a sample scored as it did, for people."""
+
+    rows: tuple[ExplanationRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a frozen set is drawn. Every value changes the set, so all of them are part of its identity.
+
+    Args:
+        limit: examples at the most, after shuffling; None for all of them.
+        seed: of the shuffle.
+        frame_step: candidate frames are those with an index divisible by it.
+        videos: only these videos; None for all.
+        preparations: only videos of these preparation types; None for all.
+        frame_range: only frames in [start, stop) of each video; None for all.
+    """
+
+    limit: int | None = None
+    seed: int = 42
+    frame_step: int = 1
+    videos: tuple[str, ...] | None = None
+    preparations: tuple[str, ...] | None = None
+    frame_range: tuple[int, int] | None = None
+
+    def with_overrides(self, overrides: Mapping[str, Json]) -> Sampling:
+        """A copy with other values.
+
+        Raises:
+            ConfigError: a name is unknown or a value is out of range.
+        """
+        unknown = set(overrides) - set(Sampling.__dataclass_fields__)
+        if unknown:
+            raise ConfigError(
+                f"sampling has no {sorted(unknown)[0]!r}. Remedy: use one of {sorted(Sampling.__dataclass_fields__)}"
+            )
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in overrides.items()}
+        sampling = replace(self, **values)  # type: ignore[arg-type]
+        if sampling.frame_step < 1:
+            raise ConfigError(f"frame_step is {sampling.frame_step}. Remedy: give 1 or more frames")
+        if sampling.limit is not None and sampling.limit < 1:
+            raise ConfigError(f"limit is {sampling.limit}. Remedy: give 1 or more examples")
+        return sampling
+
+    def draw(self, examples: Sequence[Example]) -> list[Example]:
+        """Shuffle and cut, as the released freezer does: `Random(seed).shuffle`, then the first `limit`."""
+        drawn = list(examples)
+        random.Random(self.seed).shuffle(drawn)  # noqa: S311  (reproducible sampling, not secrets)
+        return drawn[: self.limit]
+
+
+class Task(ABC):
+    """One task is one file that says all of it: features, examples, prompt, parser, score."""
+
+    benchmark: ClassVar[str]
+    name: ClassVar[str]
+    upstream_name: ClassVar[str]
+    """`task_name` in frozen files."""
+    version: ClassVar[int]
+    """Goes up with every change that alters prompts, parsing or scores; part of a sample's key."""
+    primary: ClassVar[str]
+    """The figure of `aggregate` that stands for the task in tables."""
+    sampling: ClassVar[Sampling]
+    """The published parameters."""
+
+    @abstractmethod
+    def features(self) -> Features:
+        """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`."""
+
+    @abstractmethod
+    def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
+        """All candidates in canonical order (video id, then frame), before shuffling. Deterministic.
+
+        A candidate that the data make impossible is yielded as a `SkippedExample`, so that it is counted.
+        """
+
+    @abstractmethod
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        """What is asked; depends on `inputs` and the model's box format alone."""
+
+    @abstractmethod
+    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
+        """The images that the prompt counts, from the example's frames, each (height, width, 3) RGB."""
+
+    @abstractmethod
+    def parse(self, text: str, inputs: Fields) -> Prediction | ParseError:
+        """Read an answer. Never raises, and never sees the target."""
+
+    @abstractmethod
+    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
+        """Figures for one example, for analysis. None (no readable answer) scores as the protocol says."""
+
+    @abstractmethod
+    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
+        """The task's figures over all samples of one run."""
+
+    @abstractmethod
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """Why the example scores as it does, hits first, then misses, then wrong answers."""
+
+    @abstractmethod
+    def reference_answer(self, example: Example) -> str:
+        """The ground truth as a model would write it: what the `oracle` model says."""
+
+    @abstractmethod
+    def random_answer(self, example: Example, rng: random.Random) -> str:
+        """A valid answer that knows nothing of the image: what the `chance` model says."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedExample:
+    """A candidate that could not become an example, and why; it is counted and reported."""
+
+    frame: FrameRef
+    reason: str
+
+
+def content_seed(*parts: str | int) -> int:
+    """A 63-bit seed made from content, the same on every machine and in every order of work."""
+    digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1

@@ -1,0 +1,45 @@
+"""Readers by backend name."""
+
+import importlib
+import os
+
+from barista_bench.errors import ConfigError
+from barista_bench.video.base import FrameReader
+from barista_bench.video.pyav_reader import PyavReader
+
+BACKENDS = ("auto", "pyav", "torchcodec", "decord")
+
+
+def open_reader(path: str | os.PathLike[str], backend: str = "auto") -> FrameReader:
+    """Open a video for reading frames by index. `auto` is `pyav`.
+
+    Raises VideoError where the file cannot be used, ConfigError for an unknown backend or one not installed.
+    """
+    return reader_class(backend)(path)
+
+
+def reader_class(backend: str) -> type[FrameReader]:
+    """The reader of a backend; checks that its library can be imported. Raises ConfigError."""
+    if backend in ("auto", "pyav"):
+        return PyavReader
+    if backend not in BACKENDS:
+        raise ConfigError(f"video backend {backend!r} is unknown; choose one of {', '.join(BACKENDS)}")
+    from barista_bench.video import other_readers
+
+    try:
+        importlib.import_module("torchcodec.decoders" if backend == "torchcodec" else backend)
+    except (
+        ImportError,
+        OSError,
+        RuntimeError,
+    ) as error:  # torchcodec raises RuntimeError without FFmpeg's libraries
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ConfigError(
+            f"video backend {backend!r} cannot be imported: {lines[0]}; "
+            f"pip install barista_bench[{backend}], or use backend='pyav'"
+        ) from error
+    readers: dict[str, type[FrameReader]] = {
+        "torchcodec": other_readers.TorchcodecReader,
+        "decord": other_readers.DecordReader,
+    }
+    return readers[backend]

@@ -1,0 +1,1 @@
+"""Bodies of the cards that the builders write into published dataset folders."""

@@ -1,0 +1,162 @@
+"""Frames by index out of 1080p H.264, with B-frames and without: this package beside decord and torchcodec.
+
+    python perf/frame_access.py [--quick]
+
+Every reader stays open and answers the same requests in turn (round robin); the best of k rounds counts. Frames of
+this package must equal a sequential decode byte for byte; those of the others, whose colour conversion differs, must
+show the right frame. torchcodec runs exact, with 1 thread and with as many as FFmpeg likes; compare with the better.
+"""
+
+import argparse
+import importlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import av
+import decord
+import numpy as np
+from numpy.typing import NDArray
+from sample_video import sample_video
+
+from barista_bench.video import open_reader
+from barista_bench.video.index import build_index
+
+VideoDecoder = importlib.import_module("torchcodec.decoders").VideoDecoder
+
+Images = NDArray[np.uint8]
+Read = Callable[[list[int]], Images]
+Requests = dict[str, list[list[int]]]
+
+OURS = "barista_bench"
+_THIN = 8  # each 8th pixel of each 8th row is compared for the other readers
+_NEAR = 4.0  # mean difference of grey levels that another colour conversion may make
+
+
+def requests(count: int, quick: bool) -> Requests:
+    """Frame indices per access pattern, for a video of `count` frames."""
+    rng = np.random.default_rng(3)
+    times = 4 if quick else 10
+
+    def clips(frames: int, step: int) -> list[list[int]]:
+        starts = rng.integers(0, count - (frames - 1) * step, times)
+        return [[int(start) + k * step for k in range(frames)] for start in starts]
+
+    many = 20 if quick else 100
+    spread = np.sort(rng.choice(count, many, replace=False)).tolist()
+    return {
+        "1 random frame": clips(1, 1),
+        "4 frames over 2 s": clips(4, 20),
+        "6 frames, 24 apart": clips(6, 24),
+        f"{many} sorted frames": [spread],
+    }
+
+
+def readers(path: Path) -> dict[str, Read]:
+    """A function per reader that returns frames (n, H, W, 3) of the open video."""
+    ours = open_reader(path)
+    theirs = decord.VideoReader(str(path))
+
+    def torchcodec(threads: int) -> Read:
+        decoder = VideoDecoder(str(path), dimension_order="NHWC", seek_mode="exact", num_ffmpeg_threads=threads)
+        return lambda indices: decoder.get_frames_at(indices).data.numpy()
+
+    return {
+        OURS: ours.read,
+        "decord": lambda indices: theirs.get_batch(indices).asnumpy(),
+        "torchcodec, 1 thread": torchcodec(1),
+        "torchcodec, auto": torchcodec(0),
+    }
+
+
+def openers(path: Path) -> dict[str, Callable[[], object]]:
+    """A function per reader that opens the video, with all that frame-exact reading needs, and nothing cached."""
+    return {
+        OURS: lambda: build_index(str(path)),
+        "decord": lambda: decord.VideoReader(str(path)),
+        "torchcodec, 1 thread": lambda: VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=1),
+        "torchcodec, auto": lambda: VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=0),
+    }
+
+
+def truth(path: Path, wanted: set[int]) -> dict[int, Images]:
+    """The wanted frames from one sequential decode; whole frames as hashes would do, but thin ones are needed too."""
+    found: dict[int, Images] = {}
+    with av.open(str(path)) as container:
+        container.streams.video[0].thread_type = "AUTO"
+        for index, frame in enumerate(container.decode(video=0)):
+            if index in wanted:
+                found[index] = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+    return found
+
+
+def check(name: str, images: Images, asked: list[int], true: dict[int, Images]) -> int:
+    """How many frames are right. See the module's text."""
+    right = 0
+    for image, index in zip(images, asked, strict=True):
+        if name == OURS:
+            right += np.array_equal(image, true[index])
+        else:
+            thin = image[::_THIN, ::_THIN].astype(int) - true[index][::_THIN, ::_THIN]
+            right += float(np.abs(thin).mean()) < _NEAR
+    return right
+
+
+def measure(path: Path, quick: bool) -> list[tuple[str, dict[str, float], dict[str, str]]]:
+    """Per pattern: the pattern's name, best seconds per request of each reader, and its right / asked frames."""
+    table: list[tuple[str, dict[str, float], dict[str, str]]] = []
+    rounds = 1 if quick else 3
+    opens = {name: [timed(call) for _ in range(rounds + 2)] for name, call in openers(path).items()}
+    table.append(("open", {name: min(times) for name, times in opens.items()}, {}))
+    calls = readers(path)
+    count = build_index(str(path)).pts.size
+    for pattern, asked in requests(count, quick).items():
+        true = truth(path, {index for request in asked for index in request})
+        times: dict[str, list[float]] = {name: [] for name in calls}
+        right = dict.fromkeys(calls, 0)
+        for turn in range(rounds):
+            for name, read in calls.items():
+                spent = 0.0
+                for request in asked:
+                    begin = time.perf_counter()
+                    images = read(request)
+                    spent += time.perf_counter() - begin
+                    right[name] += check(name, images, request, true) if turn == 0 else 0
+                times[name].append(spent / len(asked))
+        total = sum(map(len, asked))
+        best = {name: min(values) for name, values in times.items()}
+        table.append((pattern, best, {name: f"{right[name]}/{total}" for name in calls}))
+    return table
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds that one call takes."""
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+def show(title: str, table: list[tuple[str, dict[str, float], dict[str, str]]]) -> None:
+    """Print a Markdown table: ms, and how many times slower than this package; right frames in brackets."""
+    names = list(table[0][1])
+    print(f"\n{title}\n\n| pattern | " + " | ".join(names) + " | gain over the better of each |")
+    print("|:--|" + "--:|" * (len(names) + 1))
+    for pattern, best, right in table:
+        cells = [f"{best[n] * 1e3:.1f} ms ({best[n] / best[OURS]:.2f}x) {right.get(n, '')}".strip() for n in names]
+        torchcodec = min(best[n] for n in names if n.startswith("torchcodec")) / best[OURS]
+        gain = f"decord {best['decord'] / best[OURS]:.2f}x, torchcodec {torchcodec:.2f}x"
+        print(f"| {pattern} | " + " | ".join(cells) + f" | {gain} |")
+
+
+def main() -> None:
+    """Measure both videos and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a 10 s video, few requests, one round")
+    quick = parser.parse_args().quick
+    for gop, b_frames in ((30, 3),) if quick else ((30, 3), (250, 3), (30, 0)):
+        path = sample_video(10 if quick else 60, gop, b_frames)
+        show(f"Frame access, {path.name}", measure(path, quick))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+"""Relation extraction, rule by rule (upstream.md 1.9)."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks.barista import Relations
+from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks, mark_color
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored, SkippedExample
+from tests.releases import BUTTON, CUP, LEFT, MACHINE, RIGHT, document, relation, write_release
+
+TASK = Relations()
+EVERY_FRAME = Sampling(frame_step=1)
+
+
+def derive(root: Path, sampling: Sampling = EVERY_FRAME) -> list[Example]:
+    return [e for e in TASK.examples(SceneGraph(root), sampling) if isinstance(e, Example)]
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
+    root = write_release(tmp_path_factory.mktemp("relations"), video=False)
+    return derive(root)[12]
+
+
+def test_published_sampling_is_the_default() -> None:
+    assert TASK.sampling == Sampling(limit=1000, seed=42, frame_step=300)
+
+
+def test_frames_are_taken_at_the_stride_and_only_with_relations(tmp_path: Path) -> None:
+    content = document()
+    content["relations"] = [relation(CUP, MACHINE, "position", "under", (0, 12)), *content["relations"][3:]]
+    root = write_release(tmp_path, content=content, video=False)
+    found = derive(root, Sampling(frame_step=5))
+    # under on 0..11; right hand on cup stated on [5, 15) and [30, 40), boxed from 10.
+    assert [e.frames[0].frame_index for e in found] == [0, 5, 10, 30, 35]
+    assert [e.frames[0].frame_index for e in derive(root, Sampling(frame_step=5, frame_range=(6, 32)))] == [
+        10,
+        30,
+    ]
+
+
+def test_objects_are_numbered_by_category_and_id(example: Example) -> None:
+    assert [(o["mark"], o["category"], o["object_id"]) for o in example.inputs["objects"]] == [
+        (1, "button", BUTTON),
+        (2, "coffee cup", CUP),
+        (3, "coffee machine", MACHINE),
+        (4, "left hand", LEFT),
+        (5, "right hand", RIGHT),
+    ]
+
+
+def test_truth_is_directed_and_uses_the_numbers_shown(example: Example) -> None:
+    assert [tuple(r.values()) for r in example.target["relations"]] == [
+        (1, 3, "position", "part of"),
+        (2, 3, "position", "under"),
+        (4, 2, "human_actions", "holds"),
+        (5, 2, "human_actions", "holds"),
+    ]
+
+
+def test_evidence_leads_back_to_the_file(example: Example) -> None:
+    content = document()
+    assert example.evidence["relation_rows"] == [0, 1, 2, 3]
+    rows = example.evidence["instance_rows"]
+    assert [content["annotations"][row]["object_id"] for row in rows] == [BUTTON, CUP, MACHINE, LEFT, RIGHT]
+    assert {content["annotations"][row]["image_id"] for row in rows} == {12}
+
+
+def test_the_vocabulary_comes_from_all_videos_even_if_few_are_sampled(tmp_path: Path) -> None:
+    other = document()
+    other["relations"] = [relation(CUP, MACHINE, "position", "inside", (0, 1))]
+    write_release(tmp_path, "a", video=False)
+    write_release(tmp_path, "b", other, video=False)
+    found = derive(tmp_path, Sampling(videos=("a",)))
+    assert {e.video_id for e in found} == {"a"}
+    assert found[0].inputs["vocabulary"] == [
+        {"relation_type": "human_actions", "values": ["holds"]},
+        {"relation_type": "position", "values": ["inside", "part of", "under"]},
+    ]
+
+
+def test_sampling_selects_preparations(small_release: Path) -> None:
+    found = derive(small_release, Sampling(preparations=("portafilter",), frame_step=20))
+    assert {e.metadata["preparation"] for e in found} == {"portafilter"}
+
+
+def test_a_frame_with_an_unusable_mask_is_skipped_and_says_why(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"] = [dict(a) for a in content["annotations"]]
+    content["annotations"][0] = {
+        **content["annotations"][0],
+        "segmentation": {"counts": "0", "size": [64, 96]},
+    }
+    graph = SceneGraph(write_release(tmp_path, content=content, video=False))
+    first, second = list(TASK.examples(graph, EVERY_FRAME))[:2]
+    assert isinstance(first, SkippedExample)
+    assert "annotations[0].segmentation" in first.reason
+    assert isinstance(second, Example)
+
+
+def test_shuffling_and_cutting_are_those_of_the_released_freezer() -> None:
+    examples = [Example(str(i), "b", "t", "", (FrameRef("v", i),), {}, {}) for i in range(20)]
+    expected = list(examples)
+    random.Random(42).shuffle(expected)
+    assert Sampling(limit=7).draw(examples) == expected[:7]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "what"),
+    [({"step": 3}, "no 'step'"), ({"frame_step": 0}, "frame_step"), ({"limit": 0}, "limit")],
+)
+def test_a_wrong_sampling_is_refused(overrides: dict[str, int], what: str) -> None:
+    with pytest.raises(ConfigError, match=what):
+        TASK.sampling.with_overrides(overrides)
+
+
+def test_the_prompt_shows_images_first_and_says_all_that_the_answer_needs(example: Example) -> None:
+    prompt = TASK.prompt(example, BoxFormat())
+    assert prompt.parts[:2] == (ImagePart(0), ImagePart(1))
+    assert isinstance(prompt.parts[2], TextPart)
+    assert "- human_actions: holds\n- position: part of, under" in prompt.system
+    for key in ("source_id", "target_id", "relation_type", "value"):
+        assert key in prompt.system
+    assert "1: button\n2: coffee cup\n3: coffee machine\n4: left hand\n5: right hand" in prompt.parts[2].text
+    assert "{" not in prompt.parts[2].text
+
+
+def test_the_prompt_does_not_depend_on_the_target(example: Example) -> None:
+    blind = replace(example, target={"relations": []}, evidence={}, metadata={}, label="")
+    assert TASK.prompt(blind, BoxFormat()) == TASK.prompt(example, BoxFormat())
+
+
+def test_the_images_are_the_frame_and_the_marked_frame(example: Example) -> None:
+    frame = np.full((64, 96, 3), 100, np.uint8)
+    raw, marked = TASK.images(example, [frame])
+    assert np.array_equal(np.asarray(raw), frame)
+    assert marked.size == raw.size
+    assert not np.array_equal(np.asarray(marked), frame)
+    assert np.array_equal(frame, np.full((64, 96, 3), 100, np.uint8)), "the frame itself stays clean"
+
+
+def test_a_frame_of_another_size_is_refused(example: Example) -> None:
+    with pytest.raises(DataError, match="mark 1"):
+        TASK.images(example, [np.zeros((10, 10, 3), np.uint8)])
+
+
+def test_fill_and_boundary_are_blended_as_published() -> None:
+    mask = np.zeros((60, 80), bool)
+    mask[5:55, 5:75] = True
+    image = np.asarray(draw_marks(np.full((60, 80, 3), 100, np.uint8), [Mark(3, mask)])).astype(float)
+    color = np.array(mark_color(3))
+    assert np.abs(image[10, 10] - (100 * 0.5 + color * 0.5)).max() <= 1
+    assert np.abs(image[5, 30] - (100 * 0.1 + color * 0.9)).max() <= 1
+    assert (image[0, 0] == 100).all()
+    assert (image[25:36, 30:51].min(axis=-1) > 240).any(), "a white number at the centre"
+
+
+def test_neighbouring_marks_have_distant_colours() -> None:
+    colors = np.array([mark_color(n) for n in range(1, 25)], dtype=float)
+    assert np.abs(np.diff(colors, axis=0)).max(axis=1).min() > 80
+
+
+ONE = {"source_id": 1, "target_id": 2, "relation_type": "position", "value": "on"}
+TEXT = json.dumps(ONE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "relations", "dropped"),
+    [
+        (f"[{TEXT}]", [ONE], 0),
+        ("[]", [], 0),
+        (f"  \n[{TEXT}]\n ", [ONE], 0),
+        (f"```json\n[{TEXT}]\n```", [ONE], 0),
+        (f"Sure!\n```\n[{TEXT}]\n``` I hope this helps", [ONE], 0),
+        (f"The relations are [{TEXT}].", [ONE], 0),
+        (f"See [1] and [2, 3]: [{TEXT}]", [ONE], 0),
+        ("See [1]. There are none: []", [], 0),
+        (f"[{TEXT}, {{}}, 3, null]", [ONE], 3),
+        ("[3, 4]", [], 2),
+        (f"[{TEXT}, {TEXT}]", [ONE, ONE], 0),
+        ('[{"source_id": "1", "target_id": 2.0, "relation_type": "position", "value": "on"}]', [ONE], 0),
+        ('[{"source_id": true, "target_id": 2, "relation_type": "position", "value": "on"}]', [], 1),
+        ('[{"source_id": 1.5, "target_id": 2, "relation_type": "position", "value": "on"}]', [], 1),
+        ('[{"source_id": 1, "target_id": 2, "relation_type": "position", "value": null}]', [], 1),
+        (f"first [{TEXT}] then [{TEXT}, {TEXT}]", [ONE], 0),
+    ],
+)
+def test_answers_are_read_as_released(answer: str, relations: list[dict], dropped: int) -> None:
+    parsed = TASK.parse(answer, {})
+    assert isinstance(parsed, Prediction)
+    assert parsed.value["relations"] == relations
+    assert parsed.dropped == dropped
+
+
+@pytest.mark.parametrize("answer", ["", "no relations", TEXT, f"[{TEXT}", "see [1]", "[" * 100_000, "{}", "null"])
+def test_an_answer_without_an_array_is_a_parse_error(answer: str) -> None:
+    assert isinstance(TASK.parse(answer, {}), ParseError)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(list(ONE)) | st.text(max_size=3), inner, max_size=5)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=400)
+@given(st.text(max_size=200) | json_values.map(json.dumps) | json_values.map(lambda v: f"x {json.dumps(v)} y"))
+def test_the_parser_never_raises(text: str) -> None:
+    parsed = TASK.parse(text, {})
+    assert isinstance(parsed, Prediction | ParseError)
+
+
+relation_dicts = st.fixed_dictionaries(
+    {
+        "source_id": st.integers(1, 9),
+        "target_id": st.integers(1, 9),
+        "relation_type": st.text(),
+        "value": st.text(),
+    }
+)
+
+
+@given(st.lists(relation_dicts, max_size=5))
+def test_what_is_written_as_json_is_read_back(relations: list[dict]) -> None:
+    parsed = TASK.parse(json.dumps(relations), {})
+    assert isinstance(parsed, Prediction)
+    assert parsed.value["relations"] == relations
+
+
+def answer_all(root: Path, answer: object) -> dict:
+    examples = derive(root, Sampling(frame_step=5))
+    samples = []
+    for e in examples:
+        parsed = TASK.parse(answer(e), e.inputs)
+        samples.append(Scored(e, parsed if isinstance(parsed, Prediction) else None))
+    return TASK.aggregate(samples)
+
+
+def every_tuple(example: Example) -> str:
+    marks = [o["mark"] for o in example.inputs["objects"]]
+    return json.dumps(
+        [
+            {"source_id": s, "target_id": t, "relation_type": entry["relation_type"], "value": value}
+            for s in marks
+            for t in marks
+            if s != t
+            for entry in example.inputs["vocabulary"]
+            for value in entry["values"]
+        ]
+    )
+
+
+def test_the_oracle_scores_the_maximum(small_release: Path) -> None:
+    result = answer_all(small_release, TASK.reference_answer)
+    assert (result["micro_f1"], result["mean_example_f1"], result["coverage"]) == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "ceiling"),
+    [
+        (lambda e: "", 0.0),
+        (lambda e: "[]", 0.0),
+        (lambda e: "I cannot see any.", 0.0),
+        (every_tuple, 0.15),
+        (lambda e: TASK.random_answer(e, random.Random(e.example_id)), 0.15),
+    ],
+    ids=["empty", "empty list", "prose", "all possible tuples", "chance"],
+)
+def test_blind_answers_stay_near_zero(small_release: Path, answer: object, ceiling: float) -> None:
+    assert answer_all(small_release, answer)["micro_f1"] <= ceiling
+
+
+def test_chance_gives_valid_answers_that_depend_on_the_seed_alone(example: Example) -> None:
+    first, again, other = (TASK.random_answer(example, random.Random(seed)) for seed in (1, 1, 2))
+    assert first == again != other
+    allowed = {(e["relation_type"], v) for e in example.inputs["vocabulary"] for v in e["values"]}
+    for item in json.loads(first):
+        assert (item["relation_type"], item["value"]) in allowed
+        assert item["source_id"] != item["target_id"]
+
+
+def test_an_explanation_names_hits_misses_and_wrong_answers(example: Example) -> None:
+    answer = [*example.target["relations"][:2], {**ONE, "source_id": 9}]
+    explanation = TASK.explain(example, Prediction({"relations": answer}))
+    assert [row.verdict for row in explanation.rows] == ["hit", "hit", "miss", "miss", "wrong"]
+    assert explanation.rows[0].text == "1 button → part of → 3 coffee machine (position)"
+    assert "9 (no such mark)" in explanation.rows[-1].text
+    assert {row.verdict for row in TASK.explain(example, None).rows} == {"miss"}
+
+
+def test_per_example_scores(example: Example) -> None:
+    half = Prediction({"relations": example.target["relations"][:2]})
+    assert TASK.score(example, half) == {"precision": 1.0, "recall": 0.5, "f1": pytest.approx(2 / 3)}
+    assert TASK.score(example, None) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}

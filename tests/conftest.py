@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.releases import document, write_release
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def real_release() -> Path:
+    """Real annotated clips, which lie beside the repository on some machines and are never part of it."""
+    folder = SHARED / "real"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is absent: real clips are not part of this repository")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six hand-made videos of 40 frames, two of each preparation type."""
+    root = tmp_path_factory.mktemp("small_release")
+    for index, preparation in enumerate(("capsule", "portafilter", "fully automatic") * 2):
+        write_release(root, f"v{index}", document(preparation))
+    return root
+
+
+@pytest.fixture
+def datasets_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `datasets` cache of the test's own."""
+    import datasets
+
+    cache = tmp_path / "datasets_cache"
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", cache)
+    return cache

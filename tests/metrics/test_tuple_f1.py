@@ -1,0 +1,285 @@
+"""The arithmetic of the tuple_f1 metric: against a slow reference, by hand, and by its properties."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+REPO = Path(__file__).resolve().parents[2]
+# The folder is tested where it stands, as the module that somebody copies out of the repository.
+sys.path.insert(0, str(REPO / "metrics"))
+from tuple_f1 import normalise, score_example, tuple_f1  # noqa: E402
+from tuple_f1.scoring import Relation, as_relation, f1_score  # noqa: E402
+
+ON = (1, 2, "position", "on")
+UNDER = (2, 1, "position", "under")
+HOLDS = (3, 1, "human_actions", "holds")
+
+
+def as_dict(relation):
+    return dict(zip(Relation._fields, relation, strict=True))
+
+
+# ---------------------------------------------------------------- a slow reference, written another way
+
+
+def slow_matches(prediction, reference):
+    """Walk two sorted lists side by side; no multiset type."""
+    left = sorted((a, b, t.strip().casefold(), v.strip().casefold()) for a, b, t, v in prediction)
+    right = sorted((a, b, t.strip().casefold(), v.strip().casefold()) for a, b, t, v in reference)
+    matched, i, j = [], 0, 0
+    while i < len(left) and j < len(right):
+        if left[i] == right[j]:
+            matched.append(left[i])
+            i, j = i + 1, j + 1
+        elif left[i] < right[j]:
+            i += 1
+        else:
+            j += 1
+    return matched, left, right
+
+
+def slow_shares(n_matched, n_left, n_right):
+    if n_left == 0 and n_right == 0:
+        return 1.0, 1.0, 1.0
+    precision = n_matched / n_left if n_left else 0.0
+    recall = n_matched / n_right if n_right else 0.0
+    # F1 by counts (the Dice form), not by the two shares.
+    return precision, recall, 2 * n_matched / (n_left + n_right)
+
+
+def slow_tuple_f1(predictions, references):
+    matched, left, right, f1s, failed = [], [], [], [], 0
+    for prediction, reference in zip(predictions, references, strict=True):
+        m, p, r = slow_matches([] if prediction is None else prediction, reference)
+        matched, left, right = matched + m, left + p, right + r
+        failed += prediction is None
+        f1s.append(0.0 if prediction is None else slow_shares(len(m), len(p), len(r))[2])
+    pooled = slow_shares(len(matched), len(left), len(right))
+    if failed == len(references):
+        pooled = (0.0, 0.0, 0.0)
+    per_type = {}
+    for kind in {t[2] for t in left + right}:
+        counts = [sum(t[2] == kind for t in part) for part in (matched, left, right)]
+        per_type[kind] = (*slow_shares(*counts), counts[2])
+    return {"pooled": pooled, "mean": sum(f1s) / len(f1s), "per_type": per_type, "failed": failed}
+
+
+def random_relation(rng):
+    kind, value = rng.choice([("position", "on"), ("Position ", "under"), ("human_actions", "HOLDS")])
+    return rng.randint(1, 2), rng.randint(1, 2), kind, value
+
+
+def random_example(rng):
+    reference = [random_relation(rng) for _ in range(rng.randint(0, 6))]
+    prediction = [r for r in reference if rng.random() < 0.6]
+    prediction += [random_relation(rng) for _ in range(rng.randint(0, 3))]
+    rng.shuffle(prediction)
+    return None if rng.random() < 0.15 else prediction, reference
+
+
+def test_equals_a_slow_reference_on_2000_random_cases():
+    rng = random.Random(0)
+    for _ in range(2000):
+        cases = [random_example(rng) for _ in range(rng.randint(1, 5))]
+        predictions, references = [c[0] for c in cases], [c[1] for c in cases]
+        got, want = tuple_f1(predictions, references), slow_tuple_f1(predictions, references)
+        assert [got["micro_precision"], got["micro_recall"], got["micro_f1"]] == pytest.approx(want["pooled"])
+        assert got["mean_example_f1"] == pytest.approx(want["mean"])
+        assert got["n_failed"] == want["failed"]
+        assert got["per_relation_type"].keys() == want["per_type"].keys()
+        for kind, figures in got["per_relation_type"].items():
+            shares = [figures["precision"], figures["recall"], figures["f1"], figures["support"]]
+            assert shares == pytest.approx(want["per_type"][kind])
+
+
+# ---------------------------------------------------------------- by hand
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "tp", "precision", "recall", "f1"),
+    [
+        ([], [], 0, 1, 1, 1),
+        ([ON], [], 0, 0, 0, 0),
+        ([], [ON], 0, 0, 0, 0),
+        ([ON], [ON], 1, 1, 1, 1),
+        ([ON, ON], [ON], 1, 0.5, 1, 2 / 3),
+        ([ON], [ON, ON], 1, 1, 0.5, 2 / 3),
+        ([ON, HOLDS, UNDER], [ON, HOLDS, HOLDS, HOLDS], 2, 2 / 3, 0.5, 4 / 7),
+        ([(1, 2, " POSITION", "On\n")], [ON], 1, 1, 1, 1),
+        ([(2, 1, "position", "on")], [ON], 0, 0, 0, 0),
+        ([(1, 2, "position", "part  of")], [(1, 2, "position", "part of")], 0, 0, 0, 0),
+        ([(1, 2, "position", "STRASSE")], [(1, 2, "position", "straße")], 1, 1, 1, 1),
+        (None, [ON], 0, 0, 0, 0),
+        (None, [], 0, 0, 0, 0),
+    ],
+)
+def test_an_example_is_scored_as_computed_by_hand(prediction, reference, tp, precision, recall, f1):
+    score = score_example(prediction, reference)
+    assert score.tp == tp
+    assert [score.precision, score.recall, score.f1] == pytest.approx([precision, recall, f1])
+
+
+def test_a_failed_example_lowers_recall_and_the_mean_but_not_precision():
+    answered = tuple_f1([[ON], [HOLDS]], [[ON], [HOLDS]])
+    failed = tuple_f1([[ON], None], [[ON], [HOLDS]])
+    assert answered["micro_f1"] == answered["mean_example_f1"] == answered["coverage"] == 1
+    assert (failed["micro_precision"], failed["micro_recall"], failed["mean_example_f1"]) == (1, 0.5, 0.5)
+    assert (failed["n"], failed["n_failed"], failed["coverage"]) == (2, 1, 0.5)
+    assert (failed["tp"], failed["n_predicted"], failed["n_reference"]) == (1, 1, 2)
+    assert failed["per_relation_type"]["human_actions"]["support"] == 1
+    assert failed["per_relation_type"]["human_actions"]["recall"] == 0
+
+
+def test_only_failures_score_zero_even_where_nothing_was_to_be_found():
+    assert tuple_f1([None], [[]])["micro_f1"] == 0
+    assert tuple_f1([[]], [[]])["micro_f1"] == 1
+    assert tuple_f1([[], None], [[], []])["mean_example_f1"] == 0.5
+
+
+def test_values_are_pooled_by_type_and_value():
+    result = tuple_f1([[ON, UNDER, HOLDS]], [[ON, ON, HOLDS]])
+    assert list(result["per_value"]) == ["human_actions/holds", "position/on", "position/under"]
+    assert result["per_value"]["position/on"]["recall"] == 0.5
+    assert result["per_value"]["position/under"] == {
+        "precision": 0.0, "recall": 0.0, "f1": 0.0, "tp": 0, "n_predicted": 1, "support": 0,
+    }  # fmt: skip
+    assert result["per_relation_type"]["position"]["precision"] == 0.5
+
+
+# arXiv 2605.12074, table 10: P, R, F1 as printed (three decimals, means over runs).
+TABLE_10 = [
+    ("Gemini 3 Flash", 0.655, 0.697, 0.675),
+    ("GPT-5.4 mini", 0.546, 0.586, 0.565),
+    ("Gemma 4-31B", 0.736, 0.767, 0.751),
+    ("Qwen3.5-27B", 0.699, 0.799, 0.745),
+    ("Qwen3.5-9B", 0.587, 0.642, 0.613),
+]
+
+
+@pytest.mark.parametrize(("model", "precision", "recall", "f1"), TABLE_10)
+def test_f1_agrees_with_the_published_precision_and_recall(model, precision, recall, f1):
+    # Half a unit of the last place of the inputs and of the output.
+    assert f1_score(precision, recall) == pytest.approx(f1, abs=0.001), model
+
+
+# ---------------------------------------------------------------- properties
+
+relations = st.tuples(
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.sampled_from(["position", "human_actions"]),
+    st.sampled_from("abc"),
+)
+example_lists = st.lists(relations, max_size=6)
+pairs = st.lists(st.tuples(example_lists, example_lists), min_size=1, max_size=5)
+pairs_with_failures = st.lists(st.tuples(st.none() | example_lists, example_lists), min_size=1, max_size=5)
+# The machine may be busy: a slow example is no failure.
+patiently = settings(deadline=None)
+SHARES = ("micro_precision", "micro_recall", "micro_f1", "mean_example_f1", "coverage")
+
+
+def scored(cases):
+    return tuple_f1([c[0] for c in cases], [c[1] for c in cases])
+
+
+@patiently
+@given(pairs_with_failures)
+def test_shares_are_bounded_and_f1_lies_between_precision_and_recall(cases):
+    result = scored(cases)
+    groups = [*result["per_relation_type"].values(), *result["per_value"].values()]
+    assert all(0 <= result[name] <= 1 for name in SHARES)
+    assert all(0 <= group[name] <= 1 for group in groups for name in ("precision", "recall", "f1"))
+    low, high = sorted((result["micro_precision"], result["micro_recall"]))
+    assert low - 1e-12 <= result["micro_f1"] <= high + 1e-12
+    assert result["tp"] <= min(result["n_predicted"], result["n_reference"])
+
+
+@patiently
+@given(pairs_with_failures, st.randoms(use_true_random=False))
+def test_the_order_of_tuples_and_of_examples_does_not_matter(cases, rng):
+    shuffled = [(None if p is None else rng.sample(p, len(p)), rng.sample(r, len(r))) for p, r in cases]
+    rng.shuffle(shuffled)
+    got, want = scored(shuffled), scored(cases)
+    assert got.pop("mean_example_f1") == pytest.approx(want.pop("mean_example_f1"))
+    assert got == want
+
+
+@patiently
+@given(pairs)
+def test_swapping_the_roles_swaps_precision_and_recall(cases):
+    forth, back = scored(cases), scored([(r, p) for p, r in cases])
+    assert forth["micro_precision"] == back["micro_recall"]
+    assert forth["micro_recall"] == back["micro_precision"]
+    assert forth["mean_example_f1"] == pytest.approx(back["mean_example_f1"])
+
+
+@patiently
+@given(st.lists(example_lists, min_size=1, max_size=5))
+def test_a_perfect_prediction_scores_one(references):
+    result = tuple_f1(references, references)
+    assert all(result[name] == 1 for name in SHARES)
+
+
+@patiently
+@given(st.lists(example_lists.filter(bool), min_size=1, max_size=5))
+def test_an_all_wrong_prediction_scores_zero(references):
+    wrong = [[(a + 100, b, t, v) for a, b, t, v in reference] for reference in references]
+    result = tuple_f1(wrong, references)
+    assert [result[name] for name in SHARES] == [0, 0, 0, 0, 1]
+
+
+@patiently
+@given(pairs, st.integers(0, 4))
+def test_a_further_wrong_tuple_never_raises_precision(cases, index):
+    before = scored(cases)
+    index %= len(cases)
+    worse = [([*p, (999, 1, "position", "a")] if i == index else p, r) for i, (p, r) in enumerate(cases)]
+    after = scored(worse)
+    assert after["micro_precision"] <= before["micro_precision"]
+    assert after["micro_recall"] <= before["micro_recall"]
+    assert after["mean_example_f1"] <= before["mean_example_f1"] + 1e-12
+
+
+@patiently
+@given(st.text())
+def test_normalising_twice_changes_nothing_more_than_once_for_stripped_text(text):
+    assert normalise(f" {text} ") == normalise(text)
+
+
+def test_dicts_and_sequences_are_the_same():
+    assert tuple_f1([[as_dict(ON)]], [[list(ON)]]) == tuple_f1([[ON]], [[ON]])
+    assert as_relation(as_dict(ON) | {"confidence": 0.5}) == ON
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references", "error", "message"),
+    [
+        ([], [], ValueError, "nothing to score"),
+        ([[ON]], [[ON], [ON]], ValueError, "1 predictions for 2 references"),
+        (None, [[ON]], TypeError, "predictions: is of type NoneType"),
+        ("abc", [[ON]], TypeError, "predictions: is of type str"),
+        ([[ON]], [None], TypeError, r"references\[0\]: is None .* \[\] for none"),
+        (["abc"], [[ON]], TypeError, r"predictions\[0\]: is 'abc'"),
+        ([as_dict(ON)], [[ON]], TypeError, r"predictions\[0\]: .*give a list"),
+        ([[ON, "on"]], [[ON]], TypeError, r"predictions\[0\]\[1\]: is 'on'.*give a dict"),
+        ([[ON], [(1, 2, "position")]], [[ON], []], ValueError, r"predictions\[1\]\[0\]: has 3 elements"),
+        ([[{"source_id": 1}]], [[ON]], ValueError, "target_id, relation_type, value is missing"),
+        ([[("1", 2, "p", "v")]], [[ON]], TypeError, "source_id is '1' .str., not an integer"),
+        ([[(1, 2.0, "p", "v")]], [[ON]], TypeError, "target_id is 2.0"),
+        ([[(True, 2, "p", "v")]], [[ON]], TypeError, "source_id is True"),
+        ([[(1, 2, None, "v")]], [[ON]], TypeError, "relation_type is None"),
+        ([[ON]], [[(1, 2, "p", 3)]], TypeError, r"references\[0\]\[0\]: value is 3"),
+    ],
+)
+def test_wrong_input_is_named_with_its_place_and_remedy(predictions, references, error, message):
+    with pytest.raises(error, match=message):
+        tuple_f1(predictions, references)

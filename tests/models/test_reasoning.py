@@ -1,0 +1,78 @@
+"""Reasoning is never taken for an answer, and an answer never loses text."""
+
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.models import reasoning
+from barista_bench.models.reasoning import split_reasoning
+
+TAGS = ("<think>", "</think>")
+plain = st.text().filter(lambda text: not any(tag in text for tag in TAGS))
+tagged = st.lists(st.sampled_from([*TAGS, "<think", "think>", "/", "cup", " ", "\n", "é"])).map("".join)
+
+
+def test_examples_in_the_docstring_hold():
+    assert doctest.testmod(reasoning).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", (None, "")),
+        ("  left \n", (None, "  left \n")),
+        ("<think></think>left", ("", "left")),
+        ("<think>a</think>\n\nleft\n", ("a", "left")),
+        ("a</think>left", ("a", "left")),
+        ("<think>a", ("a", "")),
+        ("<think>", ("", "")),
+        ("left <think>a", ("left a", "")),
+        ("<think>a</think>left<think>b", ("aleftb", "")),
+        ("<think>a</think>left<think>b</think>right", ("aleftb", "right")),
+        ("<think>a<think>b</think>left", ("ab", "left")),
+        ("</think>", ("", "")),
+    ],
+)
+def test_split(text, expected):
+    assert split_reasoning(text) == expected
+
+
+@given(plain)
+def test_text_without_tags_is_the_answer_untouched(text):
+    assert split_reasoning(text) == (None, text)
+
+
+@given(plain, plain)
+def test_closed_reasoning_round_trips(thought, answer):
+    assert split_reasoning(f"<think>{thought}</think>{answer}") == (thought.strip(), answer.strip())
+
+
+@given(plain, plain)
+def test_reasoning_opened_by_the_prompt_round_trips(thought, answer):
+    assert split_reasoning(f"{thought}</think>{answer}") == (thought.strip(), answer.strip())
+
+
+@given(tagged, plain)
+def test_an_open_tag_leaves_no_answer(before, thought):
+    assert split_reasoning(f"{before}<think>{thought}")[1] == ""
+
+
+@given(tagged)
+def test_an_answer_holds_no_tag_and_ends_the_text(text):
+    thought, answer = split_reasoning(text)
+    assert not any(tag in answer for tag in TAGS)
+    assert answer in text
+    assert (thought is None) == (not any(tag in text for tag in TAGS))
+
+
+def test_other_tags():
+    assert split_reasoning("[T]a[/T]left", ("[T]", "[/T]")) == ("a", "left")
+    assert split_reasoning("<think>a</think>left", ("[T]", "[/T]")) == (None, "<think>a</think>left")
+
+
+@pytest.mark.parametrize("tags", [("", "</think>"), ("<think>", "")])
+def test_empty_tags_are_refused(tags):
+    with pytest.raises(ValueError, match="must not be empty"):
+        split_reasoning("text", tags)

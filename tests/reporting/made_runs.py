@@ -1,0 +1,210 @@
+"""Scored runs made by hand over a task of the tests' own, so that reports are known to need no real one."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from PIL import Image
+
+from barista_bench.errors import DataError
+from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.running.log import SampleRecord
+from barista_bench.running.results import Breakdown, Coverage, DatasetInfo, ModelInfo, Results, Timing
+from barista_bench.running.scoring import ScoredRun, ScoredSample, figure
+from barista_bench.task import (
+    Example,
+    Explanation,
+    ExplanationRow,
+    FrameRef,
+    Prediction,
+    Sampling,
+    Status,
+    Task,
+)
+
+HOSTILE = "</script><img src=x onerror=alert(1)> {{7*7}} ![x](http://evil.example/p.png) |`*"
+
+
+class Fruit(Task):
+    """Name the fruit: target and answer are sets of words."""
+
+    benchmark, name, upstream_name, version, primary = "garden", "fruit", "fruit", 3, "micro_f1"
+    sampling = Sampling()
+
+    def features(self) -> Any: ...
+    def examples(self, graph: Any, sampling: Sampling) -> Any: ...
+    def images(self, example: Example, frames: Any) -> Any: ...
+    def reference_answer(self, example: Example) -> str: ...
+    def random_answer(self, example: Example, rng: random.Random) -> str: ...
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        return Prompt("Name the fruit.", (ImagePart(0), ImagePart(1), TextPart(f"Which? {example.inputs['hint']}")))
+
+    def parse(self, text: str, inputs: Any) -> Prediction:
+        return Prediction({"words": cast("Any", text.split(", "))}, dropped=1)
+
+    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
+        hits, misses, wrong = _compared(example, prediction)
+        total = 2 * hits + misses + wrong
+        return {"recall": hits / (hits + misses), "f1": 2 * hits / total if prediction else 0.0}
+
+    def aggregate(self, samples: Any) -> Any:
+        scores = [self.score(s.example, s.prediction) for s in samples]
+        rows: dict[str, Counter[str]] = {}
+        for sample in samples:
+            for word in sample.example.target["words"]:
+                rows.setdefault(word, Counter())["support"] += 1
+            for word in sample.prediction.value["words"] if sample.prediction else ():
+                rows.setdefault(word, Counter())["answered"] += 1
+        return {
+            "micro_f1": sum(s["f1"] for s in scores) / len(scores),
+            "mean_recall": sum(s["recall"] for s in scores) / len(scores),
+            "per_fruit": {
+                w: {"support": c["support"], "answered": c["answered"], "rate": 0.5} for w, c in rows.items()
+            },
+            "n": len(scores),
+        }
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        truth, said = _words(example, prediction)
+        groups = (("hit", truth & said), ("miss", truth - said), ("wrong", said - truth))
+        return Explanation(tuple(ExplanationRow(cast("Any", v), word) for v, found in groups for word in sorted(found)))
+
+
+def _words(example: Example, prediction: Prediction | None) -> tuple[set[str], set[str]]:
+    return set(cast("Any", example.target["words"])), set(cast("Any", prediction.value["words"] if prediction else ()))
+
+
+def _compared(example: Example, prediction: Prediction | None) -> tuple[int, int, int]:
+    truth, said = _words(example, prediction)
+    return len(truth & said), len(truth - said), len(said - truth)
+
+
+class MadeItem:
+    def __init__(self, index: int, size: tuple[int, int], broken: bool) -> None:
+        self.index, self.size, self.broken = index, size, broken
+
+    def images(self, task: Task) -> Sequence[Image.Image]:
+        if self.broken:
+            raise DataError(f"{HOSTILE} cannot be decoded")
+        width, height = self.size
+        noise = np.random.default_rng(self.index).integers(0, 256, (height, width, 3), dtype=np.uint8)
+        return Image.fromarray(noise), Image.new("RGB", self.size, (self.index * 20 % 256, 90, 120))
+
+
+class MadeExamples:
+    """Stands in for an `ExampleSet`."""
+
+    def __init__(self, count: int, *, size: tuple[int, int] = (320, 180), broken: frozenset[int] = frozenset()) -> None:
+        self.examples = tuple(_example(index) for index in range(count))
+        self.size, self.broken = size, broken
+
+    def __getitem__(self, index: int) -> MadeItem:
+        return MadeItem(index, self.size, index in self.broken)
+
+
+def _example(index: int) -> Example:
+    return Example(
+        example_id=f"fruit:{HOSTILE if index == 1 else 'video'}:{index}",
+        benchmark="garden",
+        task="fruit",
+        label="2 fruit",
+        frames=(FrameRef(f"video_{index}", 300 * index),),
+        inputs={"hint": HOSTILE},
+        target={"words": ["apple", "pear"]},
+        metadata={"preparation": ("capsule", "moka")[index % 2], "activities": ["wash", HOSTILE], "device": "glasses"},
+        evidence={"fruit_rows": [index, index + 7]},
+    )
+
+
+STATUSES = (Status.OK, Status.PARSE_ERROR, Status.REFUSED, Status.TRUNCATED, Status.INFRA_ERROR)
+
+
+def made_run(
+    examples: MadeExamples,
+    *,
+    name: str = "org/model",
+    runs: int = 2,
+    statuses: Sequence[Status] = STATUSES,
+    answer: str = "apple, plum",
+    left_out: int = 0,
+    folder: str = "a",
+    task: Task | None = None,
+) -> ScoredRun:
+    """Statuses go round over the samples; the last `left_out` examples were not run."""
+    task = task or Fruit()
+    samples = []
+    for index, example in enumerate(examples.examples[: len(examples.examples) - left_out]):
+        for run in range(runs):
+            status = statuses[(index + run) % len(statuses)]
+            text = None if status is Status.INFRA_ERROR else answer
+            record = SampleRecord(
+                key=f"{index}-{run}",
+                fingerprint="",
+                example_id=example.example_id,
+                run=run,
+                status=status,
+                text=text,
+                reasoning="It is red." if run else None,
+                error=None if status is Status.OK else f"why {status}: {HOSTILE}",
+                input_tokens=100,
+                output_tokens=10,
+                seconds=0.25,
+            )
+            prediction = task.parse(answer, {}) if status is Status.OK else None
+            samples.append(
+                ScoredSample(example, record, cast("Any", prediction), task.score(example, cast("Any", prediction)))
+            )
+    return ScoredRun(
+        Path(folder), task, cast("Any", examples), tuple(samples), _results(task, examples, samples, name, runs)
+    )
+
+
+def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], name: str, runs: int) -> Results:
+    scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
+    details = [task.aggregate(cast("Any", [s for s in scored if s.record.run == run])) for run in range(runs)]
+    statuses = Counter(str(s.record.status) for s in samples)
+    parts = {}
+    for value in ("capsule", "moka"):
+        group = [s for s in scored if s.example.metadata["preparation"] == value]
+        parts[value] = Breakdown(
+            examples=len({s.example.example_id for s in group}),
+            figure=figure([cast("Any", task.aggregate(cast("Any", group))[task.primary])]),
+        )
+    return Results(
+        barista_bench="0.1.0",
+        protocol="release",
+        model=ModelInfo(name=name, revision="abc", settings={"dtype": "float32"}),
+        dataset=DatasetInfo(
+            benchmark=task.benchmark,
+            task=task.name,
+            task_version=task.version,
+            config=task.name,
+            split="all",
+            examples=len(examples.examples),
+            content_hash="0123456789abcdef" * 4,
+        ),
+        generation={"temperature": 0.7, "max_new_tokens": 64},
+        runs=runs,
+        coverage=Coverage(
+            expected=len(examples.examples) * runs,
+            scored=len(scored),
+            answered=sum(s.prediction is not None for s in scored),
+            statuses={str(status): statuses[str(status)] for status in Status},
+        ),
+        primary=task.primary,
+        figures={
+            key: figure([cast("float", d[key]) for d in details])
+            for key, v in details[0].items()
+            if isinstance(v, float)
+        },
+        breakdowns={"preparation": parts},
+        details=cast("Any", details),
+        versions={"numpy": "2.1", "pillow": "12.0"},
+        timing=Timing(sessions=1, seconds={"generate": 8.0, "total": 10.0}, input_tokens=100, output_tokens=10),
+    )

@@ -1,0 +1,302 @@
+"""Runs: every sample asked once, statuses kept apart, results the same after any interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.prompt import BoxFormat
+from barista_bench.running import runner, scoring
+from barista_bench.running.log import latest_records, read_records
+from barista_bench.running.results import read_results
+from barista_bench.running.runner import run
+from barista_bench.running.scoring import score
+from barista_bench.task import Status
+
+SAMPLES = 24 * 3
+
+
+class FakeModel:
+    """Answers `[]`, or what `answers` says for an example, and counts what it is asked."""
+
+    def __init__(self, answers: dict[str, Completion | Failure] | None = None, batch_size: int = 8) -> None:
+        self.identity = ModelIdentity("fake")
+        self.box_format = BoxFormat()
+        self.batch_size = batch_size
+        self.answers = answers or {}
+        self.asked: list[tuple[str, int]] = []
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        assert len(requests) <= self.batch_size
+        self.asked += [(r.request_id, seed) for r in requests for seed in r.seeds]
+        default = Completion("[]", input_tokens=10, output_tokens=2)
+        return [[self.answers.get(r.request_id, default) for _ in r.seeds] for r in requests]
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> object:
+    def install(model: FakeModel) -> FakeModel:
+        monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
+        return model
+
+    return install
+
+
+def example_ids(dataset: Path) -> list[str]:
+    return [json.loads(line)["example_id"] for line in (dataset / "frozen/relations.jsonl").open()]
+
+
+def comparable(folder: Path) -> dict:
+    """Results without what may differ between equal runs."""
+    data = json.loads((folder / "results.json").read_text())
+    del data["timing"]
+    return data
+
+
+@pytest.mark.parametrize("kind", ["dataset", "linked_dataset"])
+def test_the_oracle_scores_one_on_frozen_and_linked_sets(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    session = run(request.getfixturevalue(kind), tmp_path / "run", model="oracle")
+    assert (session.asked, session.already_done) == (SAMPLES, 0)
+    results = score(tmp_path / "run").results
+    assert results.figures["micro_f1"].model_dump() == {"mean": 1.0, "std": 0.0, "runs": [1.0, 1.0, 1.0]}
+    assert results.coverage.complete
+    assert results.coverage.statuses["ok"] == SAMPLES
+
+
+def test_chance_stays_low_and_differs_between_runs(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", model="chance")
+    figure = score(tmp_path / "run").results.figures["micro_f1"]
+    assert 0 < figure.mean < 0.2
+    assert len(set(figure.runs)) > 1
+
+
+def test_a_finished_run_asks_nothing_again(dataset: Path, tmp_path: Path, use: object) -> None:
+    model = use(FakeModel())
+    run(dataset, tmp_path)
+    assert len(model.asked) == len(set(model.asked)) == SAMPLES
+    before = (tmp_path / "samples.jsonl").read_bytes()
+    assert run(dataset, tmp_path, batch_size=3).asked == 0
+    assert len(model.asked) == SAMPLES
+    assert (tmp_path / "samples.jsonl").read_bytes() == before
+
+
+def test_more_runs_ask_only_what_is_new(dataset: Path, tmp_path: Path, use: object) -> None:
+    use(FakeModel())
+    run(dataset, tmp_path, runs=1)
+    assert run(dataset, tmp_path, runs=3).asked == 48
+    assert score(tmp_path).results.coverage.expected == SAMPLES
+
+
+def test_all_runs_of_an_example_are_one_request(dataset: Path, tmp_path: Path, use: object) -> None:
+    model = use(FakeModel(batch_size=1))
+    run(dataset, tmp_path)
+    assert [example for example, _ in model.asked[:3]] == [model.asked[0][0]] * 3
+    assert len({seed for _, seed in model.asked}) == SAMPLES
+
+
+def test_four_kinds_of_failure_are_four_statuses(dataset: Path, tmp_path: Path, use: object) -> None:
+    names = example_ids(dataset)
+    truth = json.dumps([{"source_id": 1, "target_id": 3, "relation_type": "position", "value": "part of"}])
+    model = use(
+        FakeModel(
+            {
+                names[0]: Completion("I would rather not say"),
+                names[1]: Completion("", finish_reason="refusal"),
+                names[2]: Completion('[{"source_id": 1,', finish_reason="length"),
+                names[3]: Failure("connection reset"),
+                names[4]: Completion(truth, finish_reason="length"),
+            }
+        )
+    )
+    run(dataset, tmp_path)
+    results = score(tmp_path).results
+    assert results.coverage.model_dump() == {
+        "expected": SAMPLES,
+        "scored": SAMPLES - 3,
+        "answered": SAMPLES - 12,
+        "statuses": {"ok": 57, "parse_error": 3, "refused": 3, "truncated": 6, "infra_error": 3},
+    }
+    assert not results.coverage.complete
+    # Infrastructure errors are in no figure, the other failures lower it: 23 frames with their truth remain.
+    assert results.details[0]["n"] == 23
+    assert results.details[0]["n_failed"] == 3
+    assert results.details[0]["tp"] == 1
+
+    model.answers.pop(names[3])
+    assert run(dataset, tmp_path).asked == 3, "only infrastructure errors are tried again"
+    again = score(tmp_path).results
+    assert again.coverage.statuses["infra_error"] == 0
+    assert again.coverage.complete
+
+
+def test_figures_are_means_over_runs_and_breakdowns_cover_all_examples(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path, model="chance")
+    scored = score(tmp_path)
+    figure = scored.results.figures["micro_f1"]
+    assert figure.mean == pytest.approx(sum(figure.runs) / 3)
+    assert set(scored.results.breakdowns["preparation"]) == {"capsule", "portafilter", "fully automatic"}
+    for groups in scored.results.breakdowns.values():
+        assert sum(group.examples for group in groups.values()) == 24
+    lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").open()]
+    assert len(lines) == SAMPLES
+    assert [line["example_id"] for line in lines[::3]] == example_ids(dataset)
+
+
+def test_a_damaged_picture_costs_its_example_and_is_an_infrastructure_error(
+    dataset: Path, tmp_path: Path, use: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(FakeModel())
+    bad = example_ids(dataset)[5]
+    original = runner.ExampleSet._item
+
+    def damaged(self: object, row: dict, example: object) -> object:
+        if example.example_id == bad:
+            row["images"] = [{"bytes": b"not a picture", "path": None}] * 2
+        return original(self, row, example)
+
+    monkeypatch.setattr(runner.ExampleSet, "_item", damaged)
+    run(dataset, tmp_path)
+    failed = [r for r in read_records(tmp_path / "samples.jsonl") if r.status is Status.INFRA_ERROR]
+    assert {r.example_id for r in failed} == {bad}
+    assert "stored image is damaged" in str(failed[0].error)
+    assert score(tmp_path).results.coverage.scored == SAMPLES - 3
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [({"model": "chance"}, "model"), ({"temperature": 0.0}, "generation"), ({"split": "test"}, "split")],
+)
+def test_a_folder_belongs_to_one_run(dataset: Path, tmp_path: Path, change: dict, what: str) -> None:
+    run(dataset, tmp_path, model="oracle", limit=2)
+    with pytest.raises(ConfigError, match=f"holds a run with {what}"):
+        run(dataset, tmp_path, **{"model": "oracle", "limit": 2, **change})
+
+
+def test_a_changed_prompt_is_another_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from barista_bench.benchmarks.barista import relations
+
+    run(dataset, tmp_path, limit=2)
+    monkeypatch.setattr(relations, "prompt_texts", lambda task: {"system": "Other words", "user": "{legend}"})
+    with pytest.raises(ConfigError, match="inputs_hash"):
+        run(dataset, tmp_path, limit=2)
+
+
+def test_scoring_against_another_dataset_is_refused(dataset: Path, small_release: Path, tmp_path: Path) -> None:
+    from barista_bench.builders.folder import build
+
+    run(dataset, tmp_path / "run")
+    other = build(small_release, tmp_path / "other", configs=["relations"], sampling={"frame_step": 20}, cache=False)
+    with pytest.raises(DataError, match="was run on examples"):
+        score(tmp_path / "run", data=other.folder)
+
+
+def test_results_are_checked_against_their_schema(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path, limit=2)
+    score(tmp_path)
+    assert read_results(tmp_path / "results.json").primary == "micro_f1"
+    for damage in ({"surprise": 1}, {"runs": "many"}, {"coverage": {}}):
+        data = {**json.loads((tmp_path / "results.json").read_text()), **damage}
+        (tmp_path / "broken.json").write_text(json.dumps(data))
+        with pytest.raises(DataError, match=next(iter(damage))):
+            read_results(tmp_path / "broken.json")
+
+
+def test_missing_runs_and_datasets_are_named(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no run here"):
+        score(tmp_path)
+    with pytest.raises(DataError, match="Remedy: run `barista-bench build`"):
+        run(tmp_path / "nothing", tmp_path / "run")
+    with pytest.raises(ConfigError, match="no task"):
+        run(dataset, tmp_path / "run", task="relation")
+
+
+# A run in a process of its own, slow enough to be killed anywhere; it tells what it is asked by appending to a file.
+SLOW_RUN = """
+import sys, time
+from pathlib import Path
+from barista_bench.models.scripted import ScriptedModel
+from barista_bench.running import catalog, runner
+
+dataset, out, asked, pause, batch_size = sys.argv[1:]
+load = catalog.load_model
+
+def slow_model(name, task, examples, **options):
+    chance = load("chance", task, examples)
+    def answer(example_id, seed):
+        time.sleep(float(pause))
+        with open(asked, "a") as file:
+            file.write(f"{example_id} {seed}\\n")
+        return chance.generate([runner.Request(example_id, None, (), (seed,))], None)[0][0].text
+    return ScriptedModel("chance", answer, batch_size=int(batch_size))
+
+runner.load_model = slow_model
+runner.run(dataset, out, model="chance")
+"""
+
+
+def start(dataset: Path, out: Path, asked: Path, pause: float, batch_size: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", SLOW_RUN, dataset, out, asked, str(pause), str(batch_size)])
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_random_moments_loses_nothing_and_asks_nothing_finished_again(
+    dataset: Path, tmp_path: Path
+) -> None:
+    rng = random.Random(0)
+    out, asked = tmp_path / "killed", tmp_path / "asked.txt"
+    kills = 0
+    for attempt in range(40):
+        batch_size = rng.choice([1, 2, 5])
+        done_before = set(latest_records(out / "samples.jsonl"))
+        process = start(dataset, out, asked, 0.02, batch_size)
+        wanted = len(done_before) + rng.randint(1, 25)
+        while process.poll() is None and len(latest_records(out / "samples.jsonl")) < wanted:
+            time.sleep(0.005)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        process.wait()
+        if attempt % 2:  # a line cut in the middle, as a full disk or a lost machine leaves it
+            with (out / "samples.jsonl").open("ab") as file:
+                file.write(b'{"key": "torn')
+        assert done_before <= set(latest_records(out / "samples.jsonl"))
+        if process.returncode == 0:
+            break
+    assert kills >= 3
+    assert process.returncode == 0
+
+    whole = tmp_path / "whole"
+    assert start(dataset, whole, tmp_path / "asked_once.txt", 0.0, 8).wait() == 0
+    score(out), score(whole)
+    assert comparable(out) == comparable(whole)
+    assert (out / "scores.jsonl").read_bytes() == (whole / "scores.jsonl").read_bytes()
+    # Samples whose line was written are never asked again: at most one batch a kill was asked twice.
+    keys = [record.key for record in read_records(out / "samples.jsonl")]
+    assert len(keys) == len(set(keys)) == SAMPLES
+    assert len(asked.read_text().splitlines()) - SAMPLES <= kills * 5 * 3
+
+
+def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path: Path, use: object) -> None:
+    use(FakeModel())
+    run(dataset, tmp_path)
+    lines = (tmp_path / "samples.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "samples.jsonl").write_bytes(b"".join(lines[:30]))
+    results = scoring.score(tmp_path).results
+    assert (results.coverage.scored, results.coverage.expected, results.coverage.complete) == (
+        30,
+        SAMPLES,
+        False,
+    )

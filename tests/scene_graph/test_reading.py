@@ -1,0 +1,269 @@
+"""Reading: healthy files exactly, damaged files as far as they go, with every problem named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barista_bench.errors import DataError
+from barista_bench.scene_graph import SceneGraph, VideoGraph, release_bytes
+from barista_bench.scene_graph import write_release as write_back
+from tests.releases import FRAMES, MACHINE, document, span, write_release
+
+
+def read(root: Path, content: Any = None) -> VideoGraph:
+    return SceneGraph(write_release(root, content=content, video=False))["v1"]
+
+
+def test_a_healthy_file_has_no_problem(tmp_path: Path) -> None:
+    graph = read(tmp_path)
+    assert graph.problems == ()
+    assert graph.frame_count == FRAMES
+    assert graph.preparation == "capsule"
+
+
+def test_writing_back_what_was_read_loses_nothing(tmp_path: Path) -> None:
+    graph = read(tmp_path)
+    assert json.loads(release_bytes(graph)) == document()
+    write_back(graph, tmp_path / "copy")
+    assert json.loads((tmp_path / "copy/v1/coco_annotation.json").read_bytes()) == document()
+
+
+def test_keys_that_the_format_does_not_know_survive_the_round_trip_and_are_named(tmp_path: Path) -> None:
+    content = document()
+    content["info"] = {"annotator": "x"}
+    content["annotations"][3]["confidence"] = 0.5
+    content["relations"][1]["note"] = "n"
+    graph = read(tmp_path, content)
+    assert json.loads(release_bytes(graph)) == content
+    keys = [problem.key for problem in graph.problems]
+    assert keys == ["annotations[3]", "relations[1]", "info"]
+    assert {problem.severity for problem in graph.problems} == {"warning"}
+
+
+def test_real_clips_survive_the_round_trip(real_release: Path) -> None:
+    for graph in SceneGraph(real_release):
+        source = json.loads((real_release / graph.video_id / "coco_annotation.json").read_bytes())
+        assert json.loads(release_bytes(graph)) == source
+        assert graph.problems == ()
+
+
+def test_writing_refuses_to_overwrite(tmp_path: Path) -> None:
+    graph = read(tmp_path)
+    with pytest.raises(DataError, match="exists already"):
+        write_back(graph, tmp_path)
+
+
+def test_frame_indices_written_as_text_are_read(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"][0]["image_id"] = "0"
+    graph = read(tmp_path, content)
+    assert len(graph.instances(0)) == 4
+    assert [str(p.key) for p in graph.problems] == ["annotations[0]"]
+
+
+Breakage = Callable[[dict[str, Any]], None]
+
+
+def set_annotation(index: int, **values: Any) -> Breakage:
+    return lambda content: content["annotations"][index].update(values)
+
+
+def double_annotation(content: dict[str, Any]) -> None:
+    content["annotations"].append(dict(content["annotations"][0]))
+
+
+BAD_RECORDS: list[tuple[str, Breakage, str, str]] = [
+    (
+        "unknown object",
+        set_annotation(0, object_id="o-x"),
+        "annotations[0].object_id",
+        "unknown object id 'o-x'",
+    ),
+    (
+        "frame past the end",
+        set_annotation(1, image_id=40),
+        "annotations[1].image_id",
+        "past the end (40 frames)",
+    ),
+    ("frame of 10^12", set_annotation(1, image_id=10**12), "annotations[1].image_id", "Expected `int` <="),
+    ("frame of 10^30", set_annotation(1, image_id=10**30), "annotations[1].image_id", "Expected `int` <="),
+    ("negative frame", set_annotation(1, image_id=-1), "annotations[1].image_id", "Expected `int` >= 0"),
+    (
+        "box outside",
+        set_annotation(2, bbox=[200, 0, 5, 5]),
+        "annotations[2].bbox",
+        "no area inside the 96x64 frame",
+    ),
+    ("box of no width", set_annotation(2, bbox=[1, 1, 0, 5]), "annotations[2].bbox", "no area"),
+    ("box of three numbers", set_annotation(2, bbox=[1, 1, 5]), "annotations[2].bbox", "length 4"),
+    ("box of text", set_annotation(2, bbox="all"), "annotations[2].bbox", "Expected `array"),
+    (
+        "annotation that is a list",
+        lambda c: c["annotations"].__setitem__(0, []),
+        "annotations[0]",
+        "Expected `object`",
+    ),
+    ("same object twice", double_annotation, "annotations[170]", "already on frame 0"),
+    (
+        "unknown category",
+        lambda c: c["object_id_to_category_id"].update({"o-cup": "c-x"}),
+        "object_id_to_category_id['o-cup']",
+        "unknown category id 'c-x'",
+    ),
+    (
+        "relation to an unknown object",
+        lambda c: c["relations"][0].update(target_object_id="o-x"),
+        "relations[0].target_object_id",
+        "unknown object id",
+    ),
+    (
+        "attribute range past the end",
+        lambda c: c["attributes"][0]["image_ranges"].__setitem__(0, span(0, 10**6)),
+        "attributes[0].image_ranges[0]",
+        "cut to 40 frames",
+    ),
+    (
+        "relation range backwards",
+        lambda c: c["relations"][0]["image_ranges"].append(span(9, 3)),
+        "relations[0].image_ranges[1]",
+        "has no frame",
+    ),
+    (
+        "activity past the end",
+        lambda c: c["activities"][0].update(image_range=span(50, 60)),
+        "activities[0].image_range",
+        "has no frame among the 40",
+    ),
+    (
+        "section of the wrong type",
+        lambda c: c.update(relations={}),
+        "relations",
+        "the whole section is left out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("breakage", "key", "what"), [r[1:] for r in BAD_RECORDS], ids=[r[0] for r in BAD_RECORDS])
+def test_a_bad_record_costs_that_record_and_is_named(tmp_path: Path, breakage: Breakage, key: str, what: str) -> None:
+    content = document()
+    breakage(content)
+    graph = read(tmp_path, content)
+    errors = [problem for problem in graph.problems if problem.severity == "error"]
+    assert any(problem.key == key and what in problem.what for problem in errors), errors
+    assert all(problem.file == "v1/coco_annotation.json" and problem.remedy for problem in errors)
+    # Everything else is still there.
+    assert len(graph.instances()) >= 110
+    assert len(graph.activities()) + len(graph.attributes()) + len(graph.relations()) >= 4
+    with pytest.raises(DataError, match="Remedy"):
+        SceneGraph(tmp_path, strict=True)["v1"]
+
+
+def test_rows_lead_back_to_the_file_after_records_were_left_out(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"][0]["object_id"] = "o-x"
+    content["relations"][0]["target_object_id"] = "o-x"
+    graph = read(tmp_path, content)
+    for instance in graph.instances(7):
+        record = content["annotations"][instance.row]
+        assert (record["image_id"], record["object_id"]) == (7, instance.object.id)
+    for relation in graph.relations(7):
+        assert content["relations"][relation.row]["value"] == relation.value
+
+
+def test_a_box_that_sticks_out_is_kept_and_named(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"][0]["bbox"] = [-10.0, 0.0, 50.0, 50.0]
+    graph = read(tmp_path, content)
+    assert [(p.severity, p.key) for p in graph.problems] == [("warning", "annotations[0].bbox")]
+    assert graph.boxes(0)[MACHINE] == (-10.0, 0.0, 50.0, 50.0)
+
+
+BAD_FILES = {
+    "invalid JSON": (b"{", "not valid JSON"),
+    "empty": (b"", "not valid JSON"),
+    "not an object": (b"[1, 2]", "not a JSON object"),
+    "binary": (b"\x00\xff\xfe", "not valid JSON"),
+    "not a number": (b'{"video_metadata": NaN}', "not valid JSON"),
+    "deeply nested": (b"[" * 100_000, "JSON"),
+    "no objects": (
+        json.dumps({**document(), "object_id_to_category_id": 3}).encode(),
+        "object_id_to_category_id",
+    ),
+    "no metadata": (json.dumps({**document(), "video_metadata": []}).encode(), "video_metadata is empty"),
+}
+
+
+@pytest.mark.parametrize(("content", "what"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_costs_its_video_and_no_other(tmp_path: Path, content: bytes, what: str) -> None:
+    write_release(tmp_path, "bad", content, video=False)
+    write_release(tmp_path, "good", video=False)
+    scene = SceneGraph(tmp_path)
+    assert [graph.video_id for graph in scene] == ["good"]
+    assert len(scene.problems) == 1
+    assert what in str(scene.problems[0])
+    assert "Remedy" in str(scene.problems[0])
+
+
+@pytest.mark.parametrize("frames", [10**12, 10**30, 0, -1])
+def test_an_impossible_number_of_frames_costs_the_video_and_no_memory(tmp_path: Path, frames: int) -> None:
+    content = document()
+    content["video_metadata"][0]["frame_count"] = frames
+    write_release(tmp_path, "v1", content, video=False)
+    with pytest.raises(DataError, match=r"video_metadata\[0\]"):
+        SceneGraph(tmp_path)["v1"]
+
+
+def test_a_missing_annotation_file_is_named(tmp_path: Path) -> None:
+    write_release(tmp_path, "v1")
+    write_release(tmp_path, "v2")
+    (tmp_path / "v2/coco_annotation.json").unlink()
+    scene = SceneGraph(tmp_path)
+    assert scene.video_ids == ("v1",)
+    assert "v2/coco_annotation.json" in str(scene.problems[0])
+
+
+def test_a_root_without_videos_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no folder with a coco_annotation\.json"):
+        SceneGraph(tmp_path)
+    with pytest.raises(DataError, match="no such folder"):
+        SceneGraph(tmp_path / "absent")
+
+
+def test_links_that_leave_the_root_are_refused(tmp_path: Path) -> None:
+    outside = write_release(tmp_path / "outside", "secret", video=False)
+    root = write_release(tmp_path / "root", "v1", video=False)
+    (root / "linked").symlink_to(outside / "secret")
+    write_release(root, "v2", video=False)
+    (root / "v2/video.mp4").symlink_to("/etc/passwd")
+    scene = SceneGraph(root)
+    assert scene.video_ids == ("v1",)
+    assert len(scene.problems) == 2
+
+
+@pytest.mark.parametrize("video_id", ["../../etc", "/etc", "..", "v1/../../x"])
+def test_a_video_id_that_leaves_the_root_is_refused(tmp_path: Path, video_id: str) -> None:
+    scene = SceneGraph(write_release(tmp_path, video=False))
+    with pytest.raises(DataError):
+        scene[video_id]
+    with pytest.raises(DataError):
+        scene.video_path(video_id)
+
+
+def test_problems_of_a_hostile_file_are_counted_but_not_all_kept(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"] = [{"image_id": 0, "object_id": "o-x", "bbox": [0, 0, 1, 1]}] * 5000
+    graph = read(tmp_path, content)
+    assert len(graph.problems) == 1000
+
+
+def test_videos_come_sorted_and_cached(tmp_path: Path) -> None:
+    for video_id in ("b", "a", "c"):
+        write_release(tmp_path, video_id, video=False)
+    scene = SceneGraph(tmp_path, cache_videos=1)
+    assert [graph.video_id for graph in scene.videos(reversed(scene.video_ids))] == ["a", "b", "c"]
+    assert scene["a"] is scene["a"]

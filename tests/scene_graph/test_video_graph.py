@@ -1,0 +1,162 @@
+"""Queries: what holds at a frame and over a span, on a graph whose every number is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from barista_bench.errors import DataError
+from barista_bench.scene_graph import SceneGraph, VideoGraph
+from tests.releases import (
+    BOXES,
+    BUTTON,
+    CUP,
+    LEFT,
+    MACHINE,
+    RIGHT,
+    SEEN,
+    document,
+    relation,
+    span,
+    write_release,
+)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> VideoGraph:
+    return SceneGraph(write_release(tmp_path, video=False))["v1"]
+
+
+def test_objects_and_boxes_are_those_annotated_on_the_frame(graph: VideoGraph) -> None:
+    for frame in (0, 9, 10, 19, 20, 39):
+        seen = {name for name, (start, end) in SEEN.items() if start <= frame < end}
+        assert {item.id for item in graph.objects_at(frame)} == seen
+        assert graph.boxes(frame) == {name: tuple(map(float, BOXES[name])) for name in seen}
+    assert graph.boxes(40) == {}
+
+
+def test_a_span_is_half_open(graph: VideoGraph) -> None:
+    assert {item.id for item in graph.objects_at((20, 40))} == {MACHINE, CUP, RIGHT, BUTTON}
+    assert {item.id for item in graph.objects_at((19, 20))} == {MACHINE, CUP, LEFT, RIGHT, BUTTON}
+    assert len(graph.instances((0, 2))) == 8
+    assert len(graph.instances()) == 170
+
+
+def test_a_relation_holds_only_where_both_ends_have_a_box(graph: VideoGraph) -> None:
+    holders = {frame: {r.source.id for r in graph.relations(frame) if r.value == "holds"} for frame in range(40)}
+    for frame in range(40):
+        expected = set()
+        if frame < 20:  # stated on [0, 40), seen on [0, 20)
+            expected.add(LEFT)
+        if 10 <= frame < 15 or frame >= 30:  # stated on [5, 15) and [30, 40), seen from 10
+            expected.add(RIGHT)
+        assert holders[frame] == expected, frame
+    assert [r.source.id for r in graph.relations((20, 30)) if r.value == "holds"] == []
+
+
+def test_the_frames_of_a_relation_range_are_cut_to_the_span(graph: VideoGraph) -> None:
+    right = [i for i in range(len(graph.relations_table.start)) if graph.relations_table.row[i] == 3]
+    assert [graph.relation_frames(i).tolist() for i in right] == [list(range(10, 15)), list(range(30, 40))]
+    assert graph.relation_frames(right[1], (35, 37)).tolist() == [35, 36]
+
+
+def test_a_record_whose_ranges_overlap_counts_once_at_a_frame(tmp_path: Path) -> None:
+    content = document()
+    content["relations"] = [relation(BUTTON, MACHINE, "position", "part of", (0, 20), (10, 30))]
+    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
+    assert len(graph.relations(15)) == 1
+    assert len(graph.relations((0, 40))) == 2
+
+
+def test_two_records_of_the_same_relation_count_twice(tmp_path: Path) -> None:
+    content = document()
+    content["relations"] = [relation(BUTTON, MACHINE, "position", "part of", (0, 20))] * 2
+    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
+    assert [r.row for r in graph.relations(15)] == [0, 1]
+
+
+def test_hand_contacts_name_the_side(graph: VideoGraph) -> None:
+    assert [(c.side, c.object.id, c.value) for c in graph.hand_contacts(12)] == [
+        ("left", CUP, "holds"),
+        ("right", CUP, "holds"),
+    ]
+    assert graph.hand_contacts(25) == []
+
+
+def test_attributes_hold_on_their_ranges(graph: VideoGraph) -> None:
+    assert [(a.type, a.value) for a in graph.attributes(19)] == [("type", "capsule"), ("color", "white")]
+    assert ("state", "extracting") in [(a.type, a.value) for a in graph.attributes(20)]
+    assert ("state", "extracting") not in [(a.type, a.value) for a in graph.attributes(30)]
+
+
+def test_segment_ends_are_excluded_unless_a_task_reads_them_inclusive(graph: VideoGraph) -> None:
+    assert [s.name for s in graph.activities(20)] == ["Press button"]
+    assert [s.name for s in graph.activities(20, inclusive=True)] == ["Place cup", "Press button"]
+    assert [s.name for s in graph.steps((0, 1))] == ["Extract coffee"]
+
+
+def test_a_mask_fills_its_box(graph: VideoGraph) -> None:
+    for instance in graph.instances(12):
+        x, y, width, height = BOXES[instance.object.id]
+        expected = np.zeros((64, 96), dtype=bool)
+        expected[y : y + height, x : x + width] = True
+        assert np.array_equal(graph.mask(instance), expected)
+
+
+@pytest.mark.parametrize(
+    ("segmentation", "what"),
+    [
+        (None, "neither"),
+        ({"counts": "garbage~~~", "size": [64, 96]}, "characters outside the code"),
+        ({"counts": "0", "size": [64, 96]}, "runs cover 0 of 6144 pixels"),
+        ({"counts": "", "size": [64, 96]}, "empty"),
+        ({"counts": "oooooooooooooooooo", "size": [64, 96]}, "not a run-length"),
+        ({"counts": "`\u0130", "size": [64, 96]}, "ASCII"),
+        ({"counts": "00", "size": [10**9, 10**9]}, "is not the frame's"),
+        ({"counts": "00", "size": [96, 64]}, "is not the frame's"),
+        ({"counts": [1, 2], "size": [64, 96]}, "neither"),
+        ([[0, 0, 1e9, 0, 1e9, 1e9]], "reaches more than"),
+        ([[0, 0, 1]], "an even count of 6"),
+        ([], "no polygon"),
+        ("missing", "missing"),
+    ],
+)
+def test_a_bad_mask_is_refused_before_native_code_reads_it(tmp_path: Path, segmentation: object, what: str) -> None:
+    content = document()
+    content["annotations"][0]["segmentation"] = segmentation
+    if segmentation == "missing":
+        del content["annotations"][0]["segmentation"]
+    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
+    first, *others = graph.instances(0)
+    with pytest.raises(DataError, match=what) as raised:
+        graph.mask(first)
+    assert "v1/coco_annotation.json: annotations[0].segmentation" in str(raised.value)
+    assert all(graph.mask(other).any() for other in others)
+
+
+def test_polygons_are_rasterised(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"][0]["segmentation"] = [[10, 10, 20, 10, 20, 20, 10, 20]]
+    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
+    mask = graph.mask(graph.instances(0)[0])
+    assert mask.sum() == 100
+    assert mask[10:20, 10:20].all()
+
+
+def test_preparation_is_the_type_of_the_machine_seen_first(tmp_path: Path) -> None:
+    content = document()
+    content["object_id_to_category_id"]["o-old"] = "c-coffee machine"
+    content["attributes"].insert(
+        0,
+        {
+            "object_id": "o-old",
+            "attribute_type": "type",
+            "value": "portafilter",
+            "image_ranges": [span(0, 40)],
+        },
+    )
+    assert SceneGraph(write_release(tmp_path, content=content, video=False))["v1"].preparation == "capsule"
+    content["attributes"] = []
+    assert SceneGraph(write_release(tmp_path, "v2", content, video=False))["v2"].preparation == "unknown"

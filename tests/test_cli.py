@@ -1,0 +1,105 @@
+"""The command: help that reads well, flags named as keywords, errors in one line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench import __version__, cli
+from barista_bench.builders.folder import build
+from barista_bench.mini import write_kitchen
+from barista_bench.reporting import write_report
+from barista_bench.running.runner import run
+from barista_bench.running.scoring import score
+from barista_bench.scene_graph import validate
+from tests.releases import write_release
+
+invoke = CliRunner().invoke
+
+
+def test_help_names_every_command() -> None:
+    text = invoke(cli.app, ["--help"]).output
+    assert all(name in text for name in ("mini", "validate", "build", "run", "score", "report"))
+    assert invoke(cli.app, ["--version"]).output.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    ("command", "function"),
+    [
+        (cli.mini, write_kitchen),
+        (cli.validate, validate),
+        (cli.build, build),
+        (cli.run, run),
+        (cli.score, score),
+    ],
+)
+def test_every_flag_is_a_keyword_of_the_python_function(command: Callable, function: Callable) -> None:
+    of_the_command_alone = {"strict", "show"} if command is cli.validate else set()
+    flags = set(inspect.signature(command).parameters) - of_the_command_alone
+    assert flags <= set(inspect.signature(function).parameters)
+
+
+def test_report_flags_are_keywords() -> None:
+    keywords = set(inspect.signature(write_report).parameters) | set(inspect.signature(score).parameters)
+    assert set(inspect.signature(cli.report).parameters) - {"folders"} <= keywords
+
+
+@pytest.mark.parametrize("command", ["mini", "validate", "build", "run", "score", "report"])
+def test_every_option_is_explained(command: str) -> None:
+    shown = invoke(cli.app, [command, "--help"], terminal_width=200)
+    assert shown.exit_code == 0
+    for line in shown.output.splitlines():
+        if line.strip().startswith("--") and "--help" not in line:
+            assert len(line.split("  ")) > 1, line
+
+
+def test_validate_fails_on_errors_and_names_them(tmp_path: Path, small_release: Path) -> None:
+    assert invoke(cli.app, ["validate", str(small_release), "--no-progress"]).exit_code == 0
+    write_release(tmp_path, video=False)
+    shown = invoke(cli.app, ["validate", str(tmp_path), "--no-progress"])
+    assert shown.exit_code == 1
+    assert "v1/video.mp4: missing" in shown.output
+    assert "1 errors" in shown.output
+
+
+def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path: Path, datasets_cache: Path) -> None:
+    data, oracle, chance = (str(tmp_path / name) for name in ("barista", "oracle", "chance"))
+    steps = [
+        ["build", "--source", str(small_release), "--out", data, "--sampling", "frame_step=10", "--no-progress"],
+        ["run", data, "--out", oracle, "--no-progress"],
+        ["run", data, "--model", "chance", "--runs", "2", "--out", chance, "--no-progress"],
+        ["score", oracle],
+        ["report", oracle, chance, "--out", str(tmp_path / "report")],
+    ]
+    for step in steps:
+        shown = invoke(cli.app, step)
+        assert shown.exit_code == 0, shown.output
+    assert "oracle: micro_f1 1.000 ± 0.000 over 3 run(s), 72/72 answered (ok 72)" in shown.output
+    assert "oracle" in (tmp_path / "report/report.html").read_text()
+    assert "chance" in (tmp_path / "report/report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["build", "--source", "/nowhere"],
+        ["build", "--source", "{release}", "--sampling", "step=1"],
+        ["build", "--source", "{release}", "--configs", "relation"],
+        ["run", "/nowhere", "--out", "x"],
+        ["score", "/nowhere"],
+        ["validate", "/nowhere"],
+    ],
+)
+def test_an_error_is_one_line_with_its_remedy(
+    arguments: list[str], small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = invoke(cli.app, [argument.format(release=small_release) for argument in arguments])
+    assert shown.exit_code == 1
+    assert "error: " in shown.output
+    assert "Traceback" not in shown.output
+    assert len(shown.output.strip().splitlines()) == 1

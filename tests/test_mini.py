@@ -1,0 +1,321 @@
+"""The scripted kitchen: its files, its graph, and that its masks are its pixels."""
+
+import collections
+import itertools
+import json
+
+import av
+import numpy as np
+import pycocotools.mask as coco_mask
+import pytest
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.mini import Video, outline, plan_kitchen, write_kitchen
+from barista_bench.scene_graph.release import encode
+
+SMALL = {"videos": 3, "width": 320, "height": 180, "seconds": (4, 4)}
+RELATIONS = {
+    "position": {"under", "on", "inside", "contains", "attached to", "part of"},
+    "human_actions": {"pulls", "pushes", "presses", "holds", "touches", "turns"},
+}
+
+
+@pytest.fixture(scope="session")
+def kitchen(tmp_path_factory):
+    return write_kitchen(tmp_path_factory.mktemp("mini") / "kitchen", num_proc=2, **SMALL)
+
+
+@pytest.fixture(scope="session")
+def graphs(kitchen):
+    return {folder.name: json.loads((folder / "coco_annotation.json").read_bytes()) for folder in kitchen}
+
+
+@pytest.fixture(scope="session")
+def outlines():
+    """The default nine videos' graphs, for which nothing has to be drawn."""
+    return [json.loads(encode(outline(Video(plan)))) for plan in plan_kitchen()]
+
+
+def spans(record):
+    ranges = record["image_ranges"] if "image_ranges" in record else [record["image_range"]]
+    return [(r["image_id_start"], r["image_id_end"]) for r in ranges]
+
+
+def category_names(graph):
+    names = {c["id"]: c["name"] for c in graph["categories"]}
+    return {key: names[c] for key, c in graph["object_id_to_category_id"].items()}
+
+
+def frames_by_object(graph):
+    found = collections.defaultdict(list)
+    for annotation in graph["annotations"]:
+        found[annotation["object_id"]].append(annotation["image_id"])
+    return found
+
+
+def test_same_bytes_again_elsewhere_in_one_process(kitchen, tmp_path):
+    again = write_kitchen(tmp_path / "other" / "folder", num_proc=1, **SMALL)
+    assert [a.name for a in again] == [a.name for a in kitchen]
+    for one, two in zip(kitchen, again, strict=True):
+        for name in ("coco_annotation.json", "video.mp4"):
+            assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_another_seed_is_another_kitchen():
+    one, two = ([encode(outline(Video(p))) for p in plan_kitchen(seed=s)] for s in (0, 1))
+    assert not set(one) & set(two)
+
+
+def test_files(kitchen, graphs):
+    assert sorted(f.name for f in kitchen) == [
+        "mini_capsule_01",
+        "mini_fully_automatic_01",
+        "mini_portafilter_01",
+    ]
+    for folder in kitchen:
+        meta = graphs[folder.name]["video_metadata"][0]
+        with av.open(str(folder / "video.mp4")) as container:
+            stream = container.streams.video[0]
+            assert (stream.codec_context.name, stream.pix_fmt) == ("h264", "yuv420p")
+            assert stream.average_rate == meta["fps"] == 30
+            kinds = [av.video.frame.PictureType(f.pict_type).name for f in container.decode(stream)]
+        assert len(kinds) == meta["frame_count"] == 120
+        assert "B" in kinds
+        assert [n for n, kind in enumerate(kinds) if kind == "I"] == [0, 30, 60, 90]
+
+
+def test_nothing_unknown_and_nothing_outside(graphs):
+    for graph in graphs.values():
+        meta = graph["video_metadata"][0]
+        known = set(graph["object_id_to_category_id"])
+        assert {a["object_id"] for a in graph["annotations"]} <= known
+        assert {c["id"] for c in graph["categories"]} == set(graph["object_id_to_category_id"].values())
+        for relation in graph["relations"]:
+            assert {relation["source_object_id"], relation["target_object_id"]} <= known
+        for section in ("attributes", "relations", "activities", "process_steps"):
+            for record in graph[section]:
+                for start, end in spans(record):
+                    assert 0 <= start < end <= meta["frame_count"]
+        for annotation in graph["annotations"]:
+            x, y, w, h = annotation["bbox"]
+            assert 0 <= x < x + w <= meta["width"]
+            assert 0 <= y < y + h <= meta["height"]
+            assert 0 <= annotation["image_id"] < meta["frame_count"]
+
+
+def test_boxes_are_tight_and_masks_do_not_overlap(graphs):
+    for graph in graphs.values():
+        by_frame = collections.defaultdict(list)
+        for annotation in graph["annotations"]:
+            by_frame[annotation["image_id"]].append(annotation)
+        for frame in range(0, 120, 17):
+            covered = np.zeros((180, 320), int)
+            for annotation in by_frame[frame]:
+                mask = coco_mask.decode(annotation["segmentation"])
+                rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+                x, y, w, h = annotation["bbox"]
+                assert (x, y, x + w, y + h) == (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
+                covered += mask
+            assert covered.max() == 1
+
+
+def test_masks_are_the_pixels_of_the_video(kitchen, graphs):
+    """Every large mask, cut from the decoded video, has the mean colour that was painted there."""
+    plans = {plan.video_id: plan for plan in plan_kitchen(**SMALL)}
+    for folder in kitchen:
+        with av.open(str(folder / "video.mp4")) as container:
+            decoded = [f.to_ndarray(format="rgb24") for f in container.decode(video=0)]
+        wanted = collections.defaultdict(list)
+        for annotation in graphs[folder.name]["annotations"]:
+            wanted[annotation["image_id"]].append(annotation)
+        compared = 0
+        for frame, (picture, owners) in enumerate(Video(plans[folder.name]).frames()):
+            if frame % 13:
+                continue
+            assert len(wanted[frame]) == len(np.unique(owners[owners > 0]))
+            for annotation in wanted[frame]:
+                mask = coco_mask.decode(annotation["segmentation"]).astype(bool)
+                assert len(np.unique(owners[mask])) == 1
+                if mask.sum() > 200:
+                    shown, painted = decoded[frame][mask].mean(0), picture[mask].mean(0)
+                    assert np.abs(shown - painted).mean() < 8  # half-size chroma blurs small things
+                    compared += 1
+        assert compared > 40
+
+
+def test_a_blue_carton_is_blue():
+    """A mask's pixels are its object's, not only consistent: on whole objects the named colour dominates."""
+    for plan in plan_kitchen(videos=9, width=320, height=180, seconds=(1, 1)):
+        video = Video(plan)
+        if video.colours["carton"] != "blue":
+            continue
+        number = video.keys.index("carton") + 1
+        cut = [picture[owners == number] for picture, owners in video.frames()]
+        red, _, blue = np.concatenate(cut).mean(0)
+        assert blue > red + 20
+        return
+    pytest.fail("no blue carton in the kitchen")
+
+
+def test_objects_come_back_with_their_id(graphs):
+    for graph in graphs.values():
+        gaps = 0
+        for frames in frames_by_object(graph).values():
+            gaps += any(b - a > 3 for a, b in itertools.pairwise(frames))
+        assert gaps >= 3
+
+
+def test_relations_last_while_an_end_is_out_of_sight(graphs):
+    for graph in graphs.values():
+        seen = {key: set(frames) for key, frames in frames_by_object(graph).items()}
+        hidden = whole = 0
+        for relation in graph["relations"]:
+            ends = relation["source_object_id"], relation["target_object_id"]
+            for start, end in spans(relation):
+                for frame in range(start, end):
+                    both = all(frame in seen.get(key, ()) for key in ends)
+                    whole += both
+                    hidden += not both
+        assert hidden > 100
+        assert whole > 1000
+
+
+def test_all_relation_values_with_several_ranges(outlines):
+    found = collections.defaultdict(set)
+    for graph in outlines:
+        for relation in graph["relations"]:
+            found[relation["relation_type"]].add(relation["value"])
+            ranges = spans(relation)
+            assert all(a[1] < b[0] for a, b in itertools.pairwise(ranges))
+            source = category_names(graph)[relation["source_object_id"]]
+            assert (relation["relation_type"] == "human_actions") == source.endswith(" hand")
+        assert any(len(spans(r)) > 1 for r in graph["relations"])
+    assert found == RELATIONS
+
+
+def test_vocabulary(outlines):
+    verbs, steps, categories = collections.defaultdict(set), set(), set()
+    for graph in outlines:
+        names = [a["display_name"] for a in graph["activities"]]
+        assert len(set(names)) >= 12
+        assert 4 <= len(graph["process_steps"]) <= 7
+        for name in names:
+            verb, noun = name.split(" ", 1)
+            verbs[verb].add(noun)
+        steps |= {s["display_name"] for s in graph["process_steps"]}
+        categories |= set(category_names(graph).values())
+    assert sum(map(len, verbs.values())) >= 26
+    assert sum(len(nouns) >= 5 for nouns in verbs.values()) >= 3
+    assert len(steps) >= 8
+    assert len(categories) >= 20
+    assert {"left hand", "right hand", "capsule", "drawer", "portafilter", "unknown"} <= categories
+
+
+def test_class_ids_belong_to_names(outlines):
+    for section in ("activities", "process_steps"):
+        pairs = {(s["activity_class_id"], s["display_name"]) for g in outlines for s in g[section]}
+        assert len(pairs) == len({i for i, _ in pairs}) == len({n for _, n in pairs})
+
+
+def test_segments(outlines):
+    overlaps, short = 0, 0
+    for graph in outlines:
+        ranges = sorted(spans(a)[0] for a in graph["activities"])
+        overlaps += sum(a[1] > b[0] for a, b in itertools.pairwise(ranges))
+        short += sum(end - start < 4 for start, end in ranges)
+        assert np.mean([end - start for start, end in ranges]) > 20
+        assert 15 * 30 <= graph["video_metadata"][0]["frame_count"] <= 30 * 30
+    assert overlaps >= 5
+    assert 1 <= short <= 5
+
+
+def test_states_change(outlines):
+    changing = collections.defaultdict(set)
+    for graph in outlines:
+        names = category_names(graph)
+        for attribute in graph["attributes"]:
+            if attribute["attribute_type"] == "state":
+                changing[names[attribute["object_id"]]].add(attribute["value"])
+        machine = {
+            a["value"]
+            for a in graph["attributes"]
+            if a["attribute_type"] == "type" and names[a["object_id"]] == "coffee machine"
+        }
+        assert len(machine) == 1
+        assert machine <= {"fully automatic", "capsule", "portafilter"}
+    assert changing["coffee machine"] >= {"extracting", "rinsing"}
+    for category in ("drawer", "lid", "handle", "milk carton"):
+        assert changing[category] >= {"open", "close"}
+    assert changing["coffee cup"] == {"empty", "full"}
+
+
+def test_one_state_at_a_time(outlines):
+    for graph in outlines:
+        taken = collections.Counter()
+        for attribute in graph["attributes"]:
+            for start, end in spans(attribute):
+                key = attribute["object_id"], attribute["attribute_type"]
+                taken.update((key, frame) for frame in range(start, end))
+        assert set(taken.values()) == {1}
+
+
+def test_both_hands_on_one_thing_and_one_hand_alone(outlines):
+    both = single = 0
+    for graph in outlines:
+        names = category_names(graph)
+        hands = collections.defaultdict(set)
+        for relation in graph["relations"]:
+            if relation["value"] == "holds":
+                for start, end in spans(relation):
+                    for frame in range(start, end):
+                        hands[frame, relation["target_object_id"]].add(names[relation["source_object_id"]])
+        both += sum(len(h) == 2 for h in hands.values())
+        single += sum(len(h) == 1 for h in hands.values())
+    assert both > 100
+    assert single > 500
+
+
+def test_same_category_with_other_and_with_same_colour(outlines):
+    same = other = 0
+    for graph in outlines:
+        names = category_names(graph)
+        cups = [
+            a["value"]
+            for a in graph["attributes"]
+            if a["attribute_type"] == "color" and names[a["object_id"]] == "coffee cup"
+        ]
+        same += len(set(cups)) < len(cups)
+        other += len(set(cups)) > 1
+    assert same
+    assert other
+
+
+def test_any_number_of_videos_has_own_ids():
+    plans = plan_kitchen(videos=14, seed=3)
+    graphs = [outline(Video(plan)) for plan in plans]
+    assert len({plan.video_id for plan in plans}) == 14
+    assert len({key for g in graphs for key in g.object_id_to_category_id}) == sum(
+        len(g.object_id_to_category_id) for g in graphs
+    )
+
+
+def test_replaces_only_its_own_folders(tmp_path):
+    tiny = {"videos": 1, "width": 128, "height": 72, "seconds": (0.5, 0.5), "num_proc": 1}
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(DataError, match="not a mini kitchen"):
+        write_kitchen(tmp_path / "mine", **tiny)
+    first = write_kitchen(tmp_path / "ours", **tiny)
+    write_kitchen(tmp_path / "ours", seed=1, **tiny)
+    (tmp_path / "ours" / "notes.txt").write_text("somebody's")
+    with pytest.raises(DataError, match="not a mini kitchen"):
+        write_kitchen(tmp_path / "ours", **tiny)
+    assert first[0].is_dir()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "ours"]
+
+
+@pytest.mark.parametrize("wrong", [{"videos": 0}, {"width": 321}, {"width": 1280, "height": 180}, {"seconds": (5, 3)}])
+def test_wrong_arguments(tmp_path, wrong):
+    with pytest.raises(ConfigError):
+        write_kitchen(tmp_path / "kitchen", **wrong)
+    assert not list(tmp_path.iterdir())

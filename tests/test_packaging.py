@@ -1,0 +1,59 @@
+"""What an installation brings, and what it must not."""
+
+from __future__ import annotations
+
+import configparser
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MAPPED = {"metrics": "barista_bench.metrics", "dataset_cards": "barista_bench.dataset_cards"}
+
+
+def declared_packages() -> set[str]:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    return set(config["options"]["packages"].split())
+
+
+def test_setup_cfg_lists_every_package_of_the_tree() -> None:
+    found = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "barista_bench").rglob("__init__.py")}
+    for folder, package in MAPPED.items():
+        for path in (ROOT / folder).rglob("__init__.py"):
+            found.add(".".join([package, *path.parent.relative_to(ROOT / folder).parts]))
+    assert declared_packages() == found
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_all_data_files_and_no_stray_top_level_package(tmp_path: Path) -> None:
+    options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "pip", "wheel", *options, str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no wheel can be built here: {done.stderr[-300:]}")
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"barista_bench"}
+    for name in (
+        "barista_bench/py.typed",
+        "barista_bench/benchmarks/barista/prompts/relations.yaml",
+        "barista_bench/dataset_cards/barista.md",
+        "barista_bench/metrics/tuple_f1/README.md",
+        "barista_bench/metrics/tuple_f1/scoring.py",
+    ):
+        assert name in names, name
+    assert any(name.startswith("barista_bench/reporting/templates/") for name in names)
+
+
+def test_importing_the_package_and_its_command_is_light() -> None:
+    program = (
+        "import sys, barista_bench, barista_bench.cli, barista_bench.models, barista_bench.scene_graph, "
+        "barista_bench.task, barista_bench.benchmarks; "
+        "print([m for m in ('torch', 'transformers', 'datasets', 'evaluate', 'decord') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,115 @@
+"""Nothing that a file or a listing names may lead out of the folder it belongs to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from barista_bench.errors import DataError
+from barista_bench.paths import confined, valid_video_id
+
+
+@pytest.mark.parametrize("name", ["v", "P01-02.final", "Kaffee süß", "動画", "a b", "..a", "x" * 255])
+def test_ordinary_names_are_video_ids(name):
+    assert valid_video_id(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "a/b", "/a", "a\\b", "..\\a", "C:", "C:a", "a\0", "a\nb", "a\x7f", "\udcff", "x" * 256,
+     "ü" * 128, "a\u2028b"],
+)  # fmt: skip
+def test_names_that_could_lead_elsewhere_or_break_a_file_system_are_no_video_ids(name):
+    assert not valid_video_id(name)
+
+
+def test_a_path_below_the_root_is_joined(tmp_path):
+    (tmp_path / "v").mkdir()
+    assert confined(tmp_path, "v", "video.mp4") == tmp_path.resolve() / "v" / "video.mp4"
+    assert confined(tmp_path, "v/video.mp4") == tmp_path.resolve() / "v" / "video.mp4"
+    assert confined(tmp_path) == tmp_path.resolve()
+
+
+def test_a_relative_root_is_resolved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert confined(Path("release"), "v") == tmp_path.resolve() / "release" / "v"
+
+
+@pytest.mark.parametrize(
+    "part", ["..", "v/../../x", "/etc/passwd", "", "v//x", ".", "v\\..\\x", "C:/x", "a\0b", "\udcff"]
+)
+def test_paths_that_climb_or_are_absolute_are_refused_by_name(tmp_path, part):
+    with pytest.raises(DataError, match="is refused because of") as caught:
+        confined(tmp_path, part, "video.mp4")
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_link_inside_the_root_is_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "alias").symlink_to("real")
+    assert confined(tmp_path, "alias", "video.mp4").parent.name == "alias"
+
+
+@pytest.mark.parametrize("where", ["folder", "file", "relative"])
+def test_a_link_out_of_the_root_is_refused(tmp_path, where):
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    (root / "v").mkdir(parents=True)
+    outside.mkdir()
+    if where == "folder":
+        (root / "w").symlink_to(outside)
+    elif where == "file":
+        (root / "v" / "w").symlink_to(outside / "secret")
+    else:
+        (root / "v" / "w").symlink_to("../../outside")
+    part = "w/video.mp4" if where == "folder" else "v/w"
+    with pytest.raises(DataError, match=r"leads outside the folder.*hard link"):
+        confined(root, part)
+
+
+def test_a_root_that_is_itself_a_link_is_fine(tmp_path):
+    (tmp_path / "real" / "v").mkdir(parents=True)
+    (tmp_path / "root").symlink_to("real")
+    assert confined(tmp_path / "root", "v") == tmp_path.resolve() / "real" / "v"
+
+
+def test_a_sibling_whose_name_starts_like_the_root_is_outside(tmp_path):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root2").mkdir()
+    (tmp_path / "root" / "v").symlink_to(tmp_path / "root2")
+    with pytest.raises(DataError, match="leads outside"):
+        confined(tmp_path / "root", "v")
+
+
+def test_a_loop_of_links_is_a_data_error(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(DataError, match="loop"):
+        confined(tmp_path, "a", "video.mp4")
+
+
+def test_the_links_of_a_hub_snapshot_are_followed_into_its_own_blobs_only(tmp_path):
+    repo = tmp_path / "hub" / "datasets--org--name"
+    snapshot = repo / "snapshots" / ("a" * 40)
+    (snapshot / "v").mkdir(parents=True)
+    (repo / "blobs").mkdir()
+    (repo / "blobs" / "etag").write_text("{}")
+    (repo / "elsewhere").write_text("{}")
+    (snapshot / "v" / "good").symlink_to("../../../blobs/etag")
+    (snapshot / "v" / "bad").symlink_to("../../../elsewhere")
+    assert confined(snapshot, "v", "good").read_text() == "{}"
+    with pytest.raises(DataError, match="leads outside"):
+        confined(snapshot, "v", "bad")
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(alphabet="a./\\:C\0\n", max_size=8), min_size=1, max_size=3))
+def test_whatever_is_accepted_lies_below_the_root(tmp_path, parts):
+    try:
+        path = confined(tmp_path, *parts)
+    except DataError:
+        return
+    assert os.path.normpath(path).startswith(str(tmp_path.resolve()) + os.sep)

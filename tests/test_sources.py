@@ -1,0 +1,334 @@
+"""A release comes from a folder or from the Hub: at a fixed commit, only what is needed, despite failures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from barista_bench.errors import ConfigError, SourceError
+from barista_bench.sources import open_source
+from tests.hub_standin import HubStandIn, release_files, video_bytes
+
+
+@pytest.fixture
+def hub():
+    with HubStandIn() as server:
+        yield server
+
+
+@pytest.fixture
+def opened(hub, tmp_path):
+    """Open org/name of the stand-in, with a cache of this test."""
+
+    def open_it(source="org/name", **options):
+        return open_source(source, cache_dir=tmp_path / "cache", endpoint=hub.endpoint, **options)
+
+    return open_it
+
+
+def content(root):
+    return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+# ---------------------------------------------------------------- local
+
+
+def write(root, files):
+    for name, body in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+    return root
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_local_folder_is_opened_where_it_is(tmp_path, kind):
+    root = write(tmp_path / "release", release_files())
+    source = open_source(kind(root))
+    assert source.root == root.resolve()
+    assert source.identity["kind"] == "local"
+    assert source.identity["id"] == str(root.resolve())
+    source.ensure_videos(["v1"])
+    assert content(root) == release_files()
+
+
+def test_a_folder_that_looks_like_a_hub_id_wins_over_the_hub(tmp_path, monkeypatch):
+    write(tmp_path / "org" / "name", release_files())
+    monkeypatch.chdir(tmp_path)
+    assert open_source("org/name").root == tmp_path.resolve() / "org" / "name"
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(SourceError, match=r"does not exist; give the release's folder"):
+        open_source(tmp_path / "nowhere")
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match=r"is not a folder"):
+        open_source(str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize(
+    ("files", "hint"),
+    [
+        ({"coco_annotation.json": b"{}"}, "give the folder above it"),
+        ({"data/v1/coco_annotation.json": b"{}"}, r"one level below: give .*data$"),
+        ({"videos.zip": b""}, "archives such as videos.zip: unpack them first"),
+        ({"x.txt": b""}, "folder that holds one folder per video"),
+    ],
+)
+def test_a_folder_that_is_no_release_says_what_was_looked_for_and_what_to_do(tmp_path, files, hint):
+    write(tmp_path, files)
+    with pytest.raises(SourceError, match=r"holds no <video_id>/coco_annotation.json; .*" + hint):
+        open_source(tmp_path)
+
+
+def test_a_revision_of_a_local_folder_is_a_contradiction(tmp_path):
+    with pytest.raises(ConfigError, match=r"leave the revision out"):
+        open_source(write(tmp_path, release_files()), revision="main")
+
+
+# ---------------------------------------------------------------- Hub, plain files
+
+
+def test_only_annotations_come_at_first_and_only_needed_videos_later(hub, opened):
+    sha = hub.commit("org/name", release_files())
+    source = opened(revision=sha)
+    assert sorted(hub.downloads()) == [f"v{i}/coco_annotation.json" for i in (1, 2, 3)]
+    assert source.identity == {"kind": "hub", "id": "org/name", "sha": sha, "requested_revision": sha}
+    source.ensure_videos(["v2"])
+    assert hub.downloads()[3:] == ["v2/video.mp4"]
+    assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
+    assert not (source.root / "v1" / "video.mp4").exists()
+    assert not any(path.is_symlink() for path in source.root.rglob("*"))
+
+
+def test_nothing_is_asked_twice_of_a_pinned_commit(hub, opened):
+    sha = hub.commit("org/name", release_files())
+    opened(revision=sha).ensure_videos(["v1"])
+    hub.requests.clear()
+    source = opened(revision=sha)
+    source.ensure_videos(["v1"])
+    assert hub.requests == []
+    assert (source.root / "v1" / "video.mp4").read_bytes() == video_bytes("v1")
+
+
+def test_a_file_is_stored_once_where_hard_links_exist(hub, opened, tmp_path):
+    opened(revision=hub.commit("org/name", release_files())).ensure_videos(["v1"])
+    stored = {}
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path.stat().st_size == len(video_bytes("v1")):
+            stored.setdefault(path.stat().st_ino, []).append(path)
+    assert len(stored) == 1
+
+
+def test_without_hard_links_files_are_copied(hub, opened, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    source = opened(revision=hub.commit("org/name", release_files()))
+    source.ensure_videos(["v1"])
+    assert (source.root / "v1" / "video.mp4").read_bytes() == video_bytes("v1")
+
+
+def test_progress_counts_the_videos_that_are_there(hub, opened):
+    names = [f"v{i:02}" for i in range(11)]
+    source = opened(revision=hub.commit("org/name", release_files(names)))
+    source.ensure_videos(["v00"])
+    calls = []
+    source.ensure_videos(names, progress=lambda present, total: calls.append((present, total)))
+    assert calls == [(1, 11), (9, 11), (11, 11)]
+
+
+def test_a_revision_pins_what_is_read_after_the_branch_has_moved(hub, opened):
+    old = hub.commit("org/name", release_files(["v1"]))
+    new = hub.commit("org/name", release_files(["v1", "v2"]))
+    assert [p.name for p in sorted(opened(revision=old).root.iterdir())] == ["v1"]
+    assert [p.name for p in sorted(opened(revision=new).root.iterdir())] == ["v1", "v2"]
+
+
+def test_without_a_revision_the_newest_commit_is_used_named_and_recorded(hub, opened, caplog):
+    hub.commit("org/name", release_files(["v1"]))
+    sha = hub.commit("org/name", release_files(["v1", "v2"]))
+    source = opened()
+    assert source.identity["sha"] == sha
+    assert source.identity["requested_revision"] is None
+    assert f"--revision {sha}" in caplog.text
+
+
+def test_a_branch_or_tag_is_resolved_to_its_commit(hub, opened, caplog):
+    sha = hub.commit("org/name", release_files(), ref="v1.0")
+    assert opened(revision="v1.0").identity == {
+        "kind": "hub", "id": "org/name", "sha": sha, "requested_revision": "v1.0",
+    }  # fmt: skip
+    assert "the revision v1.0 may move" in caplog.text
+
+
+@pytest.mark.parametrize("prefix", ["data/", "a/b/c/"])
+def test_videos_below_a_sub_folder_are_found(hub, opened, prefix):
+    source = opened(revision=hub.commit("org/name", release_files(prefix=prefix)))
+    source.ensure_videos(["v1", "v3"])
+    assert sorted(p.name for p in source.root.iterdir()) == ["v1", "v2", "v3"]
+    assert (source.root / "v3" / "video.mp4").read_bytes() == video_bytes("v3")
+
+
+def test_splits_in_two_folders_become_one_release(hub, opened):
+    files = release_files(["v1"], "train/") | release_files(["v2"], "test/")
+    source = opened(revision=hub.commit("org/name", files))
+    source.ensure_videos(["v1", "v2"])
+    assert set(content(source.root)) == {
+        f"{v}/{f}" for v in ("v1", "v2") for f in ("coco_annotation.json", "video.mp4")
+    }
+
+
+def test_a_video_in_two_folders_is_ambiguous(hub, opened):
+    files = release_files(["v1"], "train/") | release_files(["v1"], "test/")
+    with pytest.raises(SourceError, match=r"'v1' is there twice, as test/v1.* and train/v1"):
+        opened(revision=hub.commit("org/name", files))
+
+
+def test_names_with_pattern_characters_fetch_only_themselves(hub, opened):
+    source = opened(revision=hub.commit("org/name", release_files(["v[12]", "v1", "v*", "vx"])))
+    source.ensure_videos(["v[12]", "v*"])
+    fetched = [path for path in hub.downloads() if path.endswith("mp4")]
+    assert sorted(fetched) == ["v*/video.mp4", "v[12]/video.mp4"]
+    assert (source.root / "v[12]" / "video.mp4").read_bytes() == video_bytes("v[12]")
+
+
+def test_a_cache_that_has_lost_a_file_is_named(hub, opened, tmp_path, monkeypatch):
+    source = opened(revision=hub.commit("org/name", release_files()))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **options: str(tmp_path))
+    with pytest.raises(SourceError, match=r"v1/video.mp4: .*is missing .* run it again"):
+        source.ensure_videos(["v1"])
+
+
+def test_an_unknown_video_is_named(hub, opened):
+    source = opened(revision=hub.commit("org/name", release_files()))
+    for name in ("v9", "../v1", ""):
+        with pytest.raises(SourceError, match=r"has no video .*its videos are v1, v2, v3"):
+            source.ensure_videos(["v1", name])
+
+
+def test_a_video_that_the_data_set_lacks_is_named_and_costs_no_other(hub, opened, caplog):
+    files = release_files()
+    del files["v2/video.mp4"]
+    source = opened(revision=hub.commit("org/name", files))
+    assert source.ensure_videos(["v1", "v2"]) == ("v2",)
+    assert "holds no video.mp4 of v2" in caplog.text
+    assert (source.root / "v1" / "video.mp4").is_file()
+
+
+def test_a_hostile_listing_is_refused(hub, opened, tmp_path):
+    with pytest.raises(SourceError):
+        opened(revision=hub.commit("org/name", {"x/../../../evil/coco_annotation.json": b"{}"}))
+    with pytest.raises(SourceError, match=r"is no name for a folder"):
+        opened(revision=hub.commit("org/name", {"..\\evil/coco_annotation.json": b"{}"}))
+    assert not list(tmp_path.rglob("coco_annotation.json"))
+
+
+# ---------------------------------------------------------------- Hub, when things go wrong
+
+
+def test_a_connection_that_breaks_midway_goes_on_where_it_stopped(hub, opened, monkeypatch):
+    # The client keeps whole chunks (10 MiB by default) of what it had read.
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1000)
+    source = opened(revision=hub.commit("org/name", release_files()))
+    hub.drop_after["v1/video.mp4"] = 5000
+    source.ensure_videos(["v1"])
+    asked = [r for r in hub.requests if r.method == "GET" and r.path.endswith("v1/video.mp4")]
+    assert [r.range for r in asked] == [None, "bytes=5000-"]
+    assert (source.root / "v1" / "video.mp4").read_bytes() == video_bytes("v1")
+
+
+def test_after_a_failure_the_second_call_fetches_only_what_is_missing(hub, opened, tmp_path):
+    source = opened(revision=hub.commit("org/name", release_files()))
+    hub.fail_with["v2/video.mp4"] = 500
+    with pytest.raises(SourceError, match=r"downloading the videos v1, v2, v3 failed .*run it again"):
+        source.ensure_videos(["v1", "v2", "v3"])
+    assert not (source.root / "v2" / "video.mp4").exists()
+    del hub.fail_with["v2/video.mp4"]
+    first = hub.downloads()
+    blobs = {path.read_bytes() for path in (tmp_path / "cache/hub").rglob("blobs/*")}
+    finished = [f"{v}/video.mp4" for v in ("v1", "v3") if video_bytes(v) in blobs]
+    source.ensure_videos(["v1", "v2", "v3"])
+    again = hub.downloads()[len(first) :]
+    assert "v2/video.mp4" in again
+    assert not (set(again) & set(finished))
+    assert {p.parent.name for p in source.root.glob("*/video.mp4")} == {"v1", "v2", "v3"}
+
+
+KILLED = """
+import sys
+from barista_bench.sources import open_source
+source = open_source("org/name", revision=sys.argv[1], cache_dir=sys.argv[2], endpoint=sys.argv[3])
+source.ensure_videos(["v1", "v2"])
+"""
+
+
+def test_after_the_process_is_killed_midway_the_next_one_finishes(hub, opened, tmp_path):
+    sha = hub.commit("org/name", release_files())
+    hub.stall_after["v2/video.mp4"] = 100
+    command = [sys.executable, "-c", KILLED, sha, str(tmp_path / "cache"), hub.endpoint]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while len(hub.downloads()) < 5 and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(0.3)  # let the other video finish
+        assert process.poll() is None
+        process.kill()
+    assert "v2/video.mp4" in hub.downloads()
+    hub.stall_after.clear()
+    hub.requests.clear()
+    source = opened(revision=sha)
+    source.ensure_videos(["v1", "v2"])
+    assert hub.downloads() == ["v2/video.mp4"]
+    assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
+
+
+def test_an_unknown_data_set_is_explained(opened, hub):
+    with pytest.raises(SourceError, match=r"org/none: no such data set is on the Hub.*no folder .*check the name"):
+        opened("org/none")
+
+
+def test_an_unknown_revision_is_explained(hub, opened):
+    hub.commit("org/name", release_files())
+    with pytest.raises(SourceError, match=r"no such revision; give a commit, branch or tag"):
+        opened(revision="v9")
+    with pytest.raises(SourceError, match=r"no such revision"):
+        opened(revision="0" * 40)
+
+
+def test_a_gated_data_set_says_how_to_get_access(hub, opened):
+    hub.commit("org/name", release_files())
+    hub.gated.add("org/name")
+    with pytest.raises(SourceError, match=r"accept its terms at https://huggingface.co/datasets/org/name"):
+        opened()
+
+
+def test_a_data_set_without_a_release_says_what_was_looked_for(hub, opened):
+    with pytest.raises(SourceError, match=r"neither <video_id>/coco_annotation.json nor an archive .*README.md"):
+        opened(revision=hub.commit("org/name", {"README.md": b""}))
+
+
+def test_an_unreachable_hub_is_a_source_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # between the client's retries
+    with pytest.raises(SourceError, match=r"org/name: listing the files"):
+        open_source("org/name", revision="a" * 40, cache_dir=tmp_path, endpoint="http://127.0.0.1:9")
+
+
+def test_offline_a_cached_commit_works_and_an_unpinned_one_names_the_cached_ones(hub, opened, monkeypatch):
+    sha = hub.commit("org/name", release_files())
+    opened(revision=sha).ensure_videos(["v1"])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    hub.requests.clear()
+    source = opened(revision=sha)
+    source.ensure_videos(["v1"])
+    with pytest.raises(SourceError, match=r"HF_HUB_OFFLINE"):
+        source.ensure_videos(["v2"])
+    with pytest.raises(SourceError, match=rf"in the cache: {sha}.*pin a revision"):
+        opened()
+    assert hub.requests == []

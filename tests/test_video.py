@@ -1,0 +1,391 @@
+"""Exact frames by index: the right frame on awkward files, clear errors on bad ones, safety over forks and
+threads.
+
+The truth is a sequential decode; on top of it, the index painted in the pixels (see video_samples).
+"""
+
+import multiprocessing
+import os
+import pickle
+import shutil
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from barista_bench.errors import ConfigError, VideoError
+from barista_bench.video import (
+    FrameIndexError,
+    cache,
+    close_readers,
+    open_reader,
+    pyav_reader,
+    read_frames,
+    registry,
+    set_reader_limit,
+)
+from tests.video_samples import (
+    CUT,
+    RECIPES,
+    VARIABLE,
+    Samples,
+    copy_into,
+    decode_in_order,
+    painted,
+    painted_index,
+    render,
+)
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory):
+    return Samples(tmp_path_factory.mktemp("videos"))
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache():
+    yield
+    set_reader_limit(4)
+    close_readers()
+
+
+def need(backend: str) -> str:
+    try:
+        registry.reader_class(backend)
+    except ConfigError as error:
+        pytest.skip(str(error))
+    return backend
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_frame_asked_for_in_any_order_is_the_frame_of_a_sequential_decode(sample, name):
+    path = sample(name)
+    with open_reader(path) as reader:
+        truth = [reader.index.orientation.apply(image) for image in decode_in_order(path)]
+        assert len(reader) == len(truth)
+        rng = np.random.default_rng(1)
+        requests = [rng.integers(0, len(truth), rng.integers(1, 7)).tolist() for _ in range(12)]
+        requests += [[0], [len(truth) - 1], list(range(20, 0, -1)), list(range(len(truth)))]
+        for asked in requests:
+            for image, index in zip(reader.read(asked), asked, strict=True):
+                np.testing.assert_array_equal(image, truth[index], err_msg=f"{name} frame {index}")
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if name not in CUT and "rot" not in name])
+def test_frame_i_shows_the_painted_index_i(sample, name):
+    if name == "mirrored.mp4":
+        pytest.skip("painted bits are mirrored too; the test of orientation covers this file")
+    asked = [7, 0, 29, 23, 24, 25, 7]
+    assert painted(read_frames(sample(name), asked)) == asked
+
+
+@pytest.mark.parametrize("name", sorted(CUT))
+def test_an_edit_list_hides_the_frames_before_the_cut(sample, name):
+    assert painted(read_frames(sample(name), [0, 1, 20, 40])) == [30, 31, 50, 70]
+
+
+def test_a_frame_decoded_alone_equals_the_frame_decoded_with_others(sample):
+    path = sample("pyramid.mp4")
+    every = read_frames(path, range(120))
+    for index in range(0, 120, 7):
+        np.testing.assert_array_equal(read_frames(path, [index])[0], every[index])
+
+
+def test_seeking_files_are_never_decoded_whole(sample, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a sequential decode was used")
+
+    monkeypatch.setattr(pyav_reader.PyavReader, "_deliver_by_time", refuse)
+    for name in ("cfr.mp4", "hevc_open_gop.mp4", "edit_list_open_gop.mp4", "matroska.mkv", "fragmented.mp4"):
+        read_frames(sample(name), [60, 3, 31])
+
+
+def test_a_frame_missed_after_a_seek_is_found_by_the_fallbacks(sample, monkeypatch):
+    path = sample("cfr.mp4")
+    monkeypatch.setattr(pyav_reader._Decoder, "run", lambda *_: iter(()))
+    assert painted(read_frames(path, [50, 3])) == [50, 3]
+
+
+@pytest.mark.parametrize("name", ["transport.ts", "mpeg4.avi"])
+def test_streams_that_cannot_seek_go_on_forward_and_start_again_for_earlier_frames(sample, name):
+    with open_reader(sample(name)) as reader:
+        assert not reader.index.seekable
+        assert painted(reader.read([5])) == [5]
+        first = reader._decoders[0]
+        assert painted(reader.read([6, 40])) == [6, 40]
+        assert reader._decoders[0] is first
+        assert painted(reader.read([2])) == [2]
+
+
+def test_hevc_with_temporal_layers_is_decoded_without_skipping(sample):
+    assert not open_reader(sample("hevc_layers.mp4")).index.droppable
+    assert open_reader(sample("hevc_open_gop.mp4")).index.droppable
+
+
+@pytest.mark.parametrize(
+    ("name", "turn"),
+    [
+        ("rotated_90.mp4", lambda image: np.rot90(image, 1)),
+        ("rotated_180.mp4", lambda image: np.rot90(image, 2)),
+        ("rotated_270.mp4", lambda image: np.rot90(image, 3)),
+        ("mirrored.mp4", lambda image: image[:, ::-1]),
+        ("rotated_90.mkv", lambda image: np.rot90(image, 1)),
+    ],
+)
+def test_frames_stand_as_players_show_them(sample, name, turn):
+    stored = decode_in_order(sample(name))[12]
+    with open_reader(sample(name)) as reader:
+        image = reader.read([12])[0]
+        assert reader.size == (image.shape[1], image.shape[0])
+    np.testing.assert_array_equal(image, turn(stored))
+
+
+def test_a_display_matrix_that_is_no_right_angle_is_refused(sample, tmp_path):
+    data = sample("rotated_90.mp4").read_bytes()
+    turned = struct.pack(">9i", 0, -65536, 0, 65536, 0, 0, 0, 0, 1 << 30)
+    other = struct.pack(">9i", 46341, 46341, 0, -46341, 46341, 0, 0, 0, 1 << 30)
+    place = data.find(b"tkhd") + 44  # version 0: the matrix follows 40 bytes of fields
+    changed = tmp_path / "skewed.mp4"
+    changed.write_bytes(data[:place] + other + data[place + len(turned) :])
+    with pytest.raises(VideoError, match=r"skewed\.mp4.*right angles.*re-encode"):
+        open_reader(changed)
+
+
+@pytest.mark.parametrize("backend", ["torchcodec", "decord"])
+@pytest.mark.parametrize("name", ["cfr.mp4", "variable_rate.mp4", "rotated_90.mp4", "rotated_180.mp4"])
+def test_other_backends_agree_with_the_default_one(sample, backend, name):
+    asked = [9, 0, 9, 29, 14]
+    images = read_frames(sample(name), asked, backend=need(backend))
+    default = read_frames(sample(name), asked)
+    assert images.dtype == np.uint8
+    assert images.shape == default.shape
+    assert np.abs(images.astype(int) - default).mean() < 3
+
+
+@pytest.mark.parametrize(
+    ("backend", "name", "cause"),
+    [
+        ("torchcodec", "edit_list.mp4", "edit list"),
+        ("torchcodec", "transport.ts", "seeking"),
+        ("torchcodec", "mirrored.mp4", "mirrored"),
+        ("decord", "edit_list.mp4", "edit list"),
+        ("decord", "hevc_open_gop.mp4", "open GOPs"),
+        ("decord", "transport.ts", "seeking"),
+        ("decord", "rotated_90.mkv", "rotates only MP4"),
+    ],
+)
+def test_a_backend_refuses_a_file_on_which_it_returns_wrong_frames(sample, backend, name, cause):
+    with pytest.raises(VideoError, match=f"{name}.*{cause}.*pyav"):
+        read_frames(sample(name), [3], backend=need(backend))
+
+
+def test_decord_names_the_file_when_it_cannot_open_av1(sample):
+    with pytest.raises(VideoError, match=r"av1\.mp4.*decord"):
+        read_frames(sample("av1.mp4"), [3], backend=need("decord"))
+
+
+def test_a_backend_that_is_not_installed_names_the_extra(sample, monkeypatch):
+    monkeypatch.setitem(sys.modules, "decord", None)
+    with pytest.raises(ConfigError, match=r"pip install barista_bench\[decord\]"):
+        open_reader(sample("cfr.mp4"), "decord")
+
+
+def test_an_unknown_backend_lists_the_known_ones(sample):
+    with pytest.raises(ConfigError, match=r"opencv.*pyav, torchcodec, decord"):
+        open_reader(sample("cfr.mp4"), "opencv")
+
+
+def test_length_size_rate_and_times_come_without_reading(sample):
+    with open_reader(sample("cfr.mp4")) as reader:
+        assert (len(reader), reader.size) == (120, (192, 96))
+        assert reader.fps == pytest.approx(30)
+        assert reader.seconds[30] == pytest.approx(1.0)
+        assert reader.seconds.shape == (120,)
+    with open_reader(sample("variable_rate.mp4")) as reader:
+        assert reader.seconds[50] == pytest.approx((VARIABLE[50] - VARIABLE[0]) / 600, abs=1e-3)
+
+
+def test_order_duplicates_and_integer_kinds_are_kept(sample):
+    frames = read_frames(sample("cfr.mp4"), np.array([8, 3, 8], dtype=np.int32))
+    assert (frames.shape, frames.dtype, painted(frames)) == ((3, 96, 192, 3), np.uint8, [8, 3, 8])
+
+
+def test_no_indices_give_no_frames(sample):
+    assert read_frames(sample("cfr.mp4"), []).shape == (0, 96, 192, 3)
+
+
+@pytest.mark.parametrize("index", [-1, 120, 10**12, 1.0, True, "3", None])
+@pytest.mark.parametrize("backend", ["pyav", "torchcodec", "decord"])
+def test_a_bad_index_names_video_and_index(sample, backend, index):
+    with pytest.raises(FrameIndexError, match=rf"cfr\.mp4.*{index!r}") as caught:
+        read_frames(sample("cfr.mp4"), [0, index], backend=need(backend))
+    assert isinstance(caught.value, VideoError)
+    assert isinstance(caught.value, IndexError)
+
+
+def bad_files(sample, folder: Path) -> dict[str, Path]:
+    good = sample("cfr.mp4").read_bytes()
+    fast = copy_into(sample("cfr.mp4"), folder / "fast.mp4", {"movflags": "faststart"}).read_bytes()
+    playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:4,\n{sample('transport.ts')}\n#EXT-X-ENDLIST\n"
+    contents = {
+        "empty.mp4": b"",
+        "garbage.mp4": np.random.default_rng(0).bytes(20_000),
+        "text.mp4": b"not a video\n" * 100,
+        "playlist.mp4": playlist.encode(),
+        "without_header.mp4": good[: len(good) // 2],
+        "half.mp4": fast[: len(fast) // 2],
+        "header_only.mp4": fast[: fast.find(b"mdat") + 4],
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    (folder / "folder.mp4").mkdir()
+    return {name: folder / name for name in [*contents, "folder.mp4", "missing.mp4"]}
+
+
+@pytest.mark.parametrize("backend", ["pyav", "torchcodec", "decord"])
+def test_a_file_that_is_no_usable_video_is_refused_by_name(sample, tmp_path, backend, capfd):
+    need(backend)
+    for name, path in bad_files(sample, tmp_path).items():
+        with pytest.raises(VideoError, match=name.replace(".", r"\.")) as caught:
+            read_frames(path, [100], backend=backend)
+        assert ";" in str(caught.value), f"{name}: no remedy in {caught.value}"
+    if backend == "pyav":
+        assert capfd.readouterr() == ("", "")
+
+
+def test_a_truncated_file_says_at_which_frame_the_data_end(sample, tmp_path):
+    with pytest.raises(VideoError, match=r"half\.mp4.*frame \d+ of 120.*truncated"):
+        open_reader(bad_files(sample, tmp_path)["half.mp4"])
+
+
+def test_a_video_without_picture_is_refused(tmp_path):
+    import av
+
+    path = tmp_path / "sound.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("aac", rate=48000)
+        samples = av.AudioFrame.from_ndarray(np.zeros((1, 4096), np.float32), format="fltp", layout="mono")
+        samples.sample_rate = 48000
+        container.mux(stream.encode(samples))
+        container.mux(stream.encode(None))
+    with pytest.raises(VideoError, match=r"sound\.mp4.*no video stream"):
+        open_reader(path)
+
+
+def test_an_absurd_frame_size_is_refused_before_decoding(sample, tmp_path):
+    path = render(tmp_path / "wide.mp4", 2, options={"preset": "ultrafast"}, size=(8194, 16))
+    with pytest.raises(VideoError, match=r"wide\.mp4.*8194x16.*8192"):
+        open_reader(path)
+
+
+def test_a_changed_file_is_opened_anew(sample, tmp_path):
+    path = tmp_path / "video.mp4"
+    shutil.copy(sample("cfr.mp4"), path)
+    assert painted(read_frames(path, [10])) == [10]
+    shutil.copy(sample("edit_list.mp4"), path)
+    assert painted(read_frames(path, [10])) == [40]
+
+
+def test_the_cache_keeps_the_readers_used_last_and_closes_the_others(sample):
+    set_reader_limit(2)
+    names = ["cfr.mp4", "no_b_frames.mp4", "open_gop.mp4"]
+    read_frames(sample(names[0]), [0])
+    first = next(iter(cache._cache.readers.values()))
+    for name in names[1:]:
+        read_frames(sample(name), [0])
+    assert [Path(stamp.path).name for stamp, _ in cache._cache.readers] == names[1:]
+    with pytest.raises(VideoError, match=r"cfr\.mp4.*closed"):
+        first.read([0])
+    close_readers()
+    assert not cache._cache.readers
+    with pytest.raises(ConfigError, match="at least 1"):
+        set_reader_limit(0)
+
+
+def test_a_pickled_reader_is_opened_anew(sample):
+    with open_reader(sample("cfr.mp4")) as reader:
+        reader.read([3])
+        other = pickle.loads(pickle.dumps(reader))
+    assert painted(other.read([9])) == [9]
+
+
+def test_threads_read_their_own_and_shared_readers_without_mixing_frames(sample):
+    path, found, errors = sample("cfr.mp4"), {}, []
+    shared = open_reader(path)
+
+    def work(number: int) -> None:
+        try:
+            asked = [(number * 17 + 13 * k) % 120 for k in range(8)]
+            own = [painted_index(read_frames(path, [index])[0]) for index in asked]
+            found[number] = own == asked and painted(shared.read(asked)) == asked
+        except VideoError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert not errors
+    assert found == dict.fromkeys(range(6), True)
+
+
+def _read_in_child(reader, path, results):
+    results.put((painted(read_frames(path, [33, 2])), painted(reader.read([44]))))
+
+
+@pytest.mark.timeout(60)
+def test_a_forked_child_reads_without_touching_its_parents_readers(sample):
+    path = sample("cfr.mp4")
+    reader = open_reader(path)
+    reader.read([5])
+    read_frames(path, [6])
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    children = [context.Process(target=_read_in_child, args=(reader, path, results)) for _ in range(2)]
+    for child in children:
+        child.start()
+    assert [results.get(timeout=30) for _ in children] == [([33, 2], [44])] * 2
+    for child in children:
+        child.join(timeout=30)
+        assert child.exitcode == 0
+    assert painted(reader.read([7])) == [7]
+    assert painted(read_frames(path, [8])) == [8]
+
+
+FORK_SCRIPT = """
+import os, sys
+from barista_bench.video import close_readers, open_reader, read_frames
+path = sys.argv[1]
+reader = open_reader(path)
+reader.read([50])
+read_frames(path, [40])
+child = os.fork()
+if child == 0:
+    reader.close()
+    close_readers()
+    read_frames(path, [30])
+    del reader
+    sys.exit(7)  # an ordinary end, with all its clean-up
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 7, status
+reader.read([51])
+"""
+
+
+def test_a_forked_child_that_closes_everything_ends_without_hanging(sample):
+    command = [sys.executable, "-c", FORK_SCRIPT, str(sample("cfr.mp4"))]
+    done = subprocess.run(command, timeout=50, capture_output=True, text=True, env=os.environ.copy())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_reading_needs_neither_datasets_nor_torch(sample):
+    code = (
+        "import sys; from barista_bench.video import read_frames; read_frames(sys.argv[1], [1]);"
+        "assert not {'datasets', 'torch', 'decord', 'torchcodec'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(sample("cfr.mp4"))], check=True, timeout=50)

@@ -163,6 +163,8 @@ class Task(ABC):
     """Goes up with every change that alters prompts, parsing or scores; part of a sample's key."""
     primary: ClassVar[str]
     """The figure of `aggregate` that stands for the task in tables."""
+    sample_score: ClassVar[str]
+    """The figure of `score` that stands for one example."""
     sampling: ClassVar[Sampling]
     """The published parameters."""
 

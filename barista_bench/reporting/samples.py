@@ -83,13 +83,8 @@ def spread(count: int, wanted: int) -> list[int]:
 def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
     """Names of the scores of one sample. The first stands for the sample in lists."""
     names = list(dict.fromkeys(name for run in runs for sample in run.samples for name in sample.scores))
-    primary = runs[0].task.primary
-    # micro_f1 over all samples is f1 of one: the longest name that the primary figure holds.
-    akin = sorted((name for name in names if name in primary), key=len)
-    if akin:
-        names.remove(akin[-1])
-        names.insert(0, akin[-1])
-    return tuple(names)
+    first = runs[0].task.sample_score
+    return (first, *(name for name in names if name != first))
 
 
 def section_samples(section: int, runs: Sequence[ScoredRun], wanted: int, max_text: int) -> tuple[Sample, ...]:
@@ -104,18 +99,21 @@ def section_samples(section: int, runs: Sequence[ScoredRun], wanted: int, max_te
             _model_answers(run, found.get(example.example_id, []), names, max_text)
             for run, found in zip(runs, by_example, strict=True)
         ]
-        samples.append(_sample(section, index, runs[0].task, example, tuple(answers)))
+        samples.append(_sample(section, index, runs[0], example, tuple(answers)))
     return tuple(samples)
 
 
-def _sample(section: int, index: int, task: Task, example: Example, answers: tuple[ModelAnswers, ...]) -> Sample:
+def _sample(section: int, index: int, run: ScoredRun, example: Example, answers: tuple[ModelAnswers, ...]) -> Sample:
+    """The prompt is shown with the first model's box format; models of other formats are asked the same in theirs."""
+    task, box_format = run.task, run.results.model.box_format
+    boxes = BoxFormat(box_format.order, box_format.scale)
     return Sample(
         section=section,
         index=index,
         example_id=example.example_id,
         label=example.label,
         frames=", ".join(f"{frame.video_id} · frame {frame.frame_index}" for frame in example.frames),
-        prompt=task.prompt(example, BoxFormat()).as_text(),
+        prompt=task.prompt(example, boxes).as_text(),
         metadata=_pairs(example.metadata),
         evidence=_pairs(example.evidence),
         models=answers,
@@ -190,7 +188,7 @@ def _plain(value: Json) -> str:
         return value or "–"
     if isinstance(value, list | tuple):
         return ", ".join(_plain(item) for item in value) or "–"
-    return json.dumps(value, ensure_ascii=False)
+    return f"{value:g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 def _finite(score: float | None) -> float | None:

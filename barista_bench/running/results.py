@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
@@ -15,8 +16,14 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+class BoxFormatInfo(_Strict):
+    order: Literal["xyxy", "yxyx"]
+    scale: int | None
+
+
 class ModelInfo(_Strict):
     name: str
+    box_format: BoxFormatInfo
     revision: str | None
     settings: dict[str, JsonValue]
 

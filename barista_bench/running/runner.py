@@ -309,7 +309,7 @@ def _describe(
             "split": examples.split,
             "content_hash": examples.content_hash,
             "inputs_hash": digest(sorted(fingerprints)),
-            "model": asdict(model.identity),
+            "model": {**asdict(model.identity), "box_format": asdict(model.box_format)},
             "generation": asdict(config),
         },
         "versions": _versions(),

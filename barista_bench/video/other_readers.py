@@ -49,7 +49,6 @@ class TorchcodecReader(FrameReader):
             deliver(index, image)
 
     def _open(self) -> "VideoDecoder":
-        from torchcodec.decoders._video_decoder import VideoDecoder  # where type checkers find it
 
         if self._decoder is None:
             decoders = importlib.import_module("torchcodec.decoders")

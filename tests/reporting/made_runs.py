@@ -14,7 +14,7 @@ from PIL import Image
 from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.running.log import SampleRecord
-from barista_bench.running.results import Breakdown, Coverage, DatasetInfo, ModelInfo, Results, Timing
+from barista_bench.running.results import BoxFormatInfo, Breakdown, Coverage, DatasetInfo, ModelInfo, Results, Timing
 from barista_bench.running.scoring import ScoredRun, ScoredSample, figure
 from barista_bench.task import (
     Example,
@@ -33,7 +33,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)> {{7*7}} ![x](http://evil.exampl
 class Fruit(Task):
     """Name the fruit: target and answer are sets of words."""
 
-    benchmark, name, upstream_name, version, primary = "garden", "fruit", "fruit", 3, "micro_f1"
+    benchmark, name, upstream_name, version, primary, sample_score = "garden", "fruit", "fruit", 3, "micro_f1", "f1"
     sampling = Sampling()
 
     def features(self) -> Any: ...
@@ -179,7 +179,12 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
     return Results(
         barista_bench="0.1.0",
         protocol="release",
-        model=ModelInfo(name=name, revision="abc", settings={"dtype": "float32"}),
+        model=ModelInfo(
+            name=name,
+            box_format=BoxFormatInfo(order="xyxy", scale=1000),
+            revision="abc",
+            settings={"dtype": "float32"},
+        ),
         dataset=DatasetInfo(
             benchmark=task.benchmark,
             task=task.name,

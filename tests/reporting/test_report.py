@@ -182,7 +182,7 @@ def test_size_is_bounded_and_what_is_left_out_is_said(tmp_path: Path) -> None:
     page = Page(written[0].read_text(encoding="utf-8"))
     bare = [n for n, sample in enumerate(page.data["samples"]) if "size limit" in sample["problem"]]
     assert 0 < len(bare) < 12
-    assert f"{len(bare)} of them are shown without pictures" in page.text
+    assert f"without pictures, because the report has reached its size limit: {len(bare)}." in page.text
 
 
 def test_endless_answers_are_cut(tmp_path: Path) -> None:

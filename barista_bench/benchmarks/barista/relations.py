@@ -71,6 +71,7 @@ class Relations(Task):
     upstream_name = "relation_extraction"
     version = 1
     primary = "micro_f1"
+    sample_score = "f1"
     sampling = Sampling(limit=1000, seed=42, frame_step=300)
 
     def features(self) -> Features:

@@ -204,6 +204,9 @@ def run(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
     dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16, ...")] = "auto",
     trust_remote_code: Annotated[bool, typer.Option(help="Run code that the checkpoint brings.")] = False,
+    prompts: Annotated[
+        Path | None, typer.Option(help="Prompt file, or folder of <task>.yaml, instead of our wording.")
+    ] = None,
     progress: Progress = True,
 ) -> None:
     """Ask a model every example; every answer is logged at once, and nothing answered is asked again."""
@@ -226,6 +229,7 @@ def run(
             device=device,
             dtype=dtype,
             trust_remote_code=trust_remote_code,
+            prompts=prompts,
             progress=progress,
         )
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items())

@@ -21,7 +21,8 @@ from PIL import Image
 
 from barista_bench.errors import ConfigError
 from barista_bench.prompt import BoxFormat, Prompt
-from barista_bench.scene_graph import SceneGraph
+from barista_bench.prompt_sets import PromptTexts, packaged_prompts
+from barista_bench.scene_graph import SceneGraph, VideoGraph
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -110,40 +111,73 @@ class Explanation:
 class Sampling:
     """How a frozen set is drawn. Every value changes the set, so all of them are part of its identity.
 
+    A task reads those that it lists in `Task.sampling_uses`; the common ones (`COMMON`) hold for every task.
+
     Args:
         limit: examples at the most, after shuffling; None for all of them.
         seed: of the shuffle.
-        frame_step: candidate frames are those with an index divisible by it.
         videos: only these videos; None for all.
         preparations: only videos of these preparation types; None for all.
+        splits: only videos of these splits; None for all.
         frame_range: only frames in [start, stop) of each video; None for all.
+        frame_step: candidate frames are those with an index divisible by it.
+        fraction: share of the candidate frames that is kept, evenly.
+        per_frame: objects of one frame at the most.
+        per_class: examples of one class, category or question type at the most.
+        min_area: objects with a smaller box, in square pixels, are passed over.
+        frames: frames of one example.
+        spacing: frames between two frames of one example.
+        choices: options of a multiple-choice question.
     """
 
     limit: int | None = None
     seed: int = 42
-    frame_step: int = 1
     videos: tuple[str, ...] | None = None
     preparations: tuple[str, ...] | None = None
+    splits: tuple[str, ...] | None = None
     frame_range: tuple[int, int] | None = None
+    frame_step: int = 1
+    fraction: float = 1.0
+    per_frame: int | None = None
+    per_class: int | None = None
+    min_area: float = 0.0
+    frames: int = 1
+    spacing: int = 1
+    choices: int | None = None
 
-    def with_overrides(self, overrides: Mapping[str, Json]) -> Sampling:
-        """A copy with other values.
+    COMMON: ClassVar[frozenset[str]] = frozenset({"limit", "seed", "videos", "preparations", "splits", "frame_range"})
+
+    def with_overrides(self, overrides: Mapping[str, Json], uses: frozenset[str]) -> Sampling:
+        """A copy with other values; `uses` are the names that the task reads beside the common ones.
 
         Raises:
-            ConfigError: a name is unknown or a value is out of range.
+            ConfigError: a name is unknown to the task, or a value is out of range.
         """
-        unknown = set(overrides) - set(Sampling.__dataclass_fields__)
+        known = self.COMMON | uses
+        unknown = sorted(set(overrides) - known)
         if unknown:
-            raise ConfigError(
-                f"sampling has no {sorted(unknown)[0]!r}. Remedy: use one of {sorted(Sampling.__dataclass_fields__)}"
-            )
+            raise ConfigError(f"sampling has no {unknown[0]!r} here. Remedy: use one of {', '.join(sorted(known))}")
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in overrides.items()}
         sampling = replace(self, **values)  # type: ignore[arg-type]
-        if sampling.frame_step < 1:
-            raise ConfigError(f"frame_step is {sampling.frame_step}. Remedy: give 1 or more frames")
-        if sampling.limit is not None and sampling.limit < 1:
-            raise ConfigError(f"limit is {sampling.limit}. Remedy: give 1 or more examples")
+        for name in ("limit", "frame_step", "per_frame", "per_class", "frames", "spacing", "choices"):
+            value = getattr(sampling, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ConfigError(f"{name} is {value!r}. Remedy: give a whole number of 1 or more")
+        if not 0 < sampling.fraction <= 1:
+            raise ConfigError(f"fraction is {sampling.fraction}. Remedy: give a share above 0 and up to 1")
         return sampling
+
+    def selected(self, graph: SceneGraph) -> Iterator[VideoGraph]:
+        """The videos that are sampled, in order of their ids. `splits` is applied where the split is known."""
+        for video in graph.videos(self.videos):
+            if not self.preparations or video.preparation in self.preparations:
+                yield video
+
+    def frame_indices(self, video: VideoGraph) -> range:
+        """Candidate frames of a video: in `frame_range`, index divisible by `frame_step`."""
+        start, stop = self.frame_range or (0, video.frame_count)
+        first = -(-start // self.frame_step) * self.frame_step
+        return range(first, min(stop, video.frame_count), self.frame_step)
 
     def draw(self, examples: Sequence[Example]) -> list[Example]:
         """Shuffle and cut, as the released freezer does: `Random(seed).shuffle`, then the first `limit`."""
@@ -167,6 +201,13 @@ class Task(ABC):
     """The figure of `score` that stands for one example."""
     sampling: ClassVar[Sampling]
     """The published parameters."""
+    sampling_uses: ClassVar[frozenset[str]]
+    """The fields of `Sampling` that this task reads beside the common ones."""
+    prompt_package: ClassVar[str]
+    """Where `prompts/<name>.yaml` lies."""
+
+    def __init__(self, prompts: PromptTexts | None = None) -> None:
+        self.prompts = prompts or packaged_prompts(self.prompt_package, self.name)
 
     @abstractmethod
     def features(self) -> Features:
@@ -188,8 +229,8 @@ class Task(ABC):
         """The images that the prompt counts, from the example's frames, each (height, width, 3) RGB."""
 
     @abstractmethod
-    def parse(self, text: str, inputs: Fields) -> Prediction | ParseError:
-        """Read an answer. Never raises, and never sees the target."""
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """Read an answer of a model that writes boxes as `boxes` says. Never raises, and never sees the target."""
 
     @abstractmethod
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
@@ -204,11 +245,11 @@ class Task(ABC):
         """Why the example scores as it does, hits first, then misses, then wrong answers."""
 
     @abstractmethod
-    def reference_answer(self, example: Example) -> str:
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         """The ground truth as a model would write it: what the `oracle` model says."""
 
     @abstractmethod
-    def random_answer(self, example: Example, rng: random.Random) -> str:
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """A valid answer that knows nothing of the image: what the `chance` model says."""
 
 

@@ -96,7 +96,7 @@ class BaristaBuilder(datasets.ArrowBasedBuilder):
     def plan(self) -> Plan:
         if self._plan is None:
             task = get_task(NAME, self.config.name)
-            sampling = task.sampling.with_overrides(self.config.sampling)
+            sampling = task.sampling.with_overrides(self.config.sampling, task.sampling_uses)
             self._plan = plan_task(self.graph, task, sampling, self.splits)
         return self._plan
 

@@ -50,7 +50,7 @@ def plan_task(graph: SceneGraph, task: Task, sampling: Sampling, splits: Mapping
     for candidate in task.examples(graph, sampling):
         if isinstance(candidate, SkippedExample):
             skipped.append(candidate)
-        else:
+        elif not sampling.splits or splits[candidate.video_id] in sampling.splits:
             metadata = {**candidate.metadata, "split": splits[candidate.video_id]}
             found.append(replace(candidate, metadata=metadata))
     if not found:

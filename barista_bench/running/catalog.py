@@ -11,6 +11,7 @@ from huggingface_hub.constants import HF_HOME
 
 from barista_bench.models import Model
 from barista_bench.models.scripted import ScriptedModel
+from barista_bench.prompt import BoxFormat
 from barista_bench.task import Example, Task, content_seed
 
 EMBEDDED = ("oracle", "chance", "tiny")
@@ -62,11 +63,11 @@ def load_model(
 
 
 def _oracle(task: Task, examples: Mapping[str, Example]) -> Callable[[str, int], str]:
-    return lambda example_id, _seed: task.reference_answer(examples[example_id])
+    return lambda example_id, _seed: task.reference_answer(examples[example_id], BoxFormat())
 
 
 def _chance(task: Task, examples: Mapping[str, Example]) -> Callable[[str, int], str]:
-    return lambda example_id, seed: task.random_answer(examples[example_id], random.Random(seed))  # noqa: S311
+    return lambda example_id, seed: task.random_answer(examples[example_id], random.Random(seed), BoxFormat())  # noqa: S311
 
 
 def sample_seed(task: Task, example_id: str, run: int) -> int:

@@ -28,6 +28,13 @@ class ModelInfo(_Strict):
     settings: dict[str, JsonValue]
 
 
+class PromptsInfo(_Strict):
+    """`sha256` is of the prompt file."""
+
+    version: int
+    sha256: str
+
+
 class DatasetInfo(_Strict):
     """`content_hash` is the SHA-256 of the evaluated examples' frozen lines."""
 
@@ -84,6 +91,7 @@ class Results(_Strict):
     protocol: str
     model: ModelInfo
     dataset: DatasetInfo
+    prompts: PromptsInfo
     generation: dict[str, JsonValue]
     runs: int
     coverage: Coverage

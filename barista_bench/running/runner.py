@@ -20,6 +20,7 @@ from barista_bench.benchmarks import get_task
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request
 from barista_bench.prompt import BoxFormat
+from barista_bench.prompt_sets import load_prompts
 from barista_bench.running.catalog import load_model, sample_seed
 from barista_bench.running.dataset import ExampleSet
 from barista_bench.running.log import SampleLog, SampleRecord, latest_records
@@ -73,6 +74,7 @@ def run(
     device: str = "auto",
     dtype: str = "auto",
     trust_remote_code: bool = False,
+    prompts: str | Path | None = None,
     progress: bool = False,
 ) -> Session:
     """Run a model over a task and append every answer to `<out>/samples.jsonl`. Start it again to go on.
@@ -93,6 +95,7 @@ def run(
         device: `auto`, `cpu`, `cuda`, ...
         dtype: `auto`, `float32`, `bfloat16`, ...
         trust_remote_code: run code that a checkpoint brings.
+        prompts: prompt file, or folder of `<task>.yaml`, instead of our wording.
         progress: show progress bars.
 
     Raises:
@@ -100,7 +103,7 @@ def run(
         DataError, ModelError: the data or the model cannot be used.
     """
     started = time.perf_counter()
-    chosen = get_task("barista", task)
+    chosen = get_task("barista", task, load_prompts(prompts, task) if prompts else None)
     examples = ExampleSet(data, task, split=split, root=root, limit=limit)
     loaded = load_model(
         model,
@@ -165,7 +168,7 @@ def execute(
         for waiting, error in batch:
             if isinstance(error, DataError):
                 for run_index, key in waiting.keys.items():
-                    log.append(_record(task, waiting, run_index, key, Failure(str(error)), 0.0))
+                    log.append(_record(task, model.box_format, waiting, run_index, key, Failure(str(error)), 0.0))
                     bar.update()
         if good:
             _generate(task, model, config, good, log, session, bar)
@@ -197,7 +200,7 @@ def _generate(
     share = seconds / sum(len(request.seeds) for request in requests)
     for (waiting, _), completions in zip(batch, answers, strict=True):
         for (run_index, key), completion in zip(waiting.keys.items(), completions, strict=True):
-            log.append(_record(task, waiting, run_index, key, completion, share))
+            log.append(_record(task, model.box_format, waiting, run_index, key, completion, share))
             session.asked += 1
             bar.update()
 
@@ -249,7 +252,9 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
-def sample_status(task: Task, inputs: dict[str, Json], completion: Completion | Failure) -> tuple[Status, str | None]:
+def sample_status(
+    task: Task, inputs: dict[str, Json], completion: Completion | Failure, boxes: BoxFormat
+) -> tuple[Status, str | None]:
     """What became of a sample, and why where it is not ok. A truncated answer stays truncated even if it parses."""
     if isinstance(completion, Failure):
         return Status.INFRA_ERROR, completion.error
@@ -257,14 +262,20 @@ def sample_status(task: Task, inputs: dict[str, Json], completion: Completion | 
         return Status.REFUSED, "the model refused"
     if completion.finish_reason == "length":
         return Status.TRUNCATED, "the answer reached max_new_tokens"
-    parsed = task.parse(completion.text, inputs)
+    parsed = task.parse(completion.text, inputs, boxes)
     return (Status.PARSE_ERROR, parsed.reason) if isinstance(parsed, ParseError) else (Status.OK, None)
 
 
 def _record(
-    task: Task, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
+    task: Task,
+    boxes: BoxFormat,
+    waiting: _Pending,
+    run_index: int,
+    key: str,
+    completion: Completion | Failure,
+    seconds: float,
 ) -> SampleRecord:
-    status, error = sample_status(task, waiting.example.inputs, completion)
+    status, error = sample_status(task, waiting.example.inputs, completion, boxes)
     answered = completion if isinstance(completion, Completion) else None
     return SampleRecord(
         key=key,
@@ -302,6 +313,7 @@ def _describe(
     return {
         "barista_bench": __version__,
         "protocol": "release",
+        "prompts": asdict(task.prompts),
         "identity": {
             "benchmark": task.benchmark,
             "task": task.name,

@@ -13,6 +13,8 @@ from typing import Any, cast
 from barista_bench import __version__
 from barista_bench.benchmarks import get_task
 from barista_bench.errors import DataError
+from barista_bench.prompt import BoxFormat
+from barista_bench.prompt_sets import PromptTexts
 from barista_bench.running.dataset import ExampleSet
 from barista_bench.running.log import SampleRecord, latest_records
 from barista_bench.running.results import (
@@ -21,6 +23,7 @@ from barista_bench.running.results import (
     DatasetInfo,
     Figure,
     ModelInfo,
+    PromptsInfo,
     Results,
     Timing,
     write_results,
@@ -68,7 +71,8 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
     folder = Path(folder)
     described = read_run(folder)
     identity = described["identity"]
-    task = get_task(identity["benchmark"], identity["task"])
+    task = get_task(identity["benchmark"], identity["task"], PromptTexts(**described["prompts"]))
+    boxes = BoxFormat(**identity["model"]["box_format"])
     examples = ExampleSet(
         data or described["data"]["path"],
         task.name,
@@ -81,7 +85,7 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
             f"{folder}: was run on examples {identity['content_hash'][:12]}, the dataset now holds "
             f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
         )
-    samples = tuple(_samples(task, examples, latest_records(folder / LOG_FILE), described["runs"]))
+    samples = tuple(_samples(task, boxes, examples, latest_records(folder / LOG_FILE), described["runs"]))
     scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
     if not scored:
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
@@ -92,7 +96,7 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
 
 
 def _samples(
-    task: Task, examples: ExampleSet, records: Mapping[str, SampleRecord], runs: int
+    task: Task, boxes: BoxFormat, examples: ExampleSet, records: Mapping[str, SampleRecord], runs: int
 ) -> Iterator[ScoredSample]:
     """Samples in the order of the examples, then of the runs, whatever the order of the log."""
     by_example: dict[str, list[SampleRecord]] = defaultdict(list)
@@ -101,15 +105,15 @@ def _samples(
             by_example[record.example_id].append(record)
     for example in examples.examples:
         for record in sorted(by_example[example.example_id], key=lambda r: r.run):
-            prediction = read_answer(task, example, record)
+            prediction = read_answer(task, boxes, example, record)
             yield ScoredSample(example, record, prediction, task.score(example, prediction))
 
 
-def read_answer(task: Task, example: Example, record: SampleRecord) -> Prediction | None:
+def read_answer(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> Prediction | None:
     """The answer, parsed. A truncated one counts if it can be read all the same, as in the release."""
     if record.text is None or record.status is Status.REFUSED:
         return None
-    parsed = task.parse(record.text, example.inputs)
+    parsed = task.parse(record.text, example.inputs, boxes)
     return parsed if isinstance(parsed, Prediction) else None
 
 
@@ -141,6 +145,7 @@ def _results(
             answered=sum(s.prediction is not None for s in scored),
             statuses={str(status): statuses[str(status)] for status in Status},
         ),
+        prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256),
         primary=task.primary,
         figures={
             name: figure([cast("float", detail[name]) for detail in details])

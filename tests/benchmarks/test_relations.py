@@ -21,6 +21,7 @@ from barista_bench.task import Example, FrameRef, ParseError, Prediction, Sampli
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, RIGHT, document, relation, write_release
 
 TASK = Relations()
+BOXES = BoxFormat()
 EVERY_FRAME = Sampling(frame_step=1)
 
 
@@ -123,7 +124,7 @@ def test_shuffling_and_cutting_are_those_of_the_released_freezer() -> None:
 )
 def test_a_wrong_sampling_is_refused(overrides: dict[str, int], what: str) -> None:
     with pytest.raises(ConfigError, match=what):
-        TASK.sampling.with_overrides(overrides)
+        TASK.sampling.with_overrides(overrides, TASK.sampling_uses)
 
 
 def test_the_prompt_shows_images_first_and_says_all_that_the_answer_needs(example: Example) -> None:
@@ -198,7 +199,7 @@ TEXT = json.dumps(ONE)
     ],
 )
 def test_answers_are_read_as_released(answer: str, relations: list[dict], dropped: int) -> None:
-    parsed = TASK.parse(answer, {})
+    parsed = TASK.parse(answer, {}, BOXES)
     assert isinstance(parsed, Prediction)
     assert parsed.value["relations"] == relations
     assert parsed.dropped == dropped
@@ -206,7 +207,7 @@ def test_answers_are_read_as_released(answer: str, relations: list[dict], droppe
 
 @pytest.mark.parametrize("answer", ["", "no relations", TEXT, f"[{TEXT}", "see [1]", "[" * 100_000, "{}", "null"])
 def test_an_answer_without_an_array_is_a_parse_error(answer: str) -> None:
-    assert isinstance(TASK.parse(answer, {}), ParseError)
+    assert isinstance(TASK.parse(answer, {}, BOXES), ParseError)
 
 
 json_values = st.recursive(
@@ -222,7 +223,7 @@ json_values = st.recursive(
 @settings(max_examples=400)
 @given(st.text(max_size=200) | json_values.map(json.dumps) | json_values.map(lambda v: f"x {json.dumps(v)} y"))
 def test_the_parser_never_raises(text: str) -> None:
-    parsed = TASK.parse(text, {})
+    parsed = TASK.parse(text, {}, BOXES)
     assert isinstance(parsed, Prediction | ParseError)
 
 
@@ -238,7 +239,7 @@ relation_dicts = st.fixed_dictionaries(
 
 @given(st.lists(relation_dicts, max_size=5))
 def test_what_is_written_as_json_is_read_back(relations: list[dict]) -> None:
-    parsed = TASK.parse(json.dumps(relations), {})
+    parsed = TASK.parse(json.dumps(relations), {}, BOXES)
     assert isinstance(parsed, Prediction)
     assert parsed.value["relations"] == relations
 
@@ -247,7 +248,7 @@ def answer_all(root: Path, answer: object) -> dict:
     examples = derive(root, Sampling(frame_step=5))
     samples = []
     for e in examples:
-        parsed = TASK.parse(answer(e), e.inputs)
+        parsed = TASK.parse(answer(e), e.inputs, BOXES)
         samples.append(Scored(e, parsed if isinstance(parsed, Prediction) else None))
     return TASK.aggregate(samples)
 
@@ -267,7 +268,7 @@ def every_tuple(example: Example) -> str:
 
 
 def test_the_oracle_scores_the_maximum(small_release: Path) -> None:
-    result = answer_all(small_release, TASK.reference_answer)
+    result = answer_all(small_release, lambda e: TASK.reference_answer(e, BOXES))
     assert (result["micro_f1"], result["mean_example_f1"], result["coverage"]) == (1.0, 1.0, 1.0)
 
 
@@ -278,7 +279,7 @@ def test_the_oracle_scores_the_maximum(small_release: Path) -> None:
         (lambda e: "[]", 0.0),
         (lambda e: "I cannot see any.", 0.0),
         (every_tuple, 0.15),
-        (lambda e: TASK.random_answer(e, random.Random(e.example_id)), 0.15),
+        (lambda e: TASK.random_answer(e, random.Random(e.example_id), BOXES), 0.15),
     ],
     ids=["empty", "empty list", "prose", "all possible tuples", "chance"],
 )
@@ -287,7 +288,7 @@ def test_blind_answers_stay_near_zero(small_release: Path, answer: object, ceili
 
 
 def test_chance_gives_valid_answers_that_depend_on_the_seed_alone(example: Example) -> None:
-    first, again, other = (TASK.random_answer(example, random.Random(seed)) for seed in (1, 1, 2))
+    first, again, other = (TASK.random_answer(example, random.Random(seed), BOXES) for seed in (1, 1, 2))
     assert first == again != other
     allowed = {(e["relation_type"], v) for e in example.inputs["vocabulary"] for v in e["values"]}
     for item in json.loads(first):

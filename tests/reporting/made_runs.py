@@ -13,8 +13,18 @@ from PIL import Image
 
 from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.prompt_sets import PromptTexts
 from barista_bench.running.log import SampleRecord
-from barista_bench.running.results import BoxFormatInfo, Breakdown, Coverage, DatasetInfo, ModelInfo, Results, Timing
+from barista_bench.running.results import (
+    BoxFormatInfo,
+    Breakdown,
+    Coverage,
+    DatasetInfo,
+    ModelInfo,
+    PromptsInfo,
+    Results,
+    Timing,
+)
 from barista_bench.running.scoring import ScoredRun, ScoredSample, figure
 from barista_bench.task import (
     Example,
@@ -34,18 +44,21 @@ class Fruit(Task):
     """Name the fruit: target and answer are sets of words."""
 
     benchmark, name, upstream_name, version, primary, sample_score = "garden", "fruit", "fruit", 3, "micro_f1", "f1"
-    sampling = Sampling()
+    sampling, sampling_uses, prompt_package = Sampling(), frozenset(), ""
+
+    def __init__(self) -> None:
+        super().__init__(PromptTexts(1, "", "", "0" * 64))
 
     def features(self) -> Any: ...
     def examples(self, graph: Any, sampling: Sampling) -> Any: ...
     def images(self, example: Example, frames: Any) -> Any: ...
-    def reference_answer(self, example: Example) -> str: ...
-    def random_answer(self, example: Example, rng: random.Random) -> str: ...
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str: ...
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str: ...
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         return Prompt("Name the fruit.", (ImagePart(0), ImagePart(1), TextPart(f"Which? {example.inputs['hint']}")))
 
-    def parse(self, text: str, inputs: Any) -> Prediction:
+    def parse(self, text: str, inputs: Any, boxes: BoxFormat) -> Prediction:
         return Prediction({"words": cast("Any", text.split(", "))}, dropped=1)
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
@@ -156,7 +169,7 @@ def made_run(
                 output_tokens=10,
                 seconds=0.25,
             )
-            prediction = task.parse(answer, {}) if status is Status.OK else None
+            prediction = task.parse(answer, {}, BoxFormat()) if status is Status.OK else None
             samples.append(
                 ScoredSample(example, record, cast("Any", prediction), task.score(example, cast("Any", prediction)))
             )
@@ -202,6 +215,7 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
             answered=sum(s.prediction is not None for s in scored),
             statuses={str(status): statuses[str(status)] for status in Status},
         ),
+        prompts=PromptsInfo(version=1, sha256="0" * 64),
         primary=task.primary,
         figures={
             key: figure([cast("float", d[key]) for d in details])

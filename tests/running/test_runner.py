@@ -185,13 +185,14 @@ def test_a_folder_belongs_to_one_run(dataset: Path, tmp_path: Path, change: dict
         run(dataset, tmp_path, **{"model": "oracle", "limit": 2, **change})
 
 
-def test_a_changed_prompt_is_another_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from barista_bench.benchmarks.barista import relations
-
-    run(dataset, tmp_path, limit=2)
-    monkeypatch.setattr(relations, "prompt_texts", lambda task: {"system": "Other words", "user": "{legend}"})
+def test_a_changed_prompt_is_another_run_and_its_hash_stands_in_the_results(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", limit=2)
+    (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
     with pytest.raises(ConfigError, match="inputs_hash"):
-        run(dataset, tmp_path, limit=2)
+        run(dataset, tmp_path / "run", limit=2, prompts=tmp_path)
+    run(dataset, tmp_path / "other", limit=2, prompts=tmp_path / "relations.yaml")
+    hashes = {score(tmp_path / name).results.prompts.sha256 for name in ("run", "other")}
+    assert len(hashes) == 2
 
 
 def test_scoring_against_another_dataset_is_refused(dataset: Path, small_release: Path, tmp_path: Path) -> None:

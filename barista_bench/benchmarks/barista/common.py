@@ -1,41 +1,16 @@
-"""What all BARISTA tasks share: prompt files, and metadata that analysis groups by."""
+"""What all BARISTA tasks share: their prompt folder, and metadata that analysis groups by."""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
-import yaml
-
-from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import Fields
 
 if TYPE_CHECKING:
     from datasets import Features
 
-
-@cache
-def prompt_texts(task: str) -> dict[str, str]:
-    """The wording of a task: `system` and `user` templates of `prompts/<task>.yaml`."""
-    text = resources.files(__package__).joinpath("prompts", f"{task}.yaml").read_text(encoding="utf-8")
-    loaded = yaml.safe_load(text)
-    missing = {"system", "user"} - set(loaded)
-    if missing:
-        raise ConfigError(f"prompts/{task}.yaml has no {sorted(missing)[0]!r}. Remedy: add it")
-    return {key: loaded[key] for key in ("system", "user")}
-
-
-def fill(template: str, **values: str) -> str:
-    """Put values for `{name}` into a template. Other braces stand: prompts show JSON.
-
-    >>> fill('{"a": {x}}', x="1")
-    '{"a": 1}'
-    """
-    for name, value in values.items():
-        template = template.replace(f"{{{name}}}", value)
-    return template
+PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
 
 
 def frame_metadata(graph: VideoGraph, frame: int) -> Fields:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks.barista.common import fill, frame_metadata, metadata_features, prompt_texts
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
 from barista_bench.benchmarks.parsing import integer, json_arrays, unfenced
 from barista_bench.errors import DataError
@@ -73,6 +73,8 @@ class Relations(Task):
     primary = "micro_f1"
     sample_score = "f1"
     sampling = Sampling(limit=1000, seed=42, frame_step=300)
+    sampling_uses = frozenset({"frame_step"})
+    prompt_package = PROMPT_PACKAGE
 
     def features(self) -> Features:
         from datasets import Features, List, Value
@@ -108,25 +110,18 @@ class Relations(Task):
         vocabulary = [
             VocabularyEntry(relation_type=kind, values=values) for kind, values in graph.relation_vocabulary().items()
         ]
-        for video in graph.videos(sampling.videos):
-            if sampling.preparations and video.preparation not in sampling.preparations:
-                continue
-            start, stop = sampling.frame_range or (0, video.frame_count)
-            first = -(-start // sampling.frame_step) * sampling.frame_step
-            for frame in range(first, min(stop, video.frame_count), sampling.frame_step):
+        for video in sampling.selected(graph):
+            for frame in sampling.frame_indices(video):
                 if video.relations(frame):
                     yield _example(video, frame, vocabulary)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        texts = prompt_texts(self.name)
         vocabulary = "\n".join(
             f"- {entry['relation_type']}: {', '.join(entry['values'])}" for entry in _vocabulary(example)
         )
         legend = "\n".join(f"{item['mark']}: {item['category']}" for item in _objects(example))
-        return Prompt(
-            system=fill(texts["system"], vocabulary=vocabulary),
-            parts=(ImagePart(0), ImagePart(1), TextPart(fill(texts["user"], legend=legend))),
-        )
+        system, user = self.prompts.fill(vocabulary=vocabulary, legend=legend)
+        return Prompt(system, (ImagePart(0), ImagePart(1), TextPart(user)))
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
         """The frame as it is, and the same frame marked."""
@@ -143,7 +138,7 @@ class Relations(Task):
             marks.append(Mark(item["mark"], decode_mask(rle)))
         return Image.fromarray(frame), draw_marks(frame, marks)
 
-    def parse(self, text: str, inputs: Fields) -> Prediction | ParseError:
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The whole answer as a JSON array, else the first array in it that is empty or has a valid entry.
 
         Invalid entries are dropped and the rest kept, as released.
@@ -191,10 +186,10 @@ class Relations(Task):
             )
         )
 
-    def reference_answer(self, example: Example) -> str:
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return json.dumps(example.target["relations"])
 
-    def random_answer(self, example: Example, rng: random.Random) -> str:
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         marks = [item["mark"] for item in _objects(example)]
         labels = [(entry["relation_type"], value) for entry in _vocabulary(example) for value in entry["values"]]
         answer = []

@@ -1,0 +1,101 @@
+"""Boxes between pixels and the way in which a model writes them: the one place where they are converted.
+
+Ground truth is always `[x0, y0, x1, y1]` in pixels of the displayed frame. The release freezes it on an integer grid of
+0..1000 (`to_grid`); models write in their declared `BoxFormat`, and nobody guesses it per answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barista_bench.prompt import BoxFormat
+
+GRID = 1000
+_NAMES = {"xyxy": ("x_min", "y_min", "x_max", "y_max"), "yxyx": ("y_min", "x_min", "y_max", "x_max")}
+
+Xyxy = tuple[float, float, float, float]
+
+
+def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:
+    """The annotation's `[x, y, width, height]` as corners, pixels.
+
+    >>> xywh_to_xyxy((10, 20, 30, 40))
+    (10, 20, 40, 60)
+    """
+    x, y, width, height = box
+    return x, y, x + width, y + height
+
+
+def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
+    """Pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))` (upstream.md 1.4).
+
+    >>> to_grid((0, 90, 640, 400), 640, 360)
+    [0, 250, 1000, 1000]
+    """
+    return [min(GRID, max(0, round(value / size * GRID))) for value, size in zip(box, (width, height) * 2, strict=True)]
+
+
+def from_grid(box: Sequence[float], width: int, height: int) -> Xyxy:
+    """The release's grid, xyxy, to pixels.
+
+    >>> from_grid([0, 250, 1000, 1000], 640, 360)
+    (0.0, 90.0, 640.0, 360.0)
+    """
+    x0, y0, x1, y1 = (value * size / GRID for value, size in zip(box, (width, height) * 2, strict=True))
+    return x0, y0, x1, y1
+
+
+def write_box(box: Xyxy, boxes: BoxFormat, width: int, height: int) -> list[int] | list[float]:
+    """A pixel box as a model of this format writes it: integers, or fractions of four decimals for scale 1.
+
+    >>> write_box((0, 90, 640, 360), BoxFormat("yxyx", 1000), 640, 360)
+    [250, 0, 1000, 1000]
+    """
+    x0, y0, x1, y1 = box
+    scaled = [
+        value if boxes.scale is None else value / size * boxes.scale
+        for value, size in zip((x0, y0, x1, y1), (width, height) * 2, strict=True)
+    ]
+    if boxes.order == "yxyx":
+        scaled = [scaled[1], scaled[0], scaled[3], scaled[2]]
+    if boxes.scale == 1:
+        return [min(1.0, max(0.0, round(value, 4))) for value in scaled]
+    limit = boxes.scale or max(width, height)
+    return [min(limit, max(0, round(value))) for value in scaled]
+
+
+def read_box(numbers: Sequence[float], boxes: BoxFormat, width: int, height: int) -> Xyxy:
+    """Four numbers of a model of this format as a pixel box. Inverted and degenerate boxes stay as they are.
+
+    >>> read_box([250, 0, 1000, 1000], BoxFormat("yxyx", 1000), 640, 360)
+    (0.0, 90.0, 640.0, 360.0)
+    """
+    a, b, c, d = numbers
+    x0, y0, x1, y1 = (b, a, d, c) if boxes.order == "yxyx" else (a, b, c, d)
+    if boxes.scale is None:
+        return float(x0), float(y0), float(x1), float(y1)
+    return (
+        x0 * width / boxes.scale,
+        y0 * height / boxes.scale,
+        x1 * width / boxes.scale,
+        y1 * height / boxes.scale,
+    )
+
+
+def describe_format(boxes: BoxFormat) -> str:
+    """The format in words, for prompts.
+
+    >>> describe_format(BoxFormat("yxyx", 1000))
+    '[y_min, x_min, y_max, x_max], integers from 0 to 1000 relative to the size of the image'
+    """
+    names = ", ".join(_NAMES[boxes.order])
+    if boxes.scale is None:
+        return f"[{names}], integers in pixels of the image"
+    if boxes.scale == 1:
+        return f"[{names}], fractions from 0 to 1 of the size of the image"
+    return f"[{names}], integers from 0 to {boxes.scale} relative to the size of the image"
+
+
+def box_names(boxes: BoxFormat) -> str:
+    """The order alone, e.g. `y_min, x_min, y_max, x_max`."""
+    return ", ".join(_NAMES[boxes.order])

@@ -1,0 +1,100 @@
+"""Prompts are data: the wording of a task stands in a versioned YAML file, and users may bring their own.
+
+A prompt file is `{version: int, system: text, user: text}`, with `{name}` places that the task fills. A set is one such
+file for one task, or a folder of files called `<task>.yaml`. Its hash stands in the results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import yaml
+
+from barista_bench.errors import ConfigError
+
+MAX_BYTES = 2**20
+_KEYS = {"version", "system", "user"}
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTexts:
+    """The wording of one task. `sha256` is of the file's bytes."""
+
+    version: int
+    system: str
+    user: str
+    sha256: str
+
+    def fill(self, **values: str) -> tuple[str, str]:
+        """System and user text with values for their `{name}` places. Other braces stand: prompts show JSON.
+
+        >>> PromptTexts(1, 'Answer {"a": 1}', "Find {what}", "").fill(what="cups")
+        ('Answer {"a": 1}', 'Find cups')
+        """
+        return fill(self.system, values), fill(self.user, values)
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Put values into their places, each once and none into another's value."""
+    parts = [template]
+    for name, value in values.items():
+        place = f"{{{name}}}"
+        parts = [
+            piece
+            for index, part in enumerate(parts)
+            for piece in (_interleave(part.split(place), value) if index % 2 == 0 else [part])
+        ]
+    return "".join(parts)
+
+
+def _interleave(pieces: list[str], value: str) -> list[str]:
+    """Text and value in turn, so that texts stay at even places."""
+    out = [pieces[0]]
+    for piece in pieces[1:]:
+        out += [value, piece]
+    return out
+
+
+def packaged_prompts(package: str, task: str) -> PromptTexts:
+    """Our own wording of a task: `prompts/<task>.yaml` in the benchmark's package."""
+    path = resources.files(package).joinpath("prompts", f"{task}.yaml")
+    return _parse(path.read_bytes(), f"{package}/prompts/{task}.yaml")
+
+
+def load_prompts(path: str | Path, task: str) -> PromptTexts:
+    """The wording of `task` from a file, or from `<task>.yaml` in a folder.
+
+    Raises:
+        ConfigError: there is no such file, or it is no prompt file; names file and key.
+    """
+    file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"{file}: no prompt file ({error.strerror}). Remedy: write one, or leave --prompts out"
+        ) from error
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{file}: larger than {MAX_BYTES} bytes. Remedy: a prompt file holds text for one task")
+    return _parse(data, str(file))
+
+
+def _parse(data: bytes, name: str) -> PromptTexts:
+    try:
+        content = yaml.safe_load(data)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{name}: not YAML ({str(error).splitlines()[0]}). Remedy: correct it") from error
+    if not isinstance(content, dict) or set(content) != _KEYS:
+        found = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
+        raise ConfigError(f"{name}: has {found}. Remedy: give exactly {sorted(_KEYS)}")
+    if not isinstance(content["version"], int):
+        raise ConfigError(f"{name}: version is {content['version']!r}. Remedy: give a whole number")
+    for key in ("system", "user"):
+        if not isinstance(content[key], str):
+            raise ConfigError(f"{name}: {key} is {content[key]!r}. Remedy: give text")
+    return PromptTexts(content["version"], content["system"], content["user"], hashlib.sha256(data).hexdigest())

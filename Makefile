@@ -37,7 +37,7 @@ types: $(VENV)/installed
 	$(BIN)/mypy
 
 tests: $(VENV)/installed
-	$(ENV) $(BIN)/pytest --numprocesses 2
+	HF_HOME=$(abspath $(BUILD))/hf $(BIN)/pytest --numprocesses 2
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -136,13 +136,16 @@ def build(
     ] = FramesChoice.frozen,
     sampling: Annotated[
         list[str] | None,
-        typer.Option(help="Override of the published sampling, e.g. frame_step=100 or limit=50."),
+        typer.Option(help="Override of the published sampling, e.g. limit=50 or relations.frame_step=100."),
     ] = None,
     split_file: Annotated[Path | None, typer.Option(help='JSON {"train": [video ids], "test": [video ids]}.')] = None,
     revision: Annotated[str | None, typer.Option(help="Commit of a Hub dataset.")] = None,
     jpeg_quality: Annotated[int, typer.Option(help="Of frozen frames. 75 is what the released harness sends.")] = 75,
     cache: Annotated[bool, typer.Option(help="Also prepare the datasets cache, to load from any folder.")] = True,
     strict: Annotated[bool, typer.Option(help="Stop at the first error in the release.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count the examples, by preparation and class.")
+    ] = False,
     progress: Progress = True,
 ) -> None:
     """Make a dataset folder from a release: load_dataset("barista", "relations")."""
@@ -161,8 +164,11 @@ def build(
             jpeg_quality=jpeg_quality,
             cache=cache,
             strict=strict,
+            dry_run=dry_run,
             progress=progress,
         )
+    for name in built.empty:
+        typer.secho(f"{name}: no example in this release: left out", fg="yellow", err=True)
     for config in built.configs:
         rows = ", ".join(f"{split} {count}" for split, count in config.rows.items())
         typer.echo(f"{config.name}: {rows}")
@@ -171,6 +177,9 @@ def build(
                 f"  {sum(config.rows.values())} of {config.candidates} candidates, {len(config.skipped)} skipped, "
                 f"{len(config.lost)} lost, sha256 {config.content_hash}"
             )
+            if dry_run:
+                typer.echo(f"  by preparation: {_counted(config.preparations)}")
+                typer.echo(f"  by class: {_counted(config.labels)}")
             for reason in [*config.skipped, *(f"{lost.example_id}: {lost.reason}" for lost in config.lost)][:20]:
                 typer.secho(f"  left out: {reason}", fg="yellow", err=True)
     counts = Counter(problem.severity for problem in built.problems)
@@ -180,7 +189,7 @@ def build(
             fg="yellow",
             err=True,
         )
-    typer.echo(f"wrote {built.folder}")
+    typer.echo("dry run: nothing was written" if dry_run else f"wrote {built.folder}")
 
 
 @app.command()
@@ -270,6 +279,10 @@ def report(
     typer.echo(f"wrote {html} and {markdown}")
 
 
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
 def summary_line(results: Results) -> str:
     """One line with the primary figure, its spread and the coverage."""
     figure, coverage = results.figures[results.primary], results.coverage
@@ -283,21 +296,23 @@ def summary_line(results: Results) -> str:
 
 
 def parse_overrides(pairs: list[str]) -> dict[str, Any]:
-    """`name=value` pairs, values as JSON where they are JSON, else as text.
+    """`name=value` or `task.name=value` pairs, values as JSON where they are JSON, else as text.
 
     Raises:
         ConfigError: a pair has no `=`.
 
-    >>> parse_overrides(["frame_step=100", "videos=[\\"a\\"]"])
-    {'frame_step': 100, 'videos': ['a']}
+    >>> parse_overrides(["limit=100", "relations.frame_step=50"])
+    {'limit': 100, 'relations': {'frame_step': 50}}
     """
-    overrides = {}
+    overrides: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise ConfigError(f"{pair!r} is no setting. Remedy: write name=value")
+        task, dot, own = name.partition(".")
+        place = overrides.setdefault(task, {}) if dot else overrides
         try:
-            overrides[name] = json.loads(value)
+            place[own if dot else name] = json.loads(value)
         except ValueError:
-            overrides[name] = value
+            place[own if dot else name] = value
     return overrides

@@ -389,3 +389,20 @@ def test_reading_needs_neither_datasets_nor_torch(sample):
         "assert not {'datasets', 'torch', 'decord', 'torchcodec'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(sample("cfr.mp4"))], check=True, timeout=50)
+
+
+def test_frames_that_rest_on_damaged_data_are_refused_where_the_decoder_tells(sample, tmp_path):
+    import av
+
+    source = sample("mpeg4.mp4")
+    with av.open(str(source)) as container:
+        packet = [packet for packet in container.demux(video=0) if packet.size][31]
+    data = bytearray(source.read_bytes())
+    first, last = packet.pos + packet.size // 3, packet.pos + packet.size * 2 // 3
+    data[first:last] = np.random.default_rng(31).integers(0, 256, last - first, dtype=np.uint8).tobytes()
+    path = tmp_path / "damaged.mp4"
+    path.write_bytes(data)
+    assert painted(read_frames(path, [3])) == [3]
+    with pytest.raises(VideoError, match=r"damaged\.mp4: frame 33 cannot be decoded"):
+        read_frames(path, [33])
+    assert painted(read_frames(path, [60])) == [60]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from barista_bench.builders.folder import MANIFEST, quiet_datasets, read_manifest
+from barista_bench.builders.card import MANIFEST, read_manifest
+from barista_bench.builders.folder import quiet_datasets
 from barista_bench.builders.frozen import content_hash
 from barista_bench.builders.rows import from_row
 from barista_bench.errors import ConfigError, DataError

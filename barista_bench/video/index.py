@@ -186,14 +186,20 @@ def _time_base(stream: VideoStream) -> Fraction:
 
 
 def _first_frame(
-    container: InputContainer, stream: VideoStream, dts: int, name: str
+    container: InputContainer, stream: VideoStream, position: int, name: str
 ) -> tuple[Orientation, tuple[int, int]]:
-    """Orientation and displayed (width, height), which only a decoded frame tells surely."""
+    """Orientation and displayed (width, height), which only a decoded frame tells surely. Its pixels are not made."""
+    context = stream.codec_context
+    context.options = {**context.options, "skip_idct": "all", "skip_loop_filter": "all"}
     try:
-        container.seek(dts, stream=stream, backward=True)
+        container.seek(position, stream=stream, backward=True)
+        packet = next(container.demux(stream))
+        for frame in (*context.decode(packet), *context.decode(None)):
+            return _shape_of(frame, name)
+        container.seek(position, stream=stream, backward=True)  # the keyframe is hidden by an edit list
         for frame in container.decode(stream):
             return _shape_of(frame, name)
-    except AV_ERRORS as error:
+    except (*AV_ERRORS, StopIteration) as error:
         raise VideoError(f"{name}: frame 0 cannot be decoded ({reason(error)}); {REMUX}") from error
     raise VideoError(f"{name}: no frame can be decoded; {REMUX}")
 

@@ -15,7 +15,8 @@ from datasets import Dataset, DatasetDict, load_dataset
 
 from barista_bench.benchmarks.barista import Relations
 from barista_bench.builders.barista import CONFIGS
-from barista_bench.builders.folder import Built, build, read_manifest
+from barista_bench.builders.card import Built, read_manifest
+from barista_bench.builders.folder import build
 from barista_bench.builders.frozen import content_hash, read_frozen
 from barista_bench.builders.register import register, unregister
 from barista_bench.builders.rows import from_row
@@ -256,6 +257,25 @@ def test_foreign_folders_are_never_overwritten(small_release: Path, tmp_path: Pa
     with pytest.raises(ConfigError, match="is no dataset folder of ours"):
         build(small_release, tmp_path / "mine")
     assert (tmp_path / "mine/thesis.tex").read_text() == "important"
+
+
+def test_overrides_hold_for_all_tasks_or_for_one(small_release: Path, tmp_path: Path) -> None:
+    for sampling, rows in (({"limit": 5}, 5), ({"relations": {"limit": 7, "frame_step": 10}, "limit": 5}, 7)):
+        made = build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
+        assert sum(made.configs[0].rows.values()) == rows
+    for sampling in ({"step": 5}, {"relations": {"step": 5}}, {"relations": 5}):
+        with pytest.raises(ConfigError, match="Remedy"):
+            build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
+
+
+def test_a_dry_run_counts_what_a_build_would_make_and_writes_nothing(
+    built: Built, small_release: Path, tmp_path: Path
+) -> None:
+    drawn = build(small_release, tmp_path / "out", sampling=SAMPLING, dry_run=True).configs[0]
+    assert (drawn.content_hash, drawn.rows) == (built.configs[0].content_hash, built.configs[0].rows)
+    assert drawn.preparations == {"capsule": 8, "portafilter": 8, "fully automatic": 8}
+    assert sum(drawn.labels.values()) == 24
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_configs_are_refused(small_release: Path, tmp_path: Path) -> None:

@@ -6,20 +6,25 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.builders.card import MANIFEST, read_manifest
 from barista_bench.builders.folder import quiet_datasets
-from barista_bench.builders.frozen import content_hash
+from barista_bench.builders.frozen import content_hash, read_frozen
+from barista_bench.builders.media import file_sha256
 from barista_bench.builders.rows import from_row
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.frames import LazyFrames
+from barista_bench.scene_graph.release import VIDEO_FILE
 from barista_bench.task import Example, Task
 
 MAX_IMAGE_PIXELS = 64_000_000
@@ -31,54 +36,130 @@ class Item:
     """One example and where its media lie. `media_digest` identifies their content without decoding them."""
 
     example: Example
-    media: LazyFrames | tuple[bytes, ...]
+    media: LinkedMedia | tuple[bytes, ...]
     media_digest: str
 
     def images(self, task: Task) -> tuple[Image.Image, ...]:
         """What the model sees, as RGB images.
 
         Raises:
-            DataError: a frame or an image cannot be decoded.
+            DataError: a frame or an image cannot be decoded, or the video is not the one that the dataset names.
         """
-        if isinstance(self.media, LazyFrames):
-            return task.images(self.example, list(self.media.array()))
+        if isinstance(self.media, LinkedMedia):
+            return task.images(self.example, self.media.frames())
         return tuple(_decode(data, self.example.example_id) for data in self.media)
 
 
-class ExampleSet:
-    """A config's examples, decoded when asked for. `content_hash` is the SHA-256 of their frozen lines.
+@dataclass(frozen=True, slots=True)
+class LinkedMedia:
+    """Frames of a video file, and the SHA-256 that the file must have."""
+
+    lazy: LazyFrames
+    sha256: str
+
+    def frames(self) -> list[NDArray[np.uint8]]:
+        path = Path(self.lazy.path)
+        if not path.is_file():
+            raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
+        found = _video_sha256(path, path.stat().st_size, path.stat().st_mtime_ns)
+        if found != self.sha256:
+            raise DataError(
+                f"{path}: is another video (SHA-256 {found[:12]}) than the dataset was made from ({self.sha256[:12]}). "
+                "Remedy: fetch that one, or build the dataset again"
+            )
+        return list(self.lazy.array())
+
+
+class ExampleSet(ABC):
+    """Examples with their media. `content_hash` is the SHA-256 of their frozen lines, `split` the one asked for."""
+
+    def __init__(self, examples: Sequence[Example], split: str) -> None:
+        self.examples = tuple(examples)
+        self.split = split
+        self.content_hash = content_hash(self.examples)
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __iter__(self) -> Iterator[Item]:
+        return (self[index] for index in range(len(self)))
+
+    @abstractmethod
+    def __getitem__(self, index: int) -> Item:
+        """The example at `index` of `examples`; its media are read, not decoded."""
+
+
+def open_examples(
+    data: str | Path,
+    benchmark: str,
+    config: str,
+    *,
+    split: str = "all",
+    root: str | Path | None = None,
+    limit: int | None = None,
+) -> ExampleSet:
+    """The examples of a dataset.
 
     Args:
-        data: a folder made by `build`, the name in the `datasets` cache (`barista`), or a Hub dataset id.
+        data: a folder made by `build`, the name in the `datasets` cache (`barista`), a Hub dataset id, or a frozen
+            JSONL file (ours or the release's), which needs `root`.
+        benchmark: the benchmark's name.
         config: the config's name.
         split: `train`, `test`, or `all` for both (what the published numbers use).
-        root: folder that linked videos are relative to; None takes the one recorded by `build`.
+        root: folder of the videos of a frozen file or a linked set; None takes the one recorded by `build`.
         limit: only the first so many examples, in the frozen order.
 
     Raises:
         DataError, ConfigError: there is no such dataset, config or split.
     """
+    if Path(data).suffix == ".jsonl" and Path(data).is_file():
+        return FrozenExamples(Path(data), benchmark, config, split, root, limit)
+    return BuiltExamples(data, config, split, root, limit)
+
+
+class FrozenExamples(ExampleSet):
+    """Examples of a frozen JSONL file; their frames are decoded from the videos below `root`.
+
+    Without `root` they can be scored, but not asked.
+    """
 
     def __init__(
-        self,
-        data: str | Path,
-        config: str,
-        *,
-        split: str = "all",
-        root: str | Path | None = None,
-        limit: int | None = None,
+        self, path: Path, benchmark: str, config: str, split: str, root: str | Path | None, limit: int | None
     ) -> None:
+        examples = list(read_frozen(path, benchmark))
+        if examples and examples[0].task != config:
+            raise ConfigError(f"{path}: holds {examples[0].task}, not {config}. Remedy: say --task {examples[0].task}")
+        if split != "all":
+            examples = [example for example in examples if example.metadata.get("split") == split]
+        if not examples:
+            raise ConfigError(f"{path}: no example of split {split!r}. Remedy: use all")
+        super().__init__(examples[:limit], split)
+        self.path, self.root = path, root
+
+    def __getitem__(self, index: int) -> Item:
+        example = self.examples[index]
+        if self.root is None:
+            raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
+        link = LazyFrames(
+            f"{example.video_id}/{VIDEO_FILE}", [frame.frame_index for frame in example.frames], root=str(self.root)
+        )
+        path = Path(link.path)
+        if not path.is_file():
+            raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
+        sha256 = _video_sha256(path, path.stat().st_size, path.stat().st_mtime_ns)
+        return _linked(example, link, sha256)
+
+
+class BuiltExamples(ExampleSet):
+    """Examples of a built config: a folder, an entry of the `datasets` cache, or a Hub dataset."""
+
+    def __init__(self, data: str | Path, config: str, split: str, root: str | Path | None, limit: int | None) -> None:
         import datasets
 
         with quiet_datasets():
             try:
                 loaded = datasets.load_dataset(str(data), config)
-            except (
-                ValueError,
-                FileNotFoundError,
-                ConnectionError,
-                datasets.exceptions.DatasetsError,
-            ) as error:
+            except (ValueError, FileNotFoundError, ConnectionError, datasets.exceptions.DatasetsError) as error:
                 raise DataError(f"{data}: no config {config!r} ({error}). Remedy: run `barista-bench build`") from error
         names = list(loaded) if split == "all" else [split]
         if any(name not in loaded for name in names):
@@ -87,30 +168,34 @@ class ExampleSet:
         rows = datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
         drawn_order = np.argsort(rows["position"][:].to_numpy(), kind="stable")
         self._rows = rows.select(drawn_order[:limit])
-        self.split = split
-        self._linked = "frames" in rows.column_names
-        self._root = _data_root(data, root) if self._linked else None
-        columns = self._rows.remove_columns(["frames" if self._linked else "images"])
-        self.examples = tuple(from_row(row) for table in columns.iter(256) for row in table.to_pylist())
-        self.content_hash = content_hash(self.examples)
-
-    def __len__(self) -> int:
-        return len(self.examples)
+        self._is_linked = "frames" in rows.column_names
+        self._root = _data_root(data, root) if self._is_linked else None
+        columns = self._rows.remove_columns(["frames" if self._is_linked else "images"])
+        super().__init__([from_row(row) for table in columns.iter(256) for row in table.to_pylist()], split)
 
     def __getitem__(self, index: int) -> Item:
         return self._item(self._rows[index].to_pylist()[0], self.examples[index])
 
-    def __iter__(self) -> Iterator[Item]:
-        return (self[index] for index in range(len(self)))
-
     def _item(self, row: Mapping[str, Any], example: Example) -> Item:
-        if self._linked:
-            identity = [row["video_sha256"], row["frames"]["indices"], example.inputs]
-            digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-            return Item(example, LazyFrames(**row["frames"], root=str(self._root)), digest)
+        if self._is_linked:
+            return _linked(example, LazyFrames(**row["frames"], root=str(self._root)), row["video_sha256"])
         media = tuple(image["bytes"] for image in row["images"])
         digests = [hashlib.sha256(data).hexdigest() for data in media]
         return Item(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
+
+
+def _linked(example: Example, link: LazyFrames, sha256: str) -> Item:
+    """Pixels are a function of the video's bytes, the frame indices, and what the task draws from its inputs."""
+    identity = [sha256, list(link.indices), example.inputs]
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    return Item(example, LinkedMedia(link, sha256), digest)
+
+
+@lru_cache(maxsize=4096)
+def _video_sha256(path: Path, size: int, modified: int) -> str:
+    """Hashed once a process; size and time of change make a replaced file another key."""
+    del size, modified
+    return file_sha256(path)
 
 
 def _data_root(data: str | Path, root: str | Path | None) -> Path:

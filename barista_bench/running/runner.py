@@ -22,7 +22,7 @@ from barista_bench.models import Completion, Failure, GenerationConfig, Model, R
 from barista_bench.prompt import BoxFormat
 from barista_bench.prompt_sets import load_prompts
 from barista_bench.running.catalog import load_model, sample_seed
-from barista_bench.running.dataset import ExampleSet
+from barista_bench.running.dataset import ExampleSet, open_examples
 from barista_bench.running.log import SampleLog, SampleRecord, latest_records
 from barista_bench.running.prefetch import prefetched
 from barista_bench.task import Example, Json, ParseError, Status, Task
@@ -80,14 +80,14 @@ def run(
     """Run a model over a task and append every answer to `<out>/samples.jsonl`. Start it again to go on.
 
     Args:
-        data: folder made by `build`, name in the `datasets` cache, or Hub dataset id.
+        data: folder made by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
         out: run folder; holds one combination of data, task, model and generation settings.
         task: config name.
         model: `oracle`, `chance`, `tiny`, a local folder, or a Hub id.
         split: `train`, `test` or `all`.
         runs: repetitions; the protocol asks for three.
         limit: only the first so many examples.
-        root: folder of the videos of a linked set.
+        root: folder of the videos of a frozen file or a linked set.
         temperature: 0 for greedy decoding.
         max_new_tokens: the most tokens an answer may take.
         batch_size: requests generated together; changes no answer's key.
@@ -104,7 +104,7 @@ def run(
     """
     started = time.perf_counter()
     chosen = get_task("barista", task, load_prompts(prompts, task) if prompts else None)
-    examples = ExampleSet(data, task, split=split, root=root, limit=limit)
+    examples = open_examples(data, chosen.benchmark, task, split=split, root=root, limit=limit)
     loaded = load_model(
         model,
         chosen,

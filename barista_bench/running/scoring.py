@@ -15,7 +15,7 @@ from barista_bench.benchmarks import get_task
 from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat
 from barista_bench.prompt_sets import PromptTexts
-from barista_bench.running.dataset import ExampleSet
+from barista_bench.running.dataset import ExampleSet, open_examples
 from barista_bench.running.log import SampleRecord, latest_records
 from barista_bench.running.results import (
     Breakdown,
@@ -73,8 +73,9 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
     identity = described["identity"]
     task = get_task(identity["benchmark"], identity["task"], PromptTexts(**described["prompts"]))
     boxes = BoxFormat(**identity["model"]["box_format"])
-    examples = ExampleSet(
+    examples = open_examples(
         data or described["data"]["path"],
+        task.benchmark,
         task.name,
         split=identity["split"],
         root=root or described["data"]["root"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,11 +19,13 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.prompt import BoxFormat
 from barista_bench.running import runner, scoring
+from barista_bench.running.dataset import BuiltExamples
 from barista_bench.running.log import latest_records, read_records
 from barista_bench.running.results import read_results
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from barista_bench.task import Status
+from tests.releases import write_video
 
 SAMPLES = 24 * 3
 
@@ -160,14 +163,14 @@ def test_a_damaged_picture_costs_its_example_and_is_an_infrastructure_error(
 ) -> None:
     use(FakeModel())
     bad = example_ids(dataset)[5]
-    original = runner.ExampleSet._item
+    original = BuiltExamples._item
 
     def damaged(self: object, row: dict, example: object) -> object:
         if example.example_id == bad:
             row["images"] = [{"bytes": b"not a picture", "path": None}] * 2
         return original(self, row, example)
 
-    monkeypatch.setattr(runner.ExampleSet, "_item", damaged)
+    monkeypatch.setattr(BuiltExamples, "_item", damaged)
     run(dataset, tmp_path)
     failed = [r for r in read_records(tmp_path / "samples.jsonl") if r.status is Status.INFRA_ERROR]
     assert {r.example_id for r in failed} == {bad}
@@ -213,6 +216,28 @@ def test_results_are_checked_against_their_schema(dataset: Path, tmp_path: Path)
         (tmp_path / "broken.json").write_text(json.dumps(data))
         with pytest.raises(DataError, match=next(iter(damage))):
             read_results(tmp_path / "broken.json")
+
+
+def test_a_frozen_file_runs_and_scores_beside_the_videos(dataset: Path, small_release: Path, tmp_path: Path) -> None:
+    frozen = dataset / "frozen/relations.jsonl"
+    run(frozen, tmp_path / "run", root=small_release)
+    results = score(tmp_path / "run").results
+    assert results.figures["micro_f1"].mean == 1.0
+    assert results.dataset.examples == 24
+    with pytest.raises(ConfigError, match="--root"):
+        run(frozen, tmp_path / "other")
+
+
+def test_a_linked_set_refuses_another_video_of_the_same_name(
+    linked_dataset: Path, small_release: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(small_release, root)
+    write_video(root / "v0/video.mp4", frames=41)
+    run(linked_dataset, tmp_path / "run", root=root)
+    failed = [r for r in read_records(tmp_path / "run/samples.jsonl") if r.status is Status.INFRA_ERROR]
+    assert {r.example_id.split(":")[1] for r in failed} == {"v0"}
+    assert "is another video" in str(failed[0].error)
 
 
 def test_missing_runs_and_datasets_are_named(dataset: Path, tmp_path: Path) -> None:

@@ -102,7 +102,11 @@ class Relations(Task):
                 },
                 "target": {"relations": List(relation)},
                 "metadata": metadata_features(),
-                "evidence": {"relation_rows": List(Value("int64")), "instance_rows": List(Value("int64"))},
+                "evidence": {
+                    "object_ids": List(Value("string")),
+                    "relation_rows": List(Value("int64")),
+                    "instance_rows": List(Value("int64")),
+                },
             }
         )
 
@@ -242,6 +246,7 @@ def _example(video: VideoGraph, frame: int, vocabulary: list[VocabularyEntry]) -
         },
         metadata=frame_metadata(video, frame),
         evidence={
+            "object_ids": [instance.object.id for instance in instances],
             "relation_rows": sorted(r.row for r in relations),
             "instance_rows": [instance.row for instance in instances],
         },

@@ -6,24 +6,29 @@ BIN    := $(VENV)/bin
 # Everything that a run caches stays below build/, so that `make clean` leaves nothing behind.
 ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
+TASKS  := grounding hand_object referring activity relations temporal_vqa
+# Examples of each task: enough to see everything work, few enough for a laptop.
+LIMIT  ?= 12
+
 .PHONY: run test lint types tests format clean
 
 # torch goes first and pinned: a range lets pip take the newest build, with gigabytes of GPU libraries.
 $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,viz,dev]'
 	touch $@
 
 run: $(VENV)/installed
 	rm -rf $(BUILD)/runs
 	$(BIN)/barista-bench mini $(BUILD)/kitchen
 	$(BIN)/barista-bench validate $(BUILD)/kitchen
-	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/kitchen --out $(BUILD)/barista
-	for model in oracle chance tiny; do \
-	  $(ENV) $(BIN)/barista-bench run $(BUILD)/barista --model $$model --max-new-tokens 64 --out $(BUILD)/runs/$$model || exit 1; \
-	done
-	$(ENV) $(BIN)/barista-bench report $(BUILD)/runs/oracle $(BUILD)/runs/chance $(BUILD)/runs/tiny --out $(BUILD)/report
+	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/kitchen --out $(BUILD)/barista --sampling limit=$(LIMIT)
+	for task in $(TASKS); do for model in oracle chance tiny; do \
+	  $(ENV) $(BIN)/barista-bench run $(BUILD)/barista --task $$task --model $$model --max-new-tokens 32 \
+	    --out $(BUILD)/runs/$$task/$$model || exit 1; \
+	done; done
+	$(ENV) $(BIN)/barista-bench report $(BUILD)/runs/*/* --out $(BUILD)/report
 	@echo "open $(BUILD)/report/report.html"
 
 test: lint types tests

@@ -209,7 +209,11 @@ class _Unpacker:
         if parts[-1] not in _RELEASE_FILES:
             self.ignored.append(member.name)
             return
-        self._write(member, parts[-2] if len(parts) > 1 else archive_stem(self.archive), parts[-1])
+        folder = parts[-2] if len(parts) > 1 else archive_stem(self.archive)
+        problem = name_problem(folder)  # an archive called `...zip` has the stem `..`
+        if problem is not None:
+            raise self._refuse(member, f"it would lie in {folder!r}: {problem}")
+        self._write(member, folder, parts[-1])
 
     def report(self) -> None:
         if self.ignored:

@@ -54,7 +54,8 @@ def main() -> None:
 def _explained() -> Iterator[None]:
     try:
         yield
-    except BaristaError as error:
+    except (BaristaError, OSError) as error:
+        # OSError: a disk that is full, a folder that is a file or may not be written; its text names the file.
         typer.secho(f"error: {error}", fg="red", err=True)
         raise typer.Exit(1) from error
 
@@ -242,7 +243,15 @@ def run(
             progress=progress,
         )
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items())
-    typer.echo(f"{session.asked} samples asked, {session.already_done} were answered before ({seconds})")
+    typer.echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
+    if session.failed:
+        typer.secho(
+            f"error: {session.failed} samples failed, first: {session.first_failure}. "
+            "Remedy: see to the cause and start the same command again; only they are asked",
+            fg="red",
+            err=True,
+        )
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -311,6 +320,8 @@ def parse_overrides(pairs: list[str]) -> dict[str, Any]:
             raise ConfigError(f"{pair!r} is no setting. Remedy: write name=value")
         task, dot, own = name.partition(".")
         place = overrides.setdefault(task, {}) if dot else overrides
+        if not isinstance(place, dict):
+            raise ConfigError(f"{pair!r} contradicts {task}={place}. Remedy: leave one out")
         try:
             place[own if dot else name] = json.loads(value)
         except ValueError:

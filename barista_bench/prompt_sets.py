@@ -84,17 +84,25 @@ def load_prompts(path: str | Path, task: str) -> PromptTexts:
     return _parse(data, str(file))
 
 
+def _kind(value: object) -> str:
+    """What a value is, never the value: a small file can spell a huge one."""
+    return type(value).__name__
+
+
 def _parse(data: bytes, name: str) -> PromptTexts:
     try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(data)):
+            raise ConfigError(f"{name}: holds an alias (*name). Remedy: write the text out")
         content = yaml.safe_load(data)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{name}: not YAML ({str(error).splitlines()[0]}). Remedy: correct it") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        cause = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ConfigError(f"{name}: not YAML ({cause}). Remedy: correct it") from error
     if not isinstance(content, dict) or set(content) != _KEYS:
         found = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
         raise ConfigError(f"{name}: has {found}. Remedy: give exactly {sorted(_KEYS)}")
-    if not isinstance(content["version"], int):
-        raise ConfigError(f"{name}: version is {content['version']!r}. Remedy: give a whole number")
+    if type(content["version"]) is not int:
+        raise ConfigError(f"{name}: version is {_kind(content['version'])}. Remedy: give a whole number")
     for key in ("system", "user"):
         if not isinstance(content[key], str):
-            raise ConfigError(f"{name}: {key} is {content[key]!r}. Remedy: give text")
+            raise ConfigError(f"{name}: {key} is {_kind(content[key])}. Remedy: give text")
     return PromptTexts(content["version"], content["system"], content["user"], hashlib.sha256(data).hexdigest())

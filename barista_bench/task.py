@@ -158,6 +158,9 @@ class Sampling:
         if unknown:
             raise ConfigError(f"sampling has no {unknown[0]!r} here. Remedy: use one of {', '.join(sorted(known))}")
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in overrides.items()}
+        for name, value in values.items():
+            if not _fits(name, value):
+                raise ConfigError(f"{name} is {value!r}. Remedy: give {_WANTED.get(name, 'a number')}")
         sampling = replace(self, **values)  # type: ignore[arg-type]
         for name in ("limit", "frame_step", "per_frame", "per_class", "frames", "spacing", "choices"):
             value = getattr(sampling, name)
@@ -184,6 +187,29 @@ class Sampling:
         drawn = list(examples)
         random.Random(self.seed).shuffle(drawn)  # noqa: S311  (reproducible sampling, not secrets)
         return drawn[: self.limit]
+
+
+_WANTED = {
+    "videos": "a list of video ids",
+    "preparations": "a list of preparation types",
+    "splits": "a list of splits",
+    "frame_range": "two frame indices, start before stop",
+    "seed": "a whole number",
+}
+
+
+def _fits(name: str, value: object) -> bool:
+    """Whether an override is of its field's kind; what is too small or too large is judged elsewhere."""
+    if name in ("videos", "preparations", "splits"):
+        return value is None or (isinstance(value, tuple) and all(isinstance(item, str) for item in value))
+    if name == "frame_range":
+        whole = isinstance(value, tuple) and len(value) == 2 and all(type(item) is int for item in value)
+        return value is None or (whole and 0 <= value[0] < value[1])  # type: ignore[index]
+    if name == "seed":
+        return type(value) is int
+    if value is None:
+        return name in ("limit", "per_frame", "per_class", "choices")
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class Task(ABC):

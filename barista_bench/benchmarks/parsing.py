@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 MAX_ANSWER = 1_000_000
 """Characters of an answer that are looked at."""
@@ -38,11 +39,22 @@ def json_arrays(text: str) -> Iterator[list[object]]:
             return
         try:
             value, end = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
+        except RecursionError:
+            end = position + MAX_STARTS  # deeper than any answer, and as deep one bracket further
+        except ValueError:
             end = position + 1
         else:
             yield value
         position = text.find("[", end)
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Whether it is text that can be written down: a lone surrogate, which JSON can spell, has no UTF-8 form.
+
+    >>> is_text("on"), is_text(1), is_text("\\ud83d")
+    (True, False, False)
+    """
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def integer(value: object) -> int | None:

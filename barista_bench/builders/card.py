@@ -32,6 +32,11 @@ _FRAMES_NOTE = {
     "`barista_bench.frames.link_frames` turns it into frames that decode on access.",
 }
 _CONFIG_NOTES = {
+    "grounding": "a frame and a phrase, and the boxes of all objects that the phrase names",
+    "hand_object": "a frame, and every interaction of a hand with an object: boxes and hand",
+    "referring": "a frame and a box, and what a description of that object must say",
+    "activity": "frames of one activity, its lettered choices, and the right one",
+    "temporal_vqa": "frames of a clip, and a question about what changes in it",
     "relations": "a frame, raw and with numbered masks, and all relations between the numbered objects",
     "graph_frames": "a frame of a video",
     "graph_instances": "one object on one frame: box and mask",

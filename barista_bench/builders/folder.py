@@ -9,10 +9,11 @@ import json
 import logging
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import datasets
@@ -71,30 +72,44 @@ def build(
     unknown = [name for name in configs if name not in CONFIGS]
     if unknown:
         raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(CONFIGS)}")
-    out = Path(out)
+    repeated = [name for name, count in Counter(configs).items() if count > 1]
+    if repeated:
+        raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
+    if not 1 <= jpeg_quality <= 100:
+        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give 1 to 100")
+    out = Path(out).absolute()
     tasks = [name for name in configs if name in TASK_CONFIGS]
     overrides = {name: task_overrides(NAME, name, tasks, sampling or {}) for name in tasks}
     refuse_foreign(out)
     opened = open_source(source, revision=revision)
     settings = {"source": str(opened.root), "split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality}
-    partial = out.with_name(f".{out.name}.partial")
     with TemporaryDirectory() as scratch, quiet_datasets():
         graph = SceneGraph(opened.root, strict=strict)
+        partial = Path(scratch) if dry_run else _fresh_folder_beside(out)
         work = _Work(graph, opened, settings, overrides, partial, Path(scratch), cache, progress)
         if dry_run:
             drawn = [work.draw(name) for name in tasks]
             return _result(work, out, [config for config in drawn if config])
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
         infos = DatasetInfosDict()
-        made = [work.make(name, infos) for name in configs]
-    result = _result(work, out, [config for config in made if config])
-    write_card(partial, result, infos, frames)
-    write_manifest(partial, result, frames, opened.root)
-    if out.exists():
-        shutil.rmtree(out)
-    os.replace(partial, out)
+        try:
+            made = [work.make(name, infos) for name in configs]
+            result = _result(work, out, [config for config in made if config])
+            write_card(partial, result, infos, frames)
+            write_manifest(partial, result, frames, opened.root)
+            if out.exists():
+                shutil.rmtree(out)
+            os.replace(partial, out)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
     return result
+
+
+def _fresh_folder_beside(out: Path) -> Path:
+    """A new empty folder on the same disk: moving it into place is then one step."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    folder.chmod(0o755)
+    return folder
 
 
 def _result(work: _Work, out: Path, made: list[BuiltConfig]) -> Built:
@@ -122,8 +137,16 @@ def quiet_datasets() -> Iterator[None]:
 
 def refuse_foreign(out: Path) -> None:
     """Raise ConfigError where `out` holds anything that `build` did not write."""
-    if out.exists() and not (out / MANIFEST).is_file() and (not out.is_dir() or any(out.iterdir())):
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise ConfigError(f"{out}: is a file. Remedy: choose another --out")
+    found = {entry.name for entry in out.iterdir()}
+    if found and MANIFEST not in found:
         raise ConfigError(f"{out}: exists and is no dataset folder of ours. Remedy: choose another --out")
+    foreign = sorted(found - {MANIFEST, "README.md", "frozen", *CONFIGS})
+    if foreign:
+        raise ConfigError(f"{out}: holds {foreign[0]!r}, which is not ours. Remedy: move it, or choose another --out")
 
 
 @dataclasses.dataclass(slots=True)
@@ -162,7 +185,10 @@ class _Work:
             return BuiltConfig(name, rows)
         (self.folder / "frozen").mkdir(exist_ok=True)
         write_frozen(builder.plan.examples, self.folder / "frozen" / f"{name}.jsonl")
-        return dataclasses.replace(_drawn(builder), rows=rows, lost=builder.lost)
+        # Reasons name files; where the release lies on this machine is nobody else's business.
+        root = f"{self.graph.root}{os.sep}"
+        lost = [LostExample(one.example_id, one.reason.replace(root, "")) for one in builder.lost]
+        return dataclasses.replace(_drawn(builder), rows=rows, lost=lost)
 
     def _has_examples(self, draft: BaristaBuilder) -> bool:
         try:

@@ -11,7 +11,7 @@ from barista_bench.prompt import BoxFormat
 class ScriptedModel:
     """Answers by calling `answer(request_id, seed)`. It never looks at images."""
 
-    def __init__(self, name: str, answer: Callable[[str, int], str], *, batch_size: int = 64) -> None:
+    def __init__(self, name: str, answer: Callable[[str, int], str], *, batch_size: int = 8) -> None:
         self.identity = ModelIdentity(name=name)
         self.box_format = BoxFormat()
         self.batch_size = batch_size

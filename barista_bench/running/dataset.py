@@ -7,11 +7,12 @@ import io
 import json
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from PIL import Image
 
 from barista_bench.builders.card import MANIFEST, read_manifest
 from barista_bench.builders.folder import quiet_datasets
-from barista_bench.builders.frozen import content_hash, read_frozen
+from barista_bench.builders.frozen import content_hash, frozen_line, read_frozen
 from barista_bench.builders.media import file_sha256
 from barista_bench.builders.rows import from_row
 from barista_bench.errors import ConfigError, DataError
@@ -27,8 +28,13 @@ from barista_bench.frames import LazyFrames
 from barista_bench.scene_graph.release import VIDEO_FILE
 from barista_bench.task import Example, Task
 
+if TYPE_CHECKING:
+    import datasets
+
 MAX_IMAGE_PIXELS = 64_000_000
 """Pixels of one stored image that are decoded; more is refused, since a small file can claim to be huge."""
+MAX_FRAMES = 1024
+"""Frames of one example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,9 @@ class ExampleSet(ABC):
     def __init__(self, examples: Sequence[Example], split: str) -> None:
         self.examples = tuple(examples)
         self.split = split
+        repeated = [name for name, count in Counter(e.example_id for e in self.examples).items() if count > 1]
+        if repeated:
+            raise DataError(f"example {repeated[0]!r} stands in the dataset twice. Remedy: build it again")
         self.content_hash = content_hash(self.examples)
 
     def __len__(self) -> int:
@@ -171,17 +180,40 @@ class BuiltExamples(ExampleSet):
         self._is_linked = "frames" in rows.column_names
         self._root = _data_root(data, root) if self._is_linked else None
         columns = self._rows.remove_columns(["frames" if self._is_linked else "images"])
-        super().__init__([from_row(row) for table in columns.iter(256) for row in table.to_pylist()], split)
+        super().__init__(list(_examples(data, columns)), split)
 
     def __getitem__(self, index: int) -> Item:
         return self._item(self._rows[index].to_pylist()[0], self.examples[index])
 
     def _item(self, row: Mapping[str, Any], example: Example) -> Item:
         if self._is_linked:
-            return _linked(example, LazyFrames(**row["frames"], root=str(self._root)), row["video_sha256"])
-        media = tuple(image["bytes"] for image in row["images"])
+            link = LazyFrames(**row["frames"], root=str(self._root))
+            if list(link.indices) != [frame.frame_index for frame in example.frames]:
+                raise DataError(f"{example.example_id}: frames and frame_indices differ. Remedy: build it again")
+            return _linked(example, link, row["video_sha256"])
+        media = tuple(image["bytes"] for image in row["images"] or () if image and image["bytes"])
+        if not media or len(media) < len(row["images"]):
+            raise DataError(f"{example.example_id}: a picture is missing. Remedy: build the dataset again")
         digests = [hashlib.sha256(data).hexdigest() for data in media]
         return Item(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
+
+
+def _examples(data: str | Path, rows: datasets.Dataset) -> Iterator[Example]:
+    """Rows as examples; what a row holds is somebody else's word until it is checked."""
+    number = 0
+    for table in rows.iter(256):
+        for row in table.to_pylist():
+            try:
+                example = from_row(row)
+                fields = (example.inputs, example.target, example.metadata, example.evidence)
+                if not 1 <= len(example.frames) <= MAX_FRAMES or not all(isinstance(f, dict) for f in fields):
+                    raise ValueError("frame_indices, inputs, target, metadata or evidence is empty or too long")
+                frozen_line(example)
+            except (KeyError, TypeError, ValueError) as error:
+                name = row.get("example_id")
+                raise DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again") from error
+            yield example
+            number += 1
 
 
 def _linked(example: Example, link: LazyFrames, sha256: str) -> Item:
@@ -212,5 +244,5 @@ def _decode(data: bytes, example_id: str) -> Image.Image:
         if image.width * image.height > MAX_IMAGE_PIXELS:
             raise DataError(f"{example_id}: image of {image.width}x{image.height} pixels refused. Remedy: build again")
         return image.convert("RGB")
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{example_id}: stored image is damaged ({error}). Remedy: build the dataset again") from error

@@ -11,11 +11,12 @@ import json
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Annotated, BinaryIO, Self
 
+import msgspec
 from filelock import FileLock, Timeout
 
 from barista_bench.errors import ConfigError
@@ -44,7 +45,7 @@ class SampleRecord:
     key: str
     fingerprint: str
     example_id: str
-    run: int
+    run: Annotated[int, msgspec.Meta(ge=0)]
     status: Status
     text: str | None
     reasoning: str | None = None
@@ -59,7 +60,7 @@ class SampleRecord:
         return self.status is not Status.INFRA_ERROR
 
 
-_FIELDS = {field.name for field in fields(SampleRecord)}
+_DECODER = msgspec.json.Decoder(SampleRecord)
 
 
 def read_records(path: Path) -> Iterator[SampleRecord]:
@@ -67,18 +68,28 @@ def read_records(path: Path) -> Iterator[SampleRecord]:
     if not path.exists():
         return
     with path.open("rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), start=1):
-            if not line.endswith(b"\n"):
-                return
+        for number, line in enumerate(_lines(file), start=1):
             record = _record(line)
             if record is None:
                 log.warning(
-                    "%s: line %d is no sample record: passed over, its sample will be asked again",
-                    path,
-                    number,
+                    "%s: line %d is no sample record: passed over, its sample will be asked again", path, number
                 )
             else:
                 yield record
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Whole lines; an overlong one comes as its first piece, which no record is, and the rest of it is passed over."""
+    while line := file.readline(MAX_LINE):
+        if line.endswith(b"\n"):
+            yield line
+            continue
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE)
+        if not rest:
+            return  # cut off at the end of the file
+        yield b""
 
 
 def latest_records(path: Path) -> dict[str, SampleRecord]:
@@ -112,24 +123,23 @@ class SampleLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        self._lock.release()
+        try:
+            self._file.close()
+        finally:
+            self._lock.release()
 
     def append(self, record: SampleRecord) -> None:
         """Write and flush one record; it survives the death of this process from here on."""
         line = json.dumps(asdict(record), ensure_ascii=False)
-        # Lone surrogates can come out of a byte-level tokenizer and have no UTF-8 form.
-        self._file.write(line.encode("utf-8", errors="backslashreplace") + b"\n")
+        # Lone surrogates can come out of a byte-level tokenizer and have no UTF-8 form: they become "?".
+        self._file.write(line.encode("utf-8", errors="replace") + b"\n")
         self._file.flush()
 
 
 def _record(line: bytes) -> SampleRecord | None:
     try:
-        data = json.loads(line)
-        if not isinstance(data, dict) or set(data) - _FIELDS:
-            return None
-        return SampleRecord(**{**data, "status": Status(data["status"])})
-    except (ValueError, KeyError, TypeError):
+        return _DECODER.decode(line)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
 
 

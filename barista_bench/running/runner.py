@@ -30,6 +30,7 @@ from barista_bench.task import Example, Json, ParseError, Status, Task
 CONFIG_FILE = "run.json"
 LOG_FILE = "samples.jsonl"
 SESSIONS_FILE = "sessions.jsonl"
+_DESCRIBES = ("identity", "runs", "data", "prompts", "protocol", "versions")
 _VERSIONED = ("datasets", "torch", "transformers", "av", "pillow", "numpy")
 
 
@@ -42,6 +43,8 @@ class Session:
 
     asked: int = 0
     already_done: int = 0
+    failed: int = 0
+    first_failure: str = ""
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("load", "prepare", "wait", "generate", "total"), 0.0)
     )
@@ -103,6 +106,7 @@ def run(
         DataError, ModelError: the data or the model cannot be used.
     """
     started = time.perf_counter()
+    _check_settings(runs, limit, temperature, max_new_tokens, batch_size)
     chosen = get_task("barista", task, load_prompts(prompts, task) if prompts else None)
     examples = open_examples(data, chosen.benchmark, task, split=split, root=root, limit=limit)
     loaded = load_model(
@@ -132,8 +136,18 @@ def run(
         finally:
             session.seconds["total"] = time.perf_counter() - started
             with (folder / SESSIONS_FILE).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(session)) + "\n")
+                # On a line of its own even after one that was cut off.
+                file.write(("" if file.tell() == 0 else "\n") + json.dumps(asdict(session)))
     return session
+
+
+def _check_settings(runs: int, limit: int | None, temperature: float, max_new_tokens: int, batch_size: int) -> None:
+    least_one = {"runs": runs, "limit": limit, "max_new_tokens": max_new_tokens, "batch_size": batch_size}
+    for name, value in least_one.items():
+        if value is not None and value < 1:
+            raise ConfigError(f"{name} is {value}. Remedy: give 1 or more")
+    if not 0 <= temperature <= 100:
+        raise ConfigError(f"temperature is {temperature}. Remedy: give 0 (greedy) or more")
 
 
 def execute(
@@ -168,7 +182,9 @@ def execute(
         for waiting, error in batch:
             if isinstance(error, DataError):
                 for run_index, key in waiting.keys.items():
-                    log.append(_record(task, model.box_format, waiting, run_index, key, Failure(str(error)), 0.0))
+                    _keep(
+                        _record(task, model.box_format, waiting, run_index, key, Failure(str(error)), 0.0), log, session
+                    )
                     bar.update()
         if good:
             _generate(task, model, config, good, log, session, bar)
@@ -198,11 +214,34 @@ def _generate(
     seconds = time.perf_counter() - begun
     session.seconds["generate"] += seconds
     share = seconds / sum(len(request.seeds) for request in requests)
-    for (waiting, _), completions in zip(batch, answers, strict=True):
+    for (waiting, _), completions in zip(batch, _of_shape(requests, answers), strict=True):
         for (run_index, key), completion in zip(waiting.keys.items(), completions, strict=True):
-            log.append(_record(task, model.box_format, waiting, run_index, key, completion, share))
-            session.asked += 1
+            _keep(_record(task, model.box_format, waiting, run_index, key, completion, share), log, session)
             bar.update()
+
+
+def _keep(record: SampleRecord, log: SampleLog, session: Session) -> None:
+    log.append(record)
+    if record.finished:
+        session.asked += 1
+    else:
+        session.failed += 1
+        session.first_failure = session.first_failure or str(record.error)
+
+
+def _of_shape(
+    requests: Sequence[Request], answers: Sequence[Sequence[Completion | Failure]]
+) -> Iterator[list[Completion | Failure]]:
+    """One completion a seed, whatever a model returned: a missing or malformed one is a failure of that sample."""
+    for index, request in enumerate(requests):
+        given = list(answers[index]) if index < len(answers) else []
+        slots = [given[slot] if slot < len(given) else None for slot in range(len(request.seeds))]
+        yield [
+            one
+            if isinstance(one, Failure) or (isinstance(one, Completion) and isinstance(one.text, str))
+            else Failure(f"{request.request_id}: the model returned {type(one).__name__} for a completion")
+            for one in slots
+        ]
 
 
 def _pending(
@@ -213,11 +252,12 @@ def _pending(
     runs: int,
     log_path: Path,
 ) -> list[_Pending]:
+    identity, settings = asdict(model.identity), asdict(config)
     finished = {key for key, record in latest_records(log_path).items() if record.finished}
     pending = []
     for index, (example, fingerprint) in enumerate(zip(examples.examples, fingerprints, strict=True)):
         keys = {
-            run_index: sample_key(example.example_id, fingerprint, model, config, run_index)
+            run_index: sample_key(example.example_id, fingerprint, identity, settings, run_index)
             for run_index in range(runs)
         }
         open_keys = {run_index: key for run_index, key in keys.items() if key not in finished}
@@ -228,24 +268,23 @@ def _pending(
 
 def input_fingerprints(task: Task, examples: ExampleSet, boxes: BoxFormat) -> list[str]:
     """What each example asks: task version, prompt text and media content. Decodes nothing."""
-    return [
-        digest(
-            task.benchmark,
-            task.name,
-            task.version,
-            task.prompt(item.example, boxes).as_text(),
-            item.media_digest,
-        )
-        for item in examples
-    ]
+    fingerprints = []
+    for index, example in enumerate(examples.examples):
+        try:
+            media = examples[index].media_digest
+        except DataError as error:
+            media = f"unreadable: {error}"  # the example fails when it is asked, and costs no other
+        prompt = task.prompt(example, boxes).as_text()
+        fingerprints.append(digest(task.benchmark, task.name, task.version, prompt, media))
+    return fingerprints
 
 
-def sample_key(example_id: str, fingerprint: str, model: Model, config: GenerationConfig, run_index: int) -> str:
+def sample_key(example_id: str, fingerprint: str, model: object, config: object, run_index: int) -> str:
     """Identity of one sample. Batch size, device and process count are not part of it.
 
     The example's id is, since two examples may ask the same of the same pixels, and each is sampled with its own seed.
     """
-    return digest(example_id, fingerprint, asdict(model.identity), asdict(config), run_index)
+    return digest(example_id, fingerprint, model, config, run_index)
 
 
 def digest(*parts: object) -> str:
@@ -336,15 +375,26 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     """
     path = Path(folder) / CONFIG_FILE
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        described = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: no run here ({error}). Remedy: run `barista-bench run`") from error
+    missing = [key for key in _DESCRIBES if not isinstance(described, dict) or key not in described]
+    if missing:
+        raise DataError(f"{path}: has no {missing[0]!r}. Remedy: run again with another --out")
+    return described
 
 
 def _claim(folder: Path, described: dict[str, Any]) -> None:
     """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts."""
     path = folder / CONFIG_FILE
+    if not path.exists() and (folder / LOG_FILE).exists() and (folder / LOG_FILE).stat().st_size:
+        raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
     if path.exists():
+        limits = [read_run(folder)["data"]["limit"], described["data"]["limit"]]
+        if limits[0] != limits[1]:
+            raise ConfigError(
+                f"{folder}: holds a run with limit {limits[0]}, not {limits[1]}. Remedy: use another --out"
+            )
         before = read_run(folder)["identity"]
         for name, value in json.loads(json.dumps(described["identity"])).items():
             if before.get(name) != value:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
 
 from barista_bench import __version__
 from barista_bench.benchmarks import get_task
@@ -28,8 +31,10 @@ from barista_bench.running.results import (
     Timing,
     write_results,
 )
-from barista_bench.running.runner import LOG_FILE, SESSIONS_FILE, read_run
+from barista_bench.running.runner import LOG_FILE, SESSIONS_FILE, read_run, sample_key
 from barista_bench.task import Example, Json, Prediction, Scored, Status, Task
+
+log = logging.getLogger(__name__)
 
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
@@ -86,7 +91,8 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
             f"{folder}: was run on examples {identity['content_hash'][:12]}, the dataset now holds "
             f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
         )
-    samples = tuple(_samples(task, boxes, examples, latest_records(folder / LOG_FILE), described["runs"]))
+    records = _own_records(folder / LOG_FILE, described, examples)
+    samples = tuple(_samples(task, boxes, examples, records))
     scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
     if not scored:
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
@@ -96,14 +102,31 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
     return ScoredRun(folder, task, examples, samples, results)
 
 
+def _own_records(path: Path, described: dict[str, Any], examples: ExampleSet) -> list[SampleRecord]:
+    """The last record of each example and run. A record with another key, example or run is not of this run."""
+    identity = described["identity"]
+    model = {name: value for name, value in identity["model"].items() if name != "box_format"}
+    known = {example.example_id for example in examples.examples}
+    own: dict[tuple[str, int], SampleRecord] = {}
+    strangers = 0
+    for record in latest_records(path).values():
+        key = sample_key(record.example_id, record.fingerprint, model, identity["generation"], record.run)
+        if record.key == key and record.example_id in known:
+            own[record.example_id, record.run] = record
+        else:
+            strangers += 1
+    if strangers:
+        log.warning("%s: %d records are not of this run: left out", path, strangers)
+    return [record for record in own.values() if record.run < described["runs"]]
+
+
 def _samples(
-    task: Task, boxes: BoxFormat, examples: ExampleSet, records: Mapping[str, SampleRecord], runs: int
+    task: Task, boxes: BoxFormat, examples: ExampleSet, records: Sequence[SampleRecord]
 ) -> Iterator[ScoredSample]:
     """Samples in the order of the examples, then of the runs, whatever the order of the log."""
     by_example: dict[str, list[SampleRecord]] = defaultdict(list)
-    for record in records.values():
-        if record.run < runs:
-            by_example[record.example_id].append(record)
+    for record in records:
+        by_example[record.example_id].append(record)
     for example in examples.examples:
         for record in sorted(by_example[example.example_id], key=lambda r: r.run):
             prediction = read_answer(task, boxes, example, record)
@@ -151,7 +174,7 @@ def _results(
         figures={
             name: figure([cast("float", detail[name]) for detail in details])
             for name, value in details[0].items()
-            if isinstance(value, float)
+            if isinstance(value, float) and all(name in detail for detail in details)
         },
         breakdowns={key: _breakdown(task, scored, key) for key in BREAKDOWN_KEYS},
         details=cast("Any", details),
@@ -187,16 +210,32 @@ def figure(values: Sequence[float]) -> Figure:
 
 
 def _timing(path: Path, samples: Sequence[ScoredSample]) -> Timing:
-    sessions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    sessions = _sessions(path)
     seconds: Counter[str] = Counter()
     for session in sessions:
-        seconds.update(session["seconds"])
+        seconds.update(session)
     return Timing(
         sessions=len(sessions),
         seconds={name: round(value, 3) for name, value in sorted(seconds.items())},
         input_tokens=sum(s.record.input_tokens or 0 for s in samples),
         output_tokens=sum(s.record.output_tokens or 0 for s in samples),
     )
+
+
+def _sessions(path: Path) -> list[dict[str, float]]:
+    """Seconds by stage of each session. A damaged line costs its seconds, and is named."""
+    found = []
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found.append(msgspec.json.decode(line, type=_SessionLine).seconds)
+        except (msgspec.MsgspecError, RecursionError):
+            log.warning("%s: line %d is no session: its seconds are missing", path, number)
+    return found
+
+
+class _SessionLine(msgspec.Struct):
+    seconds: dict[str, float]
 
 
 def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:

@@ -5,15 +5,12 @@ A record that fails is left out and reported; the rest of the file stays usable.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.scene_graph.problems import ProblemLog
-from barista_bench.scene_graph.reading import ReadRelease
+from barista_bench.scene_graph.reading import AnnotationColumns, ReadRelease
 from barista_bench.scene_graph.release import (
-    ReleaseAnnotation,
     ReleaseAttribute,
     ReleaseRange,
     ReleaseRelation,
@@ -49,13 +46,11 @@ def _check_objects(read: ReadRelease, log: ProblemLog) -> None:
 
 def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
     annotations, video = read.release.annotations, read.release.video_metadata[0]
-    table = read.release.object_id_to_category_id
-    frames = np.array([a.image_id for a in annotations], dtype=np.int64)
-    known = np.array([a.object_id in table for a in annotations], dtype=bool)
-    boxed = np.array([a.bbox is not None for a in annotations], dtype=bool)
-    late = frames >= video.frame_count
-    outside = boxed & _outside(annotations, video, log, read)
-    repeated = _repeated(frames, annotations)
+    columns = read.annotation_columns()
+    known = columns.object >= 0
+    late = columns.frame >= video.frame_count
+    outside = columns.boxed & _outside(columns.bbox, video, log, read)
+    repeated = _repeated(columns)
     for position in np.flatnonzero(~known | late | outside | repeated).tolist():
         annotation, key = annotations[position], f"annotations[{read.row('annotations', position)}]"
         if not known[position]:
@@ -84,11 +79,8 @@ def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
         read.keep("annotations", np.flatnonzero(~bad).tolist())
 
 
-def _outside(
-    annotations: Sequence[ReleaseAnnotation], video: ReleaseVideo, log: ProblemLog, read: ReadRelease
-) -> NDArray[np.bool_]:
+def _outside(boxes: NDArray[np.float64], video: ReleaseVideo, log: ProblemLog, read: ReadRelease) -> NDArray[np.bool_]:
     """Boxes with no area inside the frame. One that only sticks out of it is kept as it is, with a warning."""
-    boxes = np.array([a.bbox or (0.0, 0.0, 1.0, 1.0) for a in annotations], dtype=float).reshape(-1, 4)
     x, y, width, height = boxes.T
     inside_width = np.minimum(x + width, video.width) - np.maximum(x, 0)
     inside_height = np.minimum(y + height, video.height) - np.maximum(y, 0)
@@ -104,15 +96,13 @@ def _outside(
     return outside
 
 
-def _repeated(frames: NDArray[np.int64], annotations: Sequence[ReleaseAnnotation]) -> NDArray[np.bool_]:
-    """Second and later annotations of one object on one frame."""
-    codes: dict[str, int] = {}
-    objects = np.array([codes.setdefault(a.object_id, len(codes)) for a in annotations], dtype=np.int64)
-    repeated = np.ones(len(annotations), dtype=bool)
-    if len(annotations):
-        _, first = np.unique(frames * (len(codes) + 1) + objects, return_index=True)
-        repeated[first] = False
-    return repeated
+def _repeated(columns: AnnotationColumns) -> NDArray[np.bool_]:
+    """Second and later annotations of one object on one frame; an unknown object is reported for that instead."""
+    repeated = np.zeros(len(columns.frame), dtype=bool)
+    key = columns.frame * (int(columns.object.max(initial=0)) + 2) + columns.object + 1
+    order = np.argsort(key, kind="stable")
+    repeated[order[1:]] = np.diff(key[order]) == 0
+    return repeated & (columns.object >= 0)
 
 
 def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:

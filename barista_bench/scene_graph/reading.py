@@ -6,9 +6,12 @@ section and record by record, so that healthy files stay fast.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.problems import ProblemLog
@@ -44,12 +47,25 @@ _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
 }
 
 
+class AnnotationColumns(NamedTuple):
+    """The annotations as arrays, one entry a record: asking the records one by one costs more than decoding them.
+
+    `object` indexes the object table, -1 for an id that it lacks. Where `boxed` is false, `bbox` is (0, 0, 1, 1).
+    """
+
+    frame: NDArray[np.int64]
+    object: NDArray[np.int32]
+    boxed: NDArray[np.bool_]
+    bbox: NDArray[np.float64]
+
+
 class ReadRelease(msgspec.Struct):
     """A decoded file. `rows[section][i]` is the index in the file of the i-th record kept; absent means all were."""
 
     release: Release
     rows: dict[str, list[int]]
     extras: Extras
+    _columns: AnnotationColumns | None = None
 
     def row(self, section: str, position: int) -> int:
         """The index in the file of the record that now stands at `position`."""
@@ -61,6 +77,20 @@ class ReadRelease(msgspec.Struct):
         self.rows[section] = [self.row(section, position) for position in positions]
         records = getattr(self.release, section)
         setattr(self.release, section, [records[position] for position in positions])
+        if section == "annotations" and self._columns:
+            frame, item, boxed, bbox = self._columns
+            self._columns = AnnotationColumns(frame[positions], item[positions], boxed[positions], bbox[positions])
+
+    def annotation_columns(self) -> AnnotationColumns:
+        """The annotations that are kept, as arrays; computed once. Call it when the object table is final."""
+        if self._columns is None:
+            self._columns = _annotation_columns(self.release)
+        return self._columns
+
+    def annotation_rows(self) -> NDArray[np.int64]:
+        """The indices in the file of the annotations that are kept."""
+        kept = self.rows.get("annotations")
+        return np.arange(len(self.release.annotations)) if kept is None else np.array(kept, dtype=np.int64)
 
 
 def read_release(data: bytes, log: ProblemLog) -> ReadRelease:
@@ -75,17 +105,31 @@ def read_release(data: bytes, log: ProblemLog) -> ReadRelease:
         release = _RELEASE.decode(data)
     except msgspec.ValidationError:
         return _salvage(data, log)
-    except msgspec.DecodeError as error:
-        raise DataError(f"{log.file}: not valid JSON ({error}). Remedy: fetch the file again") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DataError(
+            f"{log.file}: not valid JSON ({error}); NaN and Infinity are not. Remedy: fetch or write it again"
+        ) from error
     if not release.video_metadata:
         raise DataError(f"{log.file}: video_metadata is empty. Remedy: give width, height and frame_count")
     return ReadRelease(release, {}, {})
 
 
+def _annotation_columns(release: Release) -> AnnotationColumns:
+    annotations, count = release.annotations, len(release.annotations)
+    codes = {object_id: code for code, object_id in enumerate(release.object_id_to_category_id)}
+    boxes = [annotation.bbox or (0.0, 0.0, 1.0, 1.0) for annotation in annotations]
+    return AnnotationColumns(
+        frame=np.fromiter([annotation.image_id for annotation in annotations], np.int64, count),
+        object=np.fromiter([codes.get(annotation.object_id, -1) for annotation in annotations], np.int32, count),
+        boxed=np.fromiter([annotation.bbox is not None for annotation in annotations], np.bool_, count),
+        bbox=np.fromiter(chain.from_iterable(boxes), np.float64, 4 * count).reshape(-1, 4),
+    )
+
+
 def _salvage(data: bytes, log: ProblemLog) -> ReadRelease:
     try:
         sections = _RAW_OBJECT.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise DataError(
             f"{log.file}: the top level is not a JSON object ({error}). Remedy: fetch the file again"
         ) from error
@@ -120,7 +164,7 @@ def _section(
 ) -> tuple[list[RecordT], list[int]]:
     try:
         items = _RAW_LIST.decode(raw)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         log.error(section, f"not a list ({error}): the whole section is left out", "write a JSON list")
         return [], []
     decoder = msgspec.json.Decoder(record_type)
@@ -145,7 +189,7 @@ def _record(
         known = {name: fields.pop(name) for name in decoder.type.__struct_fields__ if name in fields}
         # strict=False reads the release's "int-like" frame indices, e.g. "12".
         record = msgspec.json.decode(msgspec.json.encode(known), type=decoder.type, strict=False)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         path = str(error).partition(" - at `$")[2].rstrip("`")
         what = str(error).partition(" - at ")[0]
         log.error(place + path, f"{what}: the record is left out", "correct the record")
@@ -170,7 +214,7 @@ def _video_metadata(raw: msgspec.Raw, extras: Extras, log: ProblemLog) -> list[R
 def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
     try:
         entries = _RAW_OBJECT.decode(raw)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise DataError(
             f"{log.file}: object_id_to_category_id is not a JSON object ({error}). Remedy: fetch the file again"
         ) from error
@@ -178,7 +222,7 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
     for object_id, value in entries.items():
         try:
             table[object_id] = msgspec.json.decode(value, type=str)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             log.error(
                 f"object_id_to_category_id[{object_id!r}]",
                 f"{error}: the object is left out",

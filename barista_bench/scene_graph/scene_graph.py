@@ -12,7 +12,7 @@ from barista_bench.errors import DataError
 from barista_bench.paths import confined, valid_video_id
 from barista_bench.scene_graph.checks import check
 from barista_bench.scene_graph.problems import Problem, ProblemLog
-from barista_bench.scene_graph.reading import read_release
+from barista_bench.scene_graph.reading import MAX_BYTES, read_release
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 from barista_bench.scene_graph.video_graph import VideoGraph
 
@@ -100,7 +100,8 @@ class SceneGraph:
         log = ProblemLog(f"{video_id}/{ANNOTATION_FILE}")
         path = confined(self.root, video_id, ANNOTATION_FILE)
         try:
-            data = path.read_bytes()
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
         except OSError as error:
             raise DataError(f"{log.file}: cannot be read ({error.strerror}). Remedy: fetch the file again") from error
         read = read_release(data, log)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -161,6 +162,8 @@ def tuple_f1(predictions: Sequence[RawExample | None], references: Sequence[RawE
     * `micro_precision`, `micro_recall`, `micro_f1`: counts pooled over all examples. The relations of a
       failed example stay in the reference count, so a failure lowers recall.
     * `mean_example_f1`: mean over all examples, failed ones count 0.
+    * `macro_f1`, `macro_value_f1`: mean of the pooled f1 over relation types, and over "type/value" labels, that have
+      a reference relation, each with the same weight; 0 if there is none.
     * `per_relation_type`, `per_value`: per relation type, and per "type/value", the pooled precision, recall,
       f1, tp, n_predicted and support (reference relations); a share of nothing is 0.
     * `n`, `n_failed`: examples; `coverage`: the share of examples with a prediction.
@@ -181,6 +184,8 @@ def tuple_f1(predictions: Sequence[RawExample | None], references: Sequence[RawE
     tp = sum(score.tp for score in scores)
     n_predicted = sum(score.n_predicted for score in scores)
     n_reference = sum(score.n_reference for score in scores)
+    per_type = _pooled_by(examples, lambda relation: relation.relation_type)
+    per_value = _pooled_by(examples, _label)
     # Nothing to find and nothing found is perfect only if somebody looked.
     pooled = ExampleScore(tp, n_predicted, n_reference, failed=n_failed == len(scores))
     return {
@@ -188,8 +193,10 @@ def tuple_f1(predictions: Sequence[RawExample | None], references: Sequence[RawE
         "micro_recall": pooled.recall,
         "micro_f1": pooled.f1,
         "mean_example_f1": sum(score.f1 for score in scores) / len(scores),
-        "per_relation_type": _pooled_by(examples, lambda relation: relation.relation_type),
-        "per_value": _pooled_by(examples, lambda relation: f"{relation.relation_type}/{relation.value}"),
+        "macro_f1": _macro_f1(per_type),
+        "macro_value_f1": _macro_f1(per_value),
+        "per_relation_type": per_type,
+        "per_value": per_value,
         "n": len(scores),
         "n_failed": n_failed,
         "coverage": 1 - n_failed / len(scores),
@@ -256,3 +263,58 @@ def _group_figures(tp: int, n_predicted: int, support: int) -> dict[str, Any]:
         "n_predicted": n_predicted,
         "support": support,
     }
+
+
+def _macro_f1(groups: Mapping[str, Mapping[str, Any]]) -> float:
+    values = [figures["f1"] for figures in groups.values() if figures["support"]]
+    return sum(values) / len(values) if values else 0.0
+
+
+def _label(relation: Relation) -> str:
+    return f"{relation.relation_type}/{relation.value}"
+
+
+def score_examples(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> list[ExampleScore]:
+    """One score an example, in order. Raises as `tuple_f1` does.
+
+    >>> on = (1, 2, "position", "on")
+    >>> [score.f1 for score in score_examples([[on], None], [[on], [on]])]
+    [1.0, 0.0]
+    """
+    return [_count(*example) for example in _examples(predictions, references)]
+
+
+NOTHING = "(nothing)"
+"""In a confusion: nothing was answered for the pair of objects, or there was nothing to answer."""
+
+
+def tuple_confusion(
+    predictions: Sequence[RawExample | None], references: Sequence[RawExample]
+) -> dict[str, dict[str, int]]:
+    """What was answered in place of what: "type/value" of the reference -> "type/value" answered -> count.
+
+    Within an example, relations between the same two objects in the same direction answer for each other: equal ones
+    first, the rest in order of their labels. What is left over is answered by, or answers for, `(nothing)`; so is all
+    of a failed example. Raises as `tuple_f1` does.
+
+    >>> on, under, inside = ((1, 2, "position", value) for value in ("on", "under", "inside"))
+    >>> tuple_confusion([[on], [inside], []], [[on], [under], [on]])
+    {'position/on': {'(nothing)': 1, 'position/on': 1}, 'position/under': {'position/inside': 1}}
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for predicted, reference, _ in _examples(predictions, references):
+        counts.update((_label(relation),) * 2 for relation in (predicted & reference).elements())
+        wrong, missed = _by_pair(predicted - reference), _by_pair(reference - predicted)
+        for pair in wrong.keys() | missed.keys():
+            counts.update(zip_longest(missed.get(pair, ()), wrong.get(pair, ()), fillvalue=NOTHING))
+    confusion: dict[str, dict[str, int]] = {}
+    for (truth, answered), count in sorted(counts.items()):
+        confusion.setdefault(truth, {})[answered] = count
+    return confusion
+
+
+def _by_pair(relations: Counter[Relation]) -> dict[tuple[int, int], list[str]]:
+    found: dict[tuple[int, int], list[str]] = {}
+    for relation in sorted(relations.elements()):
+        found.setdefault(relation[:2], []).append(_label(relation))
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .scoring import RawExample, as_relations, check_columns, tuple_f1
+from .scoring import RawExample, as_relations, check_columns, tuple_confusion, tuple_f1
 
 _Predictions = Sequence[RawExample | None]
 _References = Sequence[RawExample]
@@ -36,9 +36,11 @@ Args:
         A relation is a dict with source_id (int), target_id (int), relation_type (str) and value (str), or
         these four in a list.
     references: one list of relations per example.
+    confusion: also return what was answered in place of what, label by label (default False).
 Returns:
     micro_precision, micro_recall, micro_f1: counts pooled over all examples, 0 to 1.
     mean_example_f1: mean F1 over all examples, 0 to 1; an example without an answer counts 0.
+    macro_f1, macro_value_f1: mean of the pooled F1 over relation types, and over "type/value" labels, with a reference.
     per_relation_type, per_value: the pooled figures of each relation type, and of each "type/value".
     n, n_failed, coverage: examples, those without an answer, and the share of those with one.
     tp, n_predicted, n_reference: pooled counts of relations.
@@ -97,9 +99,12 @@ class TupleF1(evaluate.Metric):  # type: ignore[misc]
             **kwargs,
         )
 
-    def _compute(self, predictions: Sequence[dict[str, Any]], references: _References) -> dict[str, Any]:
+    def _compute(
+        self, predictions: Sequence[dict[str, Any]], references: _References, confusion: bool = False
+    ) -> dict[str, Any]:
         answers = [None if row["failed"] else row["relations"] for row in predictions]
-        return tuple_f1(answers, references)
+        result = tuple_f1(answers, references)
+        return {**result, "confusion": tuple_confusion(answers, references)} if confusion else result
 
 
 def _as_row(raw: RawExample | None, where: str) -> dict[str, Any]:

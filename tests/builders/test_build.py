@@ -15,7 +15,7 @@ from datasets import Dataset, DatasetDict, load_dataset
 
 from barista_bench.benchmarks.barista import Relations
 from barista_bench.builders.barista import CONFIGS
-from barista_bench.builders.card import Built, read_manifest
+from barista_bench.builders.card import Built, BuiltConfig, read_manifest
 from barista_bench.builders.folder import build
 from barista_bench.builders.frozen import content_hash, read_frozen
 from barista_bench.builders.register import register, unregister
@@ -34,16 +34,21 @@ def built(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Buil
     return build(small_release, out, sampling=SAMPLING, cache=False)
 
 
+def named(built: Built, name: str = "relations") -> BuiltConfig:
+    return next(config for config in built.configs if config.name == name)
+
+
 def load(folder: Path, config: str, tmp_path: Path) -> DatasetDict:
     return load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache"))
 
 
 def test_every_config_is_written_and_counted(built: Built, tmp_path: Path) -> None:
-    assert [config.name for config in built.configs] == list(CONFIGS)
+    assert [config.name for config in built.configs] == [name for name in CONFIGS if name not in built.empty]
+    assert set(built.empty) <= {"activity", "temporal_vqa"}, "too few activities for choices, too short for clips"
     for config in built.configs:
         loaded = load(built.folder, config.name, tmp_path)
         assert {split: len(rows) for split, rows in loaded.items()} == dict(config.rows)
-    assert dict(built.configs[0].rows) == {"train": 12, "test": 12}
+    assert dict(named(built).rows) == {"train": 12, "test": 12}
 
 
 def test_rows_are_the_examples(built: Built, tmp_path: Path) -> None:
@@ -51,7 +56,7 @@ def test_rows_are_the_examples(built: Built, tmp_path: Path) -> None:
     loaded = load(built.folder, "relations", tmp_path)
     rows = [from_row(row) for split in loaded.values() for row in split]
     assert {row.example_id: row for row in rows} == frozen
-    assert content_hash(rows) == built.configs[0].content_hash
+    assert content_hash(rows) == named(built).content_hash
     positions = sorted(p for split in loaded.values() for p in split["position"][:])
     assert positions == list(range(24))
 
@@ -66,11 +71,11 @@ def test_the_images_are_what_the_task_shows(built: Built, small_release: Path, t
 
 
 def test_the_split_is_by_video(built: Built, tmp_path: Path) -> None:
-    for config in CONFIGS:
-        loaded = load(built.folder, config, tmp_path)
+    for config in built.configs:
+        loaded = load(built.folder, config.name, tmp_path)
         train, test = (set(loaded[split]["video_id"][:]) for split in ("train", "test"))
         assert not train & test
-        assert len(train) == len(test) == 3
+        assert len(train) == len(test) == 3, config.name
 
 
 def test_graph_tables_hold_the_graph_in_a_shard_a_video(built: Built, tmp_path: Path) -> None:
@@ -93,7 +98,7 @@ def test_the_same_release_gives_the_same_bytes_wherever_it_lies(
     for folder in sorted(small_release.iterdir(), reverse=True):
         shutil.copytree(folder, moved / folder.name)
     again = build(moved, tmp_path / "again", configs=["relations"], sampling=SAMPLING, cache=False)
-    assert again.configs[0].content_hash == built.configs[0].content_hash
+    assert named(again).content_hash == named(built).content_hash
     name = "frozen/relations.jsonl"
     assert (again.folder / name).read_bytes() == (built.folder / name).read_bytes()
     for shard in sorted((again.folder / "relations").iterdir()):
@@ -208,7 +213,7 @@ def test_linked_rows_hold_plain_references_that_decode_on_access(
 
 
 def test_frozen_and_linked_sets_hold_the_same_examples(built: Built, linked: Built) -> None:
-    assert linked.configs[0].content_hash == built.configs[0].content_hash
+    assert named(linked).content_hash == named(built).content_hash
 
 
 def test_a_bad_video_costs_its_examples_and_is_counted(tmp_path: Path) -> None:
@@ -217,7 +222,7 @@ def test_a_bad_video_costs_its_examples_and_is_counted(tmp_path: Path) -> None:
     (tmp_path / "root/b/video.mp4").write_bytes(b"")
     (tmp_path / "root/c/video.mp4").unlink()
     made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
-    config = made.configs[0]
+    config = named(made)
     assert sum(config.rows.values()) == 8
     assert sorted({lost.example_id.split(":")[1] for lost in config.lost}) == ["b", "c"]
     assert len(config.lost) == 8
@@ -235,7 +240,7 @@ def test_a_split_that_lost_all_its_examples_is_left_out(tmp_path: Path) -> None:
     write_release(tmp_path / "root", "a")
     write_release(tmp_path / "root", "b", video=False)
     made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
-    assert list(made.configs[0].rows.values()) == [4]
+    assert list(named(made).rows.values()) == [4]
     assert sum(map(len, load(made.folder, "relations", tmp_path).values())) == 4
 
 
@@ -247,8 +252,8 @@ def test_skipped_frames_are_counted_with_their_reason(tmp_path: Path) -> None:
     }
     write_release(tmp_path / "root", "a", content)
     made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
-    assert len(made.configs[0].skipped) == 1
-    assert "annotations[0].segmentation" in made.configs[0].skipped[0]
+    assert len(named(made).skipped) == 1
+    assert "annotations[0].segmentation" in named(made).skipped[0]
 
 
 def test_foreign_folders_are_never_overwritten(small_release: Path, tmp_path: Path) -> None:
@@ -262,7 +267,7 @@ def test_foreign_folders_are_never_overwritten(small_release: Path, tmp_path: Pa
 def test_overrides_hold_for_all_tasks_or_for_one(small_release: Path, tmp_path: Path) -> None:
     for sampling, rows in (({"limit": 5}, 5), ({"relations": {"limit": 7, "frame_step": 10}, "limit": 5}, 7)):
         made = build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
-        assert sum(made.configs[0].rows.values()) == rows
+        assert sum(named(made).rows.values()) == rows
     for sampling in ({"step": 5}, {"relations": {"step": 5}}, {"relations": 5}):
         with pytest.raises(ConfigError, match="Remedy"):
             build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
@@ -271,11 +276,34 @@ def test_overrides_hold_for_all_tasks_or_for_one(small_release: Path, tmp_path: 
 def test_a_dry_run_counts_what_a_build_would_make_and_writes_nothing(
     built: Built, small_release: Path, tmp_path: Path
 ) -> None:
-    drawn = build(small_release, tmp_path / "out", sampling=SAMPLING, dry_run=True).configs[0]
-    assert (drawn.content_hash, drawn.rows) == (built.configs[0].content_hash, built.configs[0].rows)
+    drawn = named(build(small_release, tmp_path / "out", sampling=SAMPLING, dry_run=True))
+    assert (drawn.content_hash, drawn.rows) == (named(built).content_hash, named(built).rows)
     assert drawn.preparations == {"capsule": 8, "portafilter": 8, "fully automatic": 8}
     assert sum(drawn.labels.values()) == 24
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_ours_with_something_else_in_it_is_never_replaced(small_release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    build(small_release, out, configs=["relations"], sampling=SAMPLING, cache=False)
+    build(small_release, out, configs=["relations"], sampling=SAMPLING, cache=False)
+    (out / "runs").mkdir()
+    (out / "runs/log.jsonl").write_text("hours of work")
+    with pytest.raises(ConfigError, match="holds 'runs', which is not ours"):
+        build(small_release, out, configs=["relations"], sampling=SAMPLING, cache=False)
+    assert (out / "runs/log.jsonl").read_text() == "hours of work"
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        {"seed": None}, {"seed": [1]}, {"frame_range": [0]}, {"frame_range": [-5, 3]}, {"frame_range": ["a", 3]},
+        {"videos": "v0"}, {"splits": "test"}, {"limit": True}, {"frame_step": 0.5}, {"frame_step": None},
+    ],
+)  # fmt: skip
+def test_wrong_kinds_of_overrides_are_refused(small_release: Path, tmp_path: Path, sampling: dict) -> None:
+    with pytest.raises(ConfigError, match="Remedy"):
+        build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
 
 
 def test_unknown_configs_are_refused(small_release: Path, tmp_path: Path) -> None:
@@ -285,10 +313,10 @@ def test_unknown_configs_are_refused(small_release: Path, tmp_path: Path) -> Non
 
 def test_the_card_says_what_the_folder_holds(built: Built) -> None:
     card = (built.folder / "README.md").read_text()
-    assert str(built.configs[0].content_hash) in card
+    assert str(named(built).content_hash) in card
     assert "license: cc-by-nc-4.0" in card
     assert "{" not in card.split("## How it was made")[1].split("## Licence")[0]
-    assert all(f"`{config}`" in card for config in CONFIGS)
+    assert all(f"`{config.name}`" in card for config in built.configs)
 
 
 def test_nothing_published_names_a_folder_of_this_machine(built: Built, small_release: Path) -> None:
@@ -301,8 +329,8 @@ def test_nothing_published_names_a_folder_of_this_machine(built: Built, small_re
 
 
 def test_real_clips_build(real_release: Path, tmp_path: Path) -> None:
-    made = build(real_release, tmp_path / "barista", cache=False)
-    assert sum(made.configs[0].rows.values()) == 5
+    made = build(real_release, tmp_path / "barista", configs=["relations", "graph_steps"], cache=False)
+    assert sum(named(made).rows.values()) == 5
     assert json.loads((made.folder / "barista_bench.json").read_text())["problems"] == {
         "errors": 0,
         "warnings": 0,

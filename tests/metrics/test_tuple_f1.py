@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 REPO = Path(__file__).resolve().parents[2]
 # The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(REPO / "metrics"))
-from tuple_f1 import normalise, score_example, tuple_f1  # noqa: E402
-from tuple_f1.scoring import Relation, as_relation, f1_score  # noqa: E402
+from tuple_f1 import normalise, score_example, score_examples, tuple_confusion, tuple_f1  # noqa: E402
+from tuple_f1.scoring import NOTHING, Relation, as_relation, f1_score  # noqa: E402
 
 ON = (1, 2, "position", "on")
 UNDER = (2, 1, "position", "under")
@@ -283,3 +284,44 @@ def test_dicts_and_sequences_are_the_same():
 def test_wrong_input_is_named_with_its_place_and_remedy(predictions, references, error, message):
     with pytest.raises(error, match=message):
         tuple_f1(predictions, references)
+
+
+def test_macro_f1_gives_every_group_with_a_reference_the_same_weight():
+    on, under, holds = (1, 2, "position", "on"), (1, 2, "position", "under"), (3, 1, "human_actions", "holds")
+    result = tuple_f1([[on, under, (5, 5, "other", "x")]], [[on, holds]])
+    assert result["per_relation_type"]["position"]["f1"] == pytest.approx(2 / 3)
+    assert result["macro_f1"] == pytest.approx((2 / 3 + 0) / 2), "`other` has no reference"
+    assert result["macro_value_f1"] == pytest.approx((1 + 0) / 2)
+    assert tuple_f1([[]], [[]])["macro_f1"] == 0.0
+
+
+def test_the_confusion_counts_every_relation_once():
+    rng = random.Random(5)
+    labels = [("p", "on"), ("p", "in"), ("h", "on")]
+    for _ in range(200):
+        sides = [
+            [
+                [(rng.randint(1, 2), rng.randint(1, 2), *rng.choice(labels)) for _ in range(rng.randint(0, 5))]
+                for _ in "ab"
+            ]
+            for _ in "pr"
+        ]
+        predictions, references = sides
+        confusion = tuple_confusion(predictions, references)
+        of_truth, of_answer = Counter(), Counter()
+        for truth, answers in confusion.items():
+            for answered, count in answers.items():
+                of_truth[truth] += count
+                of_answer[answered] += count
+        for counted, column in ((of_truth, references), (of_answer, predictions)):
+            wanted = Counter(f"{kind}/{value}" for example in column for _, _, kind, value in example)
+            assert {label: n for label, n in counted.items() if label != NOTHING} == dict(wanted)
+        hits = sum(answers.get(truth, 0) for truth, answers in confusion.items())
+        assert hits == tuple_f1(predictions, references)["tp"]
+
+
+def test_scores_of_examples_are_those_of_each_alone():
+    on, under = (1, 2, "position", "on"), (2, 1, "position", "under")
+    predictions, references = [[on], None, [under, on]], [[on], [on], [under]]
+    alone = [score_example(p, r) for p, r in zip(predictions, references, strict=True)]
+    assert score_examples(predictions, references) == alone

@@ -71,6 +71,13 @@ def test_a_damaged_line_costs_its_sample_alone_and_is_named(
     assert "line 2" in caplog.text
 
 
+def test_an_overlong_line_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barista_bench.running.log.MAX_LINE", 500)
+    path = tmp_path / "samples.jsonl"
+    write(path, record("a"), record("b", text="x" * 2000), record("c"))
+    assert [r.key for r in read_records(path)] == ["a", "c"]
+
+
 def test_two_writers_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     with SampleLog(path), pytest.raises(ConfigError, match="another run"), SampleLog(path):

@@ -240,6 +240,57 @@ def test_a_linked_set_refuses_another_video_of_the_same_name(
     assert "is another video" in str(failed[0].error)
 
 
+def test_records_of_another_run_are_never_counted(
+    dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(dataset, tmp_path / "oracle", model="oracle")
+    run(dataset, tmp_path / "chance", model="chance")
+    before = score(tmp_path / "oracle").results
+    with (tmp_path / "oracle/samples.jsonl").open("ab") as file:
+        file.write((tmp_path / "chance/samples.jsonl").read_bytes())
+    after = score(tmp_path / "oracle").results
+    assert (after.figures, after.coverage) == (before.figures, before.coverage)
+    assert "72 records are not of this run" in caplog.text
+    (tmp_path / "oracle/run.json").unlink()
+    with pytest.raises(ConfigError, match="holds samples"):
+        run(dataset, tmp_path / "oracle", model="chance")
+
+
+def test_a_damaged_session_line_costs_its_seconds_alone(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path, limit=2)
+    with (tmp_path / "sessions.jsonl").open("a") as file:
+        file.write('\n{"asked": 1, "alr')
+    run(dataset, tmp_path, limit=2)
+    assert score(tmp_path).results.timing.sessions == 2
+
+
+def test_an_answer_with_a_lone_surrogate_does_not_break_the_results(dataset: Path, tmp_path: Path, use: object) -> None:
+    answer = '[{"source_id": 1, "target_id": 2, "relation_type": "\\ud83d", "value": "x"}]'
+    use(FakeModel(dict.fromkeys(example_ids(dataset), Completion(answer))))
+    run(dataset, tmp_path)
+    assert score(tmp_path).results.coverage.statuses["ok"] == SAMPLES
+
+
+@pytest.mark.parametrize("returned", [[], [[]], [[Completion(None)]], [["text"]]])  # type: ignore[arg-type]
+def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(
+    dataset: Path, tmp_path: Path, use: object, returned: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = use(FakeModel())
+    monkeypatch.setattr(model, "generate", lambda requests, config: returned)
+    session = run(dataset, tmp_path, limit=3, runs=1)
+    assert (session.asked, session.failed) == (0, 3)
+    assert "the model returned" in session.first_failure
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"runs": 0}, {"limit": -1}, {"batch_size": 0}, {"temperature": float("nan")}, {"max_new_tokens": 0}],
+)
+def test_settings_out_of_range_are_refused(dataset: Path, tmp_path: Path, setting: dict) -> None:
+    with pytest.raises(ConfigError, match=next(iter(setting))):
+        run(dataset, tmp_path, **setting)
+
+
 def test_missing_runs_and_datasets_are_named(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no run here"):
         score(tmp_path)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 
 from barista_bench.scene_graph import decode_mask, encode_mask
+from barista_bench.scene_graph import masks as masks_module
 from barista_bench.scene_graph.masks import run_problems
 
 masks = numpy_strategies.arrays(np.bool_, st.tuples(st.integers(1, 40), st.integers(1, 40)))
@@ -36,3 +37,73 @@ def test_full_hd_masks_pass() -> None:
     rng = np.random.default_rng(0)
     for mask in (np.zeros((1080, 1920), bool), np.ones((1080, 1920), bool), rng.random((1080, 1920)) < 0.1):
         assert run_problems([encode_mask(mask).counts], mask.size) == [None]
+
+
+def blobs(count: int, height: int, width: int) -> list[np.ndarray]:
+    """Discs of all sizes, empty and full masks among them, of one frame size."""
+    rng = np.random.default_rng(1)
+    rows, columns = np.mgrid[:height, :width]
+    centres, radii = rng.integers(0, (height, width), (count, 2)), rng.integers(0, height, count)
+    return [(rows - y) ** 2 + (columns - x) ** 2 < r**2 for (y, x), r in zip(centres, radii, strict=True)]
+
+
+def test_many_masks_at_once_pass_and_one_changed_character_is_found_where_it_is() -> None:
+    """More strings than one stretch of the quick look holds, of one run and of many."""
+    found = [encode_mask(mask).counts for mask in blobs(400, 120, 160)]
+    assert len("".join(found)) > 3 * masks_module._PART_BYTES
+    assert run_problems(found, 120 * 160) == [None] * 400
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        index = int(rng.integers(len(found)))
+        place = int(rng.integers(len(found[index])))
+        other = chr(ord(found[index][place]) ^ 1)
+        damaged = [*found[:index], found[index][:place] + other + found[index][place + 1 :], *found[index + 1 :]]
+        problems = run_problems(damaged, 120 * 160)
+        assert [k for k, problem in enumerate(problems) if problem] == [index]
+
+
+code_texts = st.text(st.characters(min_codepoint=48, max_codepoint=111), min_size=1, max_size=30)
+
+
+@settings(max_examples=500)
+@given(st.lists(code_texts, min_size=1, max_size=5), st.integers(1, 2**28))
+def test_the_quick_look_passes_nothing_that_the_careful_one_does_not(texts: list[str], pixels: int) -> None:
+    data, lengths = "".join(texts).encode(), np.array([len(text) for text in texts])
+    careful = masks_module._check_runs([text.encode() for text in texts], pixels)
+    sound = masks_module._sound(data, lengths, pixels)
+    assert not [text for text, ok, problem in zip(texts, sound, careful, strict=True) if ok and problem]
+
+
+@settings(max_examples=300)
+@given(st.lists(st.lists(st.integers(0, 2**20), min_size=1, max_size=12), min_size=1, max_size=8))
+def test_the_quick_look_passes_all_that_is_right(runs: list[list[int]]) -> None:
+    """Any runs of one sum, also those that pycocotools would not write: zeros anywhere."""
+    pixels = max(map(sum, runs)) + 1
+    texts = [as_counts([*item, pixels - sum(item)]) for item in runs]
+    lengths = np.array([len(text) for text in texts])
+    assert masks_module._sound("".join(texts).encode(), lengths, pixels).all()
+
+
+def as_counts(runs: list[int]) -> str:
+    """The code, written the plain way."""
+    text = ""
+    for index, run in enumerate(runs):
+        number = run - runs[index - 2] if index > 2 else run
+        more = True
+        while more:
+            low, number = number & 31, number >> 5
+            more = number != -1 if low & 16 else number != 0
+            text += chr(48 + (low | 32 if more else low))
+    return text
+
+
+def test_a_sum_that_wraps_around_32_bits_is_found() -> None:
+    """Each step adds 2^29 - 1: after eight of them the sum is small again."""
+    step = 2**29 - 1
+    values = [0, 0, 0, *[step, 0] * 8, 2**32 - 8 * step]
+    runs = [values[0], values[1], values[2]]
+    for value in values[3:]:
+        runs.append(runs[-2] + value)
+    text = as_counts(runs)
+    pixels = sum(run if run < 2**31 else run - 2**32 for run in runs) % 2**32
+    assert run_problems([text], max(1, min(pixels, 2**28))) != [None]

@@ -190,6 +190,7 @@ BAD_FILES = {
     "binary": (b"\x00\xff\xfe", "not valid JSON"),
     "not a number": (b'{"video_metadata": NaN}', "not valid JSON"),
     "deeply nested": (b"[" * 100_000, "JSON"),
+    "an unknown key nested deeply": (json.dumps(document()).encode()[:-1] + b', "x": ' + b"[" * 100_000, "JSON"),
     "no objects": (
         json.dumps({**document(), "object_id_to_category_id": 3}).encode(),
         "object_id_to_category_id",

@@ -18,11 +18,12 @@ from PIL import Image
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
-from barista_bench.benchmarks.parsing import integer, json_arrays, unfenced
+from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced
 from barista_bench.errors import DataError
 from barista_bench.metrics.tuple_f1.scoring import Relation, as_relations, score_example, tuple_f1
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import Rle, SceneGraph, VideoGraph, decode_mask
+from barista_bench.scene_graph.masks import run_problems
 from barista_bench.task import (
     Example,
     Explanation,
@@ -134,10 +135,13 @@ class Relations(Task):
         for item in _objects(example):
             size = cast("list[int]", item["segmentation"]["size"])
             rle = Rle(counts=cast("str", item["segmentation"]["counts"]), size=(size[0], size[1]))
-            if rle.size != frame.shape[:2]:
+            height, width = frame.shape[:2]
+            # A dataset may come from anywhere, and pycocotools trusts its input.
+            problem = run_problems([rle.counts], height * width)[0] if rle.size == (height, width) else "wrong size"
+            if problem:
                 raise DataError(
-                    f"{example.example_id}: mask of mark {item['mark']} is {rle.size}, the frame {frame.shape[:2]}. "
-                    "Remedy: rebuild the dataset with the videos that belong to the annotations"
+                    f"{example.example_id}: mask of mark {item['mark']} ({rle.size}) does not fit the frame "
+                    f"({(height, width)}): {problem}. Remedy: rebuild the dataset with the annotations' own videos"
                 )
             marks.append(Mark(item["mark"], decode_mask(rle)))
         return Image.fromarray(frame), draw_marks(frame, marks)
@@ -281,6 +285,6 @@ def _relation(item: object) -> RelationTuple | None:
         return None
     source, target = integer(item.get("source_id")), integer(item.get("target_id"))
     kind, value = item.get("relation_type"), item.get("value")
-    if source is None or target is None or not isinstance(kind, str) or not isinstance(value, str):
+    if source is None or target is None or not is_text(kind) or not is_text(value):
         return None
     return RelationTuple(source_id=source, target_id=target, relation_type=kind, value=value)

@@ -1,0 +1,71 @@
+"""Boxes in answers of models: read within bounds, and made up for the `chance` model."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+from barista_bench.boxes import GRID, from_grid, read_box, write_box
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Fields
+
+LARGEST = 1e9
+"""Coordinates beyond it are no coordinates: arithmetic on them would overflow."""
+
+
+def four_numbers(values: Sequence[object]) -> list[float] | None:
+    """The values if they are four usable numbers (booleans and strings are none), else None.
+
+    >>> four_numbers([1, 2.5, 3, 4]), four_numbers([1, 2, 3, True]), four_numbers([1, 2, 3, 1e400])
+    ([1, 2.5, 3, 4], None, None)
+    """
+    numbers = [
+        value
+        for value in values
+        if isinstance(value, int | float)
+        and not isinstance(value, bool)
+        # An int of any length compares with a float without overflow; NaN compares false.
+        and -LARGEST <= value <= LARGEST
+    ]
+    return numbers if len(numbers) == len(values) == 4 else None
+
+
+def frame_size(inputs: Fields) -> tuple[int, int]:
+    """(width, height) in pixels of the frame that an example is about."""
+    width, height = inputs["frame_width"], inputs["frame_height"]
+    assert isinstance(width, int)
+    assert isinstance(height, int)
+    return width, height
+
+
+def read_pixels(numbers: Sequence[float], inputs: Fields, boxes: BoxFormat) -> list[float]:
+    """Four numbers in the model's format as [x0, y0, x1, y1] in pixels."""
+    return list(read_box(numbers, boxes, *frame_size(inputs)))
+
+
+def grid_pixels(grid_box: Sequence[float], inputs: Fields) -> list[float]:
+    """A box on the release's grid as [x0, y0, x1, y1] in pixels."""
+    return list(from_grid(grid_box, *frame_size(inputs)))
+
+
+def write_grid(grid_box: Sequence[float], inputs: Fields, boxes: BoxFormat) -> list[int] | list[float]:
+    """A box on the release's grid as the model would write it."""
+    width, height = frame_size(inputs)
+    return write_box(from_grid(grid_box, width, height), boxes, width, height)
+
+
+def random_grid_box(rng: random.Random) -> list[float]:
+    """Two different positions on either axis, every pair as likely as any other."""
+    x0, x1 = sorted(rng.sample(range(GRID + 1), 2))
+    y0, y1 = sorted(rng.sample(range(GRID + 1), 2))
+    return [x0, y0, x1, y1]
+
+
+def in_words(box: Sequence[float]) -> str:
+    """A pixel box for people.
+
+    >>> in_words([1.0, 2.4, 30.6, 40])
+    '[1, 2, 31, 40]'
+    """
+    return f"[{', '.join(str(round(value)) if math.isfinite(value) else '?' for value in box)}]"

@@ -1,0 +1,128 @@
+"""One video as dense arrays, for tasks that look at many of its frames: who is seen where, and what holds when.
+
+Asking `VideoGraph` frame by frame costs about 100 us a frame; here each frame is a column, and all frames are asked at
+once. Frames count from 0; pixel boxes are [x0, y0, x1, y1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.benchmarks.barista.common import frame_metadata
+from barista_bench.boxes import GRID
+from barista_bench.scene_graph import VideoGraph
+from barista_bench.task import Fields, Sampling
+
+Bools = NDArray[np.bool_]
+Frames = NDArray[np.int64]
+
+
+class FrameIndex:
+    """`place[object, frame]` is where that object's box stands in the instances table, or -1.
+
+    `pixels`, `grid` and `row` say of the box at a place: its corners in pixels as annotated, its corners on the
+    release's grid of 0..1000, and its row in the file.
+    """
+
+    def __init__(self, video: VideoGraph) -> None:
+        table = video.instances_table
+        self.video = video
+        self.place = np.full((len(video.objects), video.frame_count), -1, dtype=np.int32)
+        self.place[table.object, table.frame] = np.arange(len(table.frame))
+        self.seen: Bools = self.place >= 0
+        corners = np.hstack([table.bbox[:, :2], table.bbox[:, :2] + table.bbox[:, 2:]])
+        size = np.array([video.video.width, video.video.height] * 2)
+        # The array form of boxes.to_grid: rint rounds halves to even, as Python's round does.
+        self._grid = np.clip(np.rint(corners / size * GRID), 0, GRID).astype(np.int64)
+        self._pixels = corners
+        ends = {end for segment in (*video.activities(), *video.steps()) for end in (segment.start, segment.end)}
+        turns = np.array(sorted(ends), dtype=np.int64)
+        self._run: list[int] = np.searchsorted(turns, np.arange(video.frame_count), side="right").tolist()
+        self._metadata: dict[int, Fields] = {}
+
+    def pixels(self, place: int) -> list[float]:
+        return self._pixels[place].tolist()
+
+    def grid(self, place: int) -> list[int]:
+        return self._grid[place].tolist()
+
+    def row(self, place: int) -> int:
+        return int(self.video.instances_table.row[place])
+
+    def relations(self, positions: Sequence[int]) -> Bools:
+        """(positions, frames) whether the relation range at each position holds with both its ends boxed."""
+        table = self.video.relations_table
+        active = self._during(table.start, table.end, positions)
+        chosen = np.asarray(positions, dtype=np.intp)
+        active &= self.seen[table.source[chosen]]
+        active &= self.seen[table.target[chosen]]
+        return active
+
+    def attributes(self, positions: Sequence[int]) -> Bools:
+        """(positions, frames) whether the attribute range at each position holds, its object seen or not."""
+        table = self.video.attributes_table
+        return self._during(table.start, table.end, positions)
+
+    def in_activity(self) -> Bools:
+        """(frames) whether an activity that has a class covers the frame; ends are excluded (upstream.md 1.2)."""
+        inside = np.zeros(self.video.frame_count, dtype=bool)
+        for segment in self.video.activities():
+            if segment.class_id is not None:
+                inside[segment.start : segment.end] = True
+        return inside
+
+    def sampled(self, candidates: Bools, sampling: Sampling) -> Frames:
+        """Frames that are candidates and that the sampling keeps: range and step first, then the even fraction."""
+        chosen = sampling.frame_indices(self.video)
+        frames = np.arange(chosen.start, chosen.stop, chosen.step)
+        frames = frames[candidates[frames]]
+        count = max(1, round(len(frames) * sampling.fraction))
+        return frames[even_places(len(frames), count)] if len(frames) else frames
+
+    def metadata(self, frame: int) -> Fields:
+        """`frame_metadata`, computed once for all frames between two segment ends. Do not change it in place."""
+        run = self._run[frame]
+        if run not in self._metadata:
+            self._metadata[run] = frame_metadata(self.video, frame)
+        return self._metadata[run]
+
+    def _during(self, start: NDArray[np.int64], end: NDArray[np.int64], positions: Sequence[int]) -> Bools:
+        active = np.zeros((len(positions), self.video.frame_count), dtype=bool)
+        for line, position in enumerate(positions):
+            active[line, start[position] : end[position]] = True
+        return active
+
+
+def any_row(matrix: Bools) -> Bools:
+    """(frames) whether any row of the matrix is true."""
+    return np.asarray(matrix.any(axis=0))
+
+
+def columns(matrix: Bools, frames: Frames) -> list[bytes]:
+    """One key a frame: equal for frames on which the same rows of `matrix` are true."""
+    packed = np.ascontiguousarray(np.packbits(matrix[:, frames], axis=0).T)
+    return [line.tobytes() for line in packed]
+
+
+def even_places(length: int, count: int) -> list[int]:
+    """The release's even sampling (upstream.md 1.3): `i * last // (count - 1)`; a single one stands in the middle.
+
+    >>> even_places(10, 4), even_places(10, 1)
+    ([0, 3, 6, 9], [5])
+    """
+    if count == 1:
+        return [length // 2]
+    return [i * (length - 1) // (count - 1) for i in range(count)]
+
+
+def collapsed(grid_box: Sequence[int]) -> bool:
+    """Whether a box has no area left on the grid, so that no answer can overlap it.
+
+    >>> collapsed([10, 20, 10, 40]), collapsed([10, 20, 11, 40])
+    (True, False)
+    """
+    x0, y0, x1, y1 = grid_box
+    return x1 <= x0 or y1 <= y0

@@ -1,0 +1,35 @@
+"""Answers in free text: one labelled line of a model's answer, and words to make up answers from."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+import yaml
+
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
+from barista_bench.benchmarks.parsing import MAX_ANSWER
+
+
+def labelled(text: str, label: str) -> str:
+    r"""What follows the last `<label>:` that begins a line, up to that line's end; the whole text where there is none.
+
+    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines (upstream.md 1.7 and 1.10). Leading
+    white space is looked for within one line here: that finds the same answers, in linear time for any text.
+
+    >>> labelled("I see a cup.\nDescription: a red cup\nBye", "description")
+    'a red cup'
+    >>> labelled(" A red cup. ", "description")
+    'A red cup.'
+    """
+    text = text[:MAX_ANSWER]
+    found = re.findall(rf"^[^\S\n]*{label}\s*:\s*(.+)$", text, re.IGNORECASE | re.MULTILINE)
+    return str(found[-1] if found else text).strip()
+
+
+@cache
+def domain_vocabulary() -> dict[str, str]:
+    """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
+    text = resources.files(PROMPT_PACKAGE).joinpath("vocabulary.yaml").read_text(encoding="utf-8")
+    return {str(name): str(description) for name, description in yaml.safe_load(text)["categories"].items()}

@@ -1,0 +1,166 @@
+"""`lexical`: how many content words an answer shares with a reference, without any model.
+
+A floor, not the published score. The paper's figures for referring and temporal VQA come from a language model as judge
+(G-Eval), which understands paraphrase, negation and who does what to whom; counting shared words does not. Figures are
+therefore called `lexical_*`, and they must never be reported as the paper's Correctness, Accuracy or Completeness.
+
+Words are case-folded runs of letters and digits; stop words are dropped; plural and third-person endings are cut; words
+are matched as multisets. Shares run from 0 to 1. Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from barista_bench.task import Json
+
+_WORD = re.compile(r"[^\W_]+")
+# Function words. Words of place and number (on, under, inside, no, left, right, open) say something and stay.
+_FUNCTION_WORDS = """
+a an the this that these those it its they them their there here he she his her i you your we one ones of to at by for
+from with as and or but while which who whose what how is are was were be been being am do does did done has have had
+having can will would could should may might also so such very both each other another some any all s appears appear
+seems seem visible seen see sees shown show shows showing described description object objects thing things
+"""
+# What answers about a clip say whatever happens in it. What begins and ends is asked for, so those words stay.
+_CLIP_WORDS = """
+clip video frame frames image images scene sequence moment moments time times course order given beginning first last
+then next after before later finally initially during through throughout over between until when now longer nothing
+across compared comparing watching following answer change changes changed
+"""
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split()) | frozenset(_CLIP_WORDS.split())
+"""Words that carry nothing to compare."""
+
+_SAME = {"held": "hold", "opened": "open", "closed": "close", "began": "begin", "begun": "begin"}
+_SAME |= {"ended": "end", "started": "start", "stopped": "stop", "touched": "touch", "gray": "grey"}
+_NUMBERS = {
+    "two": "2",
+    "three": "3",
+    "four": "4",
+    "five": "5",
+    "six": "6",
+    "seven": "7",
+    "eight": "8",
+    "nine": "9",
+    "ten": "10",
+}
+
+
+class Overlap(NamedTuple):
+    precision: float
+    recall: float
+    f1: float
+
+
+NO_OVERLAP = Overlap(0.0, 0.0, 0.0)
+
+
+def stem(word: str) -> str:
+    """A word without its plural or third-person `s`: enough to match `cups` with `cup`, no more.
+
+    >>> [stem(word) for word in ("cups", "presses", "touches", "carries", "glass", "boxes", "held")]
+    ['cup', 'press', 'touch', 'carry', 'glass', 'box', 'hold']
+    """
+    if word in _SAME:
+        return _SAME[word]
+    if len(word) > 4 and word.endswith("ies"):
+        return f"{word[:-3]}y"
+    if len(word) > 4 and word.endswith(("sses", "ches", "shes", "xes", "zes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def content_words(text: str) -> list[str]:
+    """The words that count, stemmed, in the order of the text.
+
+    >>> content_words("The white cups are on a saucer, held by 2 hands.")
+    ['white', 'cup', 'on', 'saucer', 'hold', '2', 'hand']
+    """
+    words = (_NUMBERS.get(word, word) for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS)
+    return [stem(word) for word in words]
+
+
+def overlap(answer: str, reference: str, *, context: str = "", asked: str = "") -> Overlap:
+    """Multiset overlap of content words; all 0 where either side has none.
+
+    Words of `context` are true as well but not asked for: they count neither for the answer nor against it. Words of
+    `asked`, the question, are passed over on both sides, so that repeating the question earns nothing (unless the
+    reference has no other words).
+
+    >>> overlap("a red cup", "a white cup")
+    Overlap(precision=0.5, recall=0.5, f1=0.5)
+    >>> overlap("a white cup, part of a set", "a white cup", context="set: (cup part of set)").f1
+    1.0
+    >>> overlap("the hand touches it", "the hand touches the lid", asked="What does the hand touch?").f1
+    0.0
+    """
+    wanted = Counter(content_words(reference))
+    passed = set(content_words(asked))
+    if wanted.keys() <= passed:
+        passed = set()
+    wanted = Counter({word: count for word, count in wanted.items() if word not in passed})
+    said = Counter(word for word in content_words(answer) if word not in passed)
+    hits = (said & wanted).total()
+    if not hits:
+        return NO_OVERLAP
+    wrong = (said - wanted - Counter(content_words(context))).total()
+    precision, recall = hits / (hits + wrong), hits / wanted.total()
+    return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
+
+
+def is_said(text: str, answer: str) -> bool:
+    """Whether every content word of `text` stands somewhere in the answer.
+
+    >>> is_said("coffee cup under coffee machine", "A machine for coffee; under it a cup.")
+    True
+    """
+    return set(content_words(text)) <= set(content_words(answer))
+
+
+def unexpected(answer: str, *texts: str) -> list[str]:
+    """Content words of the answer that none of the texts has, each once, in order.
+
+    >>> unexpected("a red cup, red as wine", "a white cup")
+    ['red', 'wine']
+    """
+    known = {word for text in texts for word in content_words(text)}
+    return [word for word in dict.fromkeys(content_words(answer)) if word not in known]
+
+
+def sample_figures(score: Overlap) -> dict[str, float]:
+    return {"lexical_f1": score.f1, "lexical_precision": score.precision, "lexical_recall": score.recall}
+
+
+def summary(scores: Sequence[Overlap | None], groups: Iterable[str], per: str) -> dict[str, Json]:
+    """Means over all samples, and per group under the key `per`; None is a sample without a readable answer: 0.
+
+    Raises:
+        ValueError: there are no scores, or not one group for each.
+
+    >>> result = summary([Overlap(1.0, 1.0, 1.0), None], ["a", "b"], "per_letter")
+    >>> result["lexical_f1"], result["coverage"], result["per_letter"]["b"]["support"]
+    (0.5, 0.5, 1)
+    """
+    if not scores:
+        raise ValueError("no samples to average; give at least one")
+    by_group: dict[str, list[Overlap]] = defaultdict(list)
+    for score, group in zip(scores, groups, strict=True):
+        by_group[group].append(score or NO_OVERLAP)
+    failed = sum(score is None for score in scores)
+    return {
+        **_means([score or NO_OVERLAP for score in scores]),
+        per: {name: {**_means(part), "support": len(part)} for name, part in sorted(by_group.items())},
+        "n": len(scores),
+        "n_failed": failed,
+        "coverage": 1 - failed / len(scores),
+    }
+
+
+def _means(scores: Sequence[Overlap]) -> dict[str, float]:
+    precision, recall, f1 = (sum(column) / len(scores) for column in zip(*scores, strict=True))
+    return sample_figures(Overlap(precision, recall, f1))

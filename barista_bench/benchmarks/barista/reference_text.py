@@ -1,0 +1,257 @@
+"""What the graph says of one object on one frame: the structured reference of the release, and one sentence of it.
+
+The structured reference (upstream.md 1.7; paper, section A.2.3), line by line:
+
+    Object: coffee cup
+    Attributes: color=white, state=empty
+    Relations: coffee cup under coffee machine, right hand holds coffee cup
+    Related objects:
+      coffee machine: (type=capsule; coffee cup under coffee machine)
+      right hand: (color=skin; right hand holds coffee cup)
+
+Relations of one kind with objects of one category are stated once with their count, as in `coffee machine contains
+2x capsule`.
+Relations in which the described object is the target of `part of` or `attached to` are left out, and so is the context
+of related objects that are counted. Where the release is silent: attributes and relations stand in the file's order,
+lines and parts without content are left out, the context follows the same rules as the object itself, and relations
+with an object of category `unknown` are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.benchmarks.barista.lexical import stem
+from barista_bench.scene_graph import SceneObject, VideoGraph
+
+UNKNOWN = "unknown"
+CONVERSE = {"inside": "contains", "contains": "inside", "on": "under", "under": "on"}
+UNCOUNTED = frozenset({"coffee", "milk", "sugar", "sugar syrup", "water"})
+LEFT_OUT_FOR_TARGETS = frozenset({"part of", "attached to"})
+
+
+class Property(NamedTuple):
+    """An attribute that holds on a frame; `row` is its place in the file."""
+
+    type: str
+    value: str
+    row: int
+
+
+class Link(NamedTuple):
+    """A relation that holds on a frame; ends are indices of `VideoGraph.objects`."""
+
+    source: int
+    target: int
+    value: str
+    row: int
+
+
+@dataclass(slots=True)
+class FrameFacts:
+    """Attributes and relations of one frame, by object index, without the graph that they were read from."""
+
+    objects: tuple[SceneObject, ...]
+    properties: dict[int, list[Property]] = field(default_factory=dict)
+    links: dict[int, list[Link]] = field(default_factory=dict)
+
+    def category(self, index: int) -> str:
+        return self.objects[index].category
+
+
+@dataclass(slots=True)
+class Statement:
+    """One entry of the `Relations` line: all links of one kind between an object and objects of one category."""
+
+    subject: str
+    value: str
+    other: str
+    outgoing: bool
+    others: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        other = self.other if len(self.others) == 1 else f"{len(self.others)}x {self.other}"
+        return f"{self.subject} {self.value} {other}" if self.outgoing else f"{other} {self.value} {self.subject}"
+
+
+def frame_facts(video: VideoGraph, frames: NDArray[np.int64]) -> list[FrameFacts]:
+    """Facts of each of the sorted `frames`, one pass over the ranges of the video.
+
+    As in the release, ranges are half-open, and a relation holds on a frame only if both its ends have a box there.
+    """
+    seen = seen_on(video, frames)
+    facts = [FrameFacts(video.objects) for _ in frames]
+    known = np.array([item.category != UNKNOWN for item in video.objects], dtype=bool)
+    table = video.attributes_table
+    for position, columns in _covered(table.start, table.end, frames):
+        owner = int(table.source[position])
+        kind, value = table.labels[table.label[position]]
+        for column in columns[seen[owner, columns]].tolist():
+            listed = facts[column].properties.setdefault(owner, [])
+            if all((kind, value) != item[:2] for item in listed):
+                listed.append(Property(kind, value, int(table.row[position])))
+    table = video.relations_table
+    for position, columns in _covered(table.start, table.end, frames):
+        source, target = int(table.source[position]), int(table.target[position])
+        link = Link(source, target, table.labels[table.label[position]][1], int(table.row[position]))
+        if known[source] and known[target]:
+            for column in columns[seen[source, columns] & seen[target, columns]].tolist():
+                _add(facts[column].links, link)
+    return facts
+
+
+def seen_on(video: VideoGraph, frames: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(objects, frames) booleans: whether the object has a box on the frame. `frames` are sorted."""
+    table = video.instances_table
+    seen = np.zeros((len(video.objects), len(frames)), dtype=bool)
+    if len(frames):
+        column = np.searchsorted(frames, table.frame)
+        column[column == len(frames)] = 0
+        asked = frames[column] == table.frame
+        seen[table.object[asked], column[asked]] = True
+    return seen
+
+
+def statements(facts: FrameFacts, index: int) -> list[Statement]:
+    """The entries of the object's `Relations` line, in the order in which the file first states them."""
+    grouped: dict[tuple[bool, str, str], Statement] = {}
+    for link in facts.links.get(index, ()):
+        outgoing = link.source == index
+        if not outgoing and link.value in LEFT_OUT_FOR_TARGETS:
+            continue
+        other = link.target if outgoing else link.source
+        category = facts.category(other)
+        key = (outgoing, link.value, category)
+        entry = grouped.setdefault(key, Statement(facts.category(index), link.value, category, outgoing))
+        entry.rows.append(link.row)
+        if other not in entry.others:
+            entry.others.append(other)
+    return list(grouped.values())
+
+
+def told(facts: FrameFacts, index: int) -> list[Statement]:
+    """`statements` without those that say an earlier one the other way round, `coffee cup contains milk`."""
+    kept: list[Statement] = []
+    for entry in statements(facts, index):
+        converse = CONVERSE.get(entry.value)
+        if not any(
+            (e.value, e.outgoing, set(e.others)) == (converse, not entry.outgoing, set(entry.others)) for e in kept
+        ):
+            kept.append(entry)
+    return kept
+
+
+def structured_reference(facts: FrameFacts, index: int) -> str:
+    """The reference that the release gives to its judge; see the module's text."""
+    stated = statements(facts, index)
+    lines = [f"Object: {facts.category(index)}"]
+    if facts.properties.get(index):
+        lines.append(f"Attributes: {_properties(facts, index)}")
+    if stated:
+        lines.append(f"Relations: {', '.join(map(str, stated))}")
+    single = dict.fromkeys(entry.others[0] for entry in stated if len(entry.others) == 1)
+    context = [(facts.category(other), _context(facts, other)) for other in single]
+    if context:
+        lines += ["Related objects:", *(f"  {name}: ({text})" for name, text in context)]
+    return "\n".join(lines)
+
+
+def one_sentence(facts: FrameFacts, index: int) -> str:
+    """The object with its attributes and its direct relations as the single sentence that a model is asked for.
+
+    `A white coffee cup that is empty, that is under a coffee machine and that a right hand holds.` The colour `skin`
+    is left unsaid, as in the release's phrases.
+    """
+    listed = facts.properties.get(index, [])
+    noun = facts.category(index)
+    for item in listed:
+        if item.type == "type":
+            noun = item.value if noun in item.value else f"{item.value} {noun}"
+    before = [item.value for item in listed if item.type not in ("type", "state", "color")]
+    before += [item.value for item in listed if item.type == "color" and item.value != "skin"]
+    clauses = [f"that is {item.value}" for item in listed if item.type == "state"]
+    clauses += [_clause(entry) for entry in told(facts, index)]
+    sentence = f"{with_article(' '.join([*before, noun]))} {listing(clauses)}".strip()
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def is_place(value: str) -> bool:
+    """Whether a relation's value needs an `is` (on, under, part of, attached to) or is a verb (holds, contains).
+
+    >>> is_place("attached to"), is_place("holds")
+    (True, False)
+    """
+    return not value.split(" ")[0].endswith("s")
+
+
+def with_article(noun: str) -> str:
+    """
+    >>> with_article("empty glass"), with_article("left hand"), with_article("brown coffee")
+    ('an empty glass', 'the left hand', 'brown coffee')
+    """
+    if noun.endswith((" hand", "hands")):
+        return f"the {noun}"
+    if noun.endswith(tuple(UNCOUNTED)):
+        return noun
+    return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"
+
+
+def plural(noun: str, count: int) -> str:
+    """
+    >>> plural("puck screen", 2), plural("glass", 2), plural("lid", 1)
+    ('2 puck screens', '2 glasses', '1 lid')
+    """
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+
+
+def listing(parts: Sequence[str], last: str = " and ") -> str:
+    """
+    >>> listing(["a", "b", "c"]), listing(["a"]), listing([])
+    ('a, b and c', 'a', '')
+    """
+    return last.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _covered(
+    start: NDArray[np.int64], end: NDArray[np.int64], frames: NDArray[np.int64]
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """For every range that covers some of the frames: its position, and which of them."""
+    low, high = np.searchsorted(frames, start), np.searchsorted(frames, end)
+    for position in np.flatnonzero(low < high).tolist():
+        yield position, np.arange(low[position], high[position])
+
+
+def _add(links: dict[int, list[Link]], link: Link) -> None:
+    """List a link with both its ends, once however many ranges or records state it."""
+    for end in {link.source, link.target}:
+        listed = links.setdefault(end, [])
+        if all(link[:3] != other[:3] for other in listed):
+            listed.append(link)
+
+
+def _properties(facts: FrameFacts, index: int) -> str:
+    return ", ".join(f"{item.type}={item.value}" for item in facts.properties.get(index, ()))
+
+
+def _context(facts: FrameFacts, index: int) -> str:
+    parts = (_properties(facts, index), ", ".join(map(str, statements(facts, index))))
+    return "; ".join(part for part in parts if part)
+
+
+def _clause(entry: Statement) -> str:
+    """`that is under a coffee machine`, `that holds 2 lids`, or for a target `that a right hand holds`."""
+    many = len(entry.others) > 1
+    other = plural(entry.other, len(entry.others)) if many else with_article(entry.other)
+    if entry.outgoing:
+        return f"that {'is ' if is_place(entry.value) else ''}{entry.value} {other}"
+    if is_place(entry.value):
+        return f"that {other} {'are' if many else 'is'} {entry.value}"
+    return f"that {other} {stem(entry.value) if many else entry.value}"

@@ -1,0 +1,116 @@
+"""The `evaluate` metric ChoiceAccuracy: see scoring.py and multiple.py for the rules. Needs numpy beside `evaluate`.
+
+`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import datasets
+import evaluate
+
+from .inputs import Question, as_questions
+from .multiple import MultiQuestion, as_multi_questions, multi_figures_of
+from .scoring import figures_of
+
+_DESCRIPTION = """\
+Choice accuracy scores answers to multiple-choice questions: how many are right, an answer that names no choice being
+wrong. Beside it: the accuracy over the answers that name one, per class and per verb, what picking at random would
+give, and whether the wrong answers at least have the right verb. The configuration "multi_answer" is for questions
+with several right choices: average precision over all options of all questions together.
+"""
+
+_CITATION = """\
+@misc{barista2026,
+  title = {BARISTA: A Multi-Task Egocentric Benchmark for Compositional Visual Understanding},
+  year = {2026},
+  eprint = {2605.12074},
+  archivePrefix = {arXiv},
+  note = {Section A.3.1, activity recognition}
+}
+@misc{handyvqa2025,
+  title = {HanDyVQA: A Video QA Benchmark for Fine-Grained Hand-Object Interaction Dynamics},
+  year = {2025},
+  eprint = {2512.00885},
+  archivePrefix = {arXiv}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: the id of the chosen choice of each question (str or int), or None for no usable answer. In the
+        configuration "multi_answer": a list of ids, or None.
+    references: the id of the right choice of each question. In "multi_answer": a list of ids.
+    classes, verbs: optional; the class and the verb of the right choice of each question.
+    choices: optional; the choices of each question: a list of ids, or a dict from id to verb. In "multi_answer"
+        it is needed.
+Returns:
+    accuracy, accuracy_on_parsed: over all questions (no usable answer is wrong), and over the answered ones.
+    chance_level: mean of 1 / number of choices.
+    per_class, class_mean_accuracy, per_verb: accuracy, n_correct, n and n_failed of each class and verb.
+    distractors: the share of wrong answers with the verb of the truth, and what random wrong picks would give.
+    n, n_failed, n_correct, coverage: questions, those without a usable answer, right ones, share of those with one.
+    In "multi_answer": average_precision, average_precision_on_parsed, prevalence, n, n_failed, coverage, n_options.
+Examples:
+    >>> metric = ChoiceAccuracy()
+    >>> result = metric.compute(predictions=["A", "B", None, "D"], references=["A", "A", "C", "D"])
+    >>> result["accuracy"], round(result["accuracy_on_parsed"], 3), result["coverage"]
+    (0.5, 0.667, 0.75)
+    >>> metric = ChoiceAccuracy("multi_answer")
+    >>> options = [["a", "b", "c", "d"]]
+    >>> metric.compute(predictions=[["a", "b"]], references=[["a"]], choices=options)["average_precision"]
+    0.5
+"""
+
+# What checks the columns, the class of a checked question, and what computes the figures.
+_CONFIGS: dict[str, tuple[Callable[..., Sequence[Any]], type[Any], Callable[..., dict[str, Any]]]] = {
+    "default": (as_questions, Question, figures_of),
+    "multi_answer": (as_multi_questions, MultiQuestion, multi_figures_of),
+}
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class ChoiceAccuracy(evaluate.Metric):  # type: ignore[misc]
+    """Accuracy of multiple-choice answers; with the configuration "multi_answer", average precision."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        if self.config_name not in _CONFIGS:
+            raise ValueError(f'the configuration is {self.config_name!r}; give "default" or "multi_answer"')
+        # One JSON text each: evaluate walks through nested values in Python, which takes several times as long, and it
+        # refuses a bare null as the first prediction of a batch.
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
+            reference_urls=["https://arxiv.org/abs/2605.12074", "https://arxiv.org/abs/2512.00885"],
+        )
+
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
+        """Add one question; `classes`, `verbs` and `choices` then hold its class, its verb and its choices."""
+        # evaluate.combine calls add() with the plural names.
+        row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
+        self.add_batch(**{name: [value] for name, value in row.items()})
+
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
+        """Add questions. Raises TypeError or ValueError naming the question and the column that is wrong."""
+        as_checked, _, _ = _CONFIGS[self.config_name]
+        # Both kinds of question begin with the prediction.
+        questions = as_checked(predictions, references, **kwargs)
+        super().add_batch(
+            predictions=[json.dumps(question[0]) for question in questions],
+            references=[json.dumps(question[1:]) for question in questions],
+        )
+
+    def compute(self, *, predictions: object = None, references: object = None, **kwargs: object) -> Any:  # noqa: ANN401
+        """Score the given questions, and those that were added before."""
+        # evaluate would want the optional columns in every call, and hand them on without splitting them by process.
+        if predictions is not None or references is not None or kwargs:
+            self.add_batch(predictions=predictions, references=references, **kwargs)
+        return super().compute()
+
+    def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+        _, question, figures = _CONFIGS[self.config_name]
+        rows = zip(map(json.loads, predictions), map(json.loads, references), strict=True)
+        return figures([question(answer, *truth) for answer, truth in rows])

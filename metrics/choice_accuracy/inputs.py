@@ -1,0 +1,168 @@
+"""What the metric accepts for a question, checked and brought into plain strings.
+
+The id of a choice is a string or an integer. Surrounding white space does not count, and an integer is the same as
+its digits: 3 and "3" are one choice. Case counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+ID_REMEDY = "give a non-empty string or an integer"
+
+RawId = str | int
+# The ids of a question's choices, or each with the verb of its label (None where it has none).
+RawChoices = Sequence[RawId] | Mapping[RawId, str | None]
+
+
+class Question(NamedTuple):
+    """One question with one right choice. Whatever was not given is None."""
+
+    prediction: str | None
+    reference: str
+    class_name: str | None = None
+    verb: str | None = None
+    choices: dict[str, str | None] | None = None
+
+
+def as_id(raw: object, where: str, remedy: str = ID_REMEDY) -> str:
+    """The id of a choice (or the name of a class) as text. Raises TypeError or ValueError starting with `where`.
+
+    >>> as_id(" A ", "references[0]"), as_id(3, "references[1]")
+    ('A', '3')
+    >>> as_id(2.5, "predictions[7]")
+    Traceback (most recent call last):
+        ...
+    TypeError: predictions[7]: is 2.5 (float); give a non-empty string or an integer
+    """
+    value = raw
+    if getattr(raw, "ndim", None) == 0 and hasattr(raw, "item"):  # a scalar of numpy or torch
+        value = raw.item()
+    # bool is an int to Python, but no name of anything.
+    if isinstance(value, bool) or not isinstance(value, str | Integral):
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); {remedy}")
+    text = value.strip() if isinstance(value, str) else str(int(value))
+    if not text:
+        raise ValueError(f"{where}: is {raw!r}, which is empty; {remedy}")
+    return text
+
+
+def as_prediction(raw: object, where: str) -> str | None:
+    """The chosen id, or None for no usable answer. Raises TypeError or ValueError starting with `where`."""
+    return None if raw is None else as_id(raw, where, "give the id of the chosen choice, None for no usable answer")
+
+
+def as_column(raw: object, name: str) -> list[Any]:
+    """A list, tuple, array, tensor or column of a dataset as a list. Raises TypeError, which names the column.
+
+    >>> as_column("ABC", "predictions")
+    Traceback (most recent call last):
+        ...
+    TypeError: predictions: is of type str; give a list with one entry per question
+    """
+    if not isinstance(raw, str | bytes | Mapping):
+        if isinstance(raw, Sequence):
+            return list(raw)
+        values = raw.tolist() if hasattr(raw, "tolist") else None
+        if isinstance(values, list):
+            return values
+    raise TypeError(f"{name}: is of type {type(raw).__name__}; give a list with one entry per question")
+
+
+def as_choices(raw: object, where: str) -> dict[str, str | None] | None:
+    """The choices of one question as {id: verb or None}. Raises TypeError or ValueError starting with `where`.
+
+    >>> as_choices({"A": "Open", "B": None}, "choices[0]"), as_choices([1, 2], "choices[1]")
+    ({'A': 'open', 'B': None}, {'1': None, '2': None})
+    """
+    if raw is None:
+        return None
+    if isinstance(raw, Mapping):
+        pairs: list[tuple[object, object]] = list(raw.items())
+    elif isinstance(raw, str | bytes) or not (isinstance(raw, Sequence) or hasattr(raw, "tolist")):
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of ids or a dict from id to verb")
+    else:
+        pairs = [(choice, None) for choice in as_column(raw, where)]
+    choices = {as_id(choice, f"{where}: a choice"): as_verb(verb, where) for choice, verb in pairs}
+    if not choices or len(choices) < len(pairs):
+        problem = "is empty" if not choices else f"holds an id twice: {[choice for choice, _ in pairs]!r}"
+        raise ValueError(f"{where}: {problem}; give each choice of the question once")
+    return choices
+
+
+def as_verb(raw: object, where: str) -> str | None:
+    """A verb as it is compared, without case and surrounding white space; None stays None."""
+    return None if raw is None else as_id(raw, f"{where}: a verb", "give it as a non-empty string").casefold()
+
+
+def as_class(raw: object, where: str) -> str | None:
+    """The name of a class; None stays None."""
+    return None if raw is None else as_id(raw, where, "give the name of the class as a string, or None for no class")
+
+
+def as_questions(
+    predictions: object,
+    references: object,
+    classes: object = None,
+    verbs: object = None,
+    choices: object = None,
+) -> list[Question]:
+    """All questions, checked. The last three columns may be None, as may each entry of them.
+
+    Raises TypeError or ValueError, which name the column, the index, what is wrong and what to give instead.
+
+    >>> as_questions(["A", None], ["A", "B"], verbs=["open", None])[0]
+    Question(prediction='A', reference='A', class_name=None, verb='open', choices=None)
+    """
+    answers, truths = as_column(predictions, "predictions"), as_column(references, "references")
+    if len(answers) != len(truths):
+        raise ValueError(
+            f"there are {len(answers)} predictions for {len(truths)} references; "
+            "give one prediction per reference, None where there is no usable answer"
+        )
+    optional = [
+        _optional_column(column, name, len(truths))
+        for column, name in ((classes, "classes"), (verbs, "verbs"), (choices, "choices"))
+    ]
+    rows = zip(answers, truths, *optional, strict=True)
+    return [_question(index, *row) for index, row in enumerate(rows)]
+
+
+def _optional_column(raw: object, name: str, length: int) -> list[Any]:
+    if raw is None:
+        return [None] * length
+    column = as_column(raw, name)
+    if len(column) != length:
+        raise ValueError(f"{name}: has {len(column)} entries for {length} references; give one per reference, or None")
+    return column
+
+
+def _question(index: int, answer: object, truth: object, name: object, verb: object, choices: object) -> Question:
+    question = Question(
+        as_prediction(answer, f"predictions[{index}]"),
+        as_id(truth, f"references[{index}]", "give the id of the right choice"),
+        as_class(name, f"classes[{index}]"),
+        as_verb(verb, f"verbs[{index}]"),
+        as_choices(choices, f"choices[{index}]"),
+    )
+    return question if question.choices is None else _with_known_choices(question, question.choices, index)
+
+
+def _with_known_choices(question: Question, choices: dict[str, str | None], index: int) -> Question:
+    """Check that the ids are among the choices; the verb of the right choice is the question's verb."""
+    prediction, reference, verb = question.prediction, question.reference, question.verb
+    if reference not in choices:
+        raise ValueError(f"references[{index}]: {reference!r} is not among choices[{index}], {list(choices)}; add it")
+    if prediction is not None and prediction not in choices:
+        raise ValueError(
+            f"predictions[{index}]: {prediction!r} is not among choices[{index}], {list(choices)}; "
+            "give None for an answer that names no choice"
+        )
+    known = choices[reference]
+    if verb is not None and known is not None and verb != known:
+        raise ValueError(
+            f"verbs[{index}]: is {verb!r}, but choices[{index}] has {known!r} for the right choice; give one verb"
+        )
+    return question._replace(verb=known if verb is None else verb)

@@ -1,0 +1,145 @@
+"""Questions with several right choices: average precision over all options of all questions together.
+
+This is the score of the Objects questions of HanDyVQA (arXiv 2512.00885, section 4.1, and its public evaluation
+script): each option of each question is one item to be ranked. Needs numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .inputs import RawChoices, RawId, as_choices, as_column, as_id
+
+
+def average_precision(labels: Sequence[int], scores: Sequence[float]) -> float:
+    """Average precision of a ranking: the sum over thresholds of (gain in recall) x (precision), 0 to 1.
+
+    `labels` (n,): 1 or True for what is right, 0 or False otherwise; `scores` (n,): higher is ranked first. Items of
+    equal score share one threshold, so their order does not matter. 0 where nothing is right. Equals scikit-learn's
+    `average_precision_score`. Lists, arrays and tensors will do. Raises ValueError and TypeError for anything else.
+
+    >>> average_precision([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
+    0.8333333333333333
+    >>> average_precision([1, 0, 0, 1], [1, 1, 0, 0])
+    0.5
+    """
+    truth, ranks = _vector(labels, "labels"), _vector(scores, "scores")
+    if truth.shape != ranks.shape:
+        raise ValueError(f"there are {len(truth)} labels for {len(ranks)} scores; give one score per label")
+    if not truth.size:
+        raise ValueError("labels and scores are empty: there is nothing to rank; give >= 1 item")
+    if not np.isin(truth, (0, 1)).all():
+        raise ValueError("labels: hold something other than 0 and 1; give 1 for what is right and 0 otherwise")
+    total = truth.sum()
+    if not total:
+        return 0.0
+    order = np.argsort(-ranks, kind="stable")
+    truth, ranks = truth[order], ranks[order]
+    last_of_tie = np.append(np.flatnonzero(np.diff(ranks)), len(ranks) - 1)
+    hits = np.cumsum(truth)[last_of_tie]
+    precision = hits / (last_of_tie + 1)
+    # Divided by the total last, so that a ranking without mistakes gives exactly 1.
+    return float(np.sum(np.diff(hits, prepend=0) * precision) / total)
+
+
+def _vector(raw: object, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    values = np.asarray(raw if hasattr(raw, "__array__") else as_column(raw, name))
+    if values.ndim != 1 or (values.size and values.dtype.kind not in "biuf"):
+        raise TypeError(f"{name}: is no list of numbers but {values.dtype} of shape {values.shape}; give (n,) numbers")
+    if not np.isfinite(values.astype(np.float64)).all():
+        raise ValueError(f"{name}: holds NaN or infinity; give finite numbers")
+    return values.astype(np.float64)
+
+
+class MultiQuestion(NamedTuple):
+    """One question with several right choices; a prediction of None says that there is no usable answer."""
+
+    prediction: list[str] | None
+    reference: list[str]
+    choices: list[str]
+
+
+def as_multi_questions(predictions: object, references: object, choices: object = None) -> list[MultiQuestion]:
+    """All questions, checked. Raises TypeError or ValueError naming column, index, what is wrong and the remedy."""
+    answers, truths = as_column(predictions, "predictions"), as_column(references, "references")
+    options = as_column(choices, "choices")
+    if not len(answers) == len(truths) == len(options):
+        raise ValueError(
+            f"there are {len(answers)} predictions and {len(options)} lists of choices for {len(truths)} references; "
+            "give one of each per reference, a prediction of None where there is no usable answer"
+        )
+    rows = zip(answers, truths, options, strict=True)
+    return [_multi_question(index, *row) for index, row in enumerate(rows)]
+
+
+def _multi_question(index: int, answer: object, truth: object, options: object) -> MultiQuestion:
+    choices = as_choices(options, f"choices[{index}]")
+    if choices is None:
+        raise TypeError(f"choices[{index}]: is None; give the ids of the question's choices")
+    known = list(choices)
+    reference = _chosen(truth, known, f"references[{index}]")
+    if not reference:
+        raise ValueError(f"references[{index}]: is empty; give the ids of the right choices, one at least")
+    return MultiQuestion(None if answer is None else _chosen(answer, known, f"predictions[{index}]"), reference, known)
+
+
+def _chosen(raw: object, choices: Sequence[str], where: str) -> list[str]:
+    if isinstance(raw, str | int) or raw is None:
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of ids of choices")
+    chosen = [as_id(item, where) for item in as_column(raw, where)]
+    unknown = [item for item in chosen if item not in choices]
+    if unknown:
+        raise ValueError(f"{where}: {unknown[0]!r} is not among the question's choices, {list(choices)}; leave it out")
+    return sorted(set(chosen))
+
+
+def multi_answer(
+    predictions: Sequence[Sequence[RawId] | None],
+    references: Sequence[Sequence[RawId]],
+    choices: Sequence[RawChoices],
+) -> dict[str, Any]:
+    """Average precision of the chosen options: an option that was chosen scores 1, any other 0.
+
+    Of each question the ids that were chosen (None: no usable answer), those that are right (one at least), and
+    all choices. Returned:
+    * `average_precision`: over all options of all questions; without a usable answer, no option is chosen.
+    * `average_precision_on_parsed`: over the options of the questions with a usable answer, None if there are none.
+    * `prevalence`: the share of options that are right, which is the average precision of choosing everything.
+    * `n`, `n_failed`, `coverage`: questions, those without a usable answer, the share of those with one.
+    * `n_options`: options of all questions.
+
+    Raises ValueError for no questions, unequal lengths or unknown ids, TypeError for wrong types.
+
+    >>> options = [["a", "b", "c", "d"]] * 2
+    >>> result = multi_answer([["a", "b"], None], [["a"], ["c"]], options)
+    >>> result["average_precision"], result["average_precision_on_parsed"], result["prevalence"]
+    (0.375, 0.5, 0.25)
+    """
+    return multi_figures_of(as_multi_questions(predictions, references, choices))
+
+
+def multi_figures_of(questions: Sequence[MultiQuestion]) -> dict[str, Any]:
+    """The result of `multi_answer` for questions that have been checked, or for a selection of them."""
+    if not questions:
+        raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 question")
+    parsed = [question for question in questions if question.prediction is not None]
+    labels = [choice in question.reference for question in questions for choice in question.choices]
+    return {
+        "average_precision": _pooled(questions),
+        "average_precision_on_parsed": _pooled(parsed) if parsed else None,
+        "prevalence": sum(labels) / len(labels),
+        "n": len(questions),
+        "n_failed": len(questions) - len(parsed),
+        "coverage": len(parsed) / len(questions),
+        "n_options": len(labels),
+    }
+
+
+def _pooled(questions: Sequence[MultiQuestion]) -> float:
+    options = [(question, choice) for question in questions for choice in question.choices]
+    labels = [int(choice in question.reference) for question, choice in options]
+    scores = [float(choice in (question.prediction or [])) for question, choice in options]
+    return average_precision(labels, scores)

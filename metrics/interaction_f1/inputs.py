@@ -1,0 +1,151 @@
+"""What the metric accepts for a frame, checked and brought into plain Python numbers.
+
+A box is (x0, y0, x1, y1): x to the right, y down, the corner (x1, y1) excluded, so a box is x1 - x0 wide. Any unit
+will do (pixels, a 0..1000 grid) as long as predictions and references share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+HAND_TYPES = ("left", "right", "both")
+_PLAIN_NUMBERS = {int, float}
+
+Box = tuple[float, float, float, float]
+RawInteraction = Mapping[str, Any]
+RawFrame = Sequence[RawInteraction]
+
+
+class Interaction(NamedTuple):
+    """One or two hands that act on one object; boxes are (x0, y0, x1, y1)."""
+
+    hand_boxes: tuple[Box, ...]
+    object_box: Box
+    hand_type: str
+
+
+def as_interaction(raw: RawInteraction, where: str = "interaction") -> Interaction:
+    """The checked form of a dict with hand_boxes (list of 4 numbers), object_box (4 numbers) and hand_type.
+
+    Boxes may be lists, numpy arrays or torch tensors. hand_type is left, right or both; case and surrounding
+    white space do not matter. Further keys are ignored. Raises TypeError or ValueError; the message starts with
+    `where` and names the field.
+
+    >>> as_interaction({"hand_boxes": [[0, 0, 2, 2]], "object_box": [1, 1, 4, 4], "hand_type": " Left"})
+    Interaction(hand_boxes=((0.0, 0.0, 2.0, 2.0),), object_box=(1.0, 1.0, 4.0, 4.0), hand_type='left')
+    >>> as_interaction({"hand_boxes": [], "object_box": [1, 1, 4], "hand_type": "left"}, "predictions[2][0]")
+    Traceback (most recent call last):
+        ...
+    ValueError: predictions[2][0]: object_box is [1, 1, 4]; give the four numbers x0, y0, x1, y1
+    """
+    if not isinstance(raw, Mapping):
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a dict with {_names()}")
+    missing = [name for name in Interaction._fields if name not in raw]
+    if missing:
+        raise ValueError(f"{where}: {', '.join(missing)} is missing; give {_names()}")
+    return Interaction(
+        _hand_boxes(raw["hand_boxes"], where),
+        _box(raw["object_box"], "object_box", where),
+        _hand_type(raw["hand_type"], where),
+    )
+
+
+def _names() -> str:
+    return ", ".join(Interaction._fields)
+
+
+def _hand_boxes(raw: object, where: str) -> tuple[Box, ...]:
+    values = _plain(raw)
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        kind = type(raw).__name__
+        raise TypeError(f"{where}: hand_boxes is {raw!r} ({kind}); give a list of boxes [x0, y0, x1, y1]")
+    return tuple(_box(box, f"hand_boxes[{index}]", where) for index, box in enumerate(values))
+
+
+def _plain(raw: object) -> object:
+    """Lists and tuples as they are; whatever numpy can read (arrays, tensors) as nested lists."""
+    if isinstance(raw, list | tuple) or raw is None or isinstance(raw, str | bytes | Mapping):
+        return raw
+    try:
+        return np.asarray(raw).tolist()
+    except (TypeError, ValueError, RuntimeError):  # such as a tensor that needs a gradient, or lies on a GPU
+        return raw
+
+
+def _box(raw: object, name: str, where: str) -> Box:
+    values = _plain(raw)
+    if not isinstance(values, list | tuple):
+        kind = type(raw).__name__
+        raise TypeError(
+            f"{where}: {name} is {raw!r} ({kind}); give a list, a numpy array or a detached CPU tensor of four numbers"
+        )
+    if len(values) != 4:
+        raise ValueError(f"{where}: {name} is {raw!r}; give the four numbers x0, y0, x1, y1")
+    x0, y0, x1, y1 = values
+    # The usual case at once; a sum that is not finite need not mean that a number is not.
+    if {type(x0), type(y0), type(x1), type(y1)} <= _PLAIN_NUMBERS and isfinite(x0 + y0 + x1 + y1):
+        return float(x0), float(y0), float(x1), float(y1)
+    x0, y0, x1, y1 = (_number(value, name, where) for value in values)
+    return x0, y0, x1, y1
+
+
+def _number(raw: object, name: str, where: str) -> float:
+    value = _plain(raw)
+    # bool is an int to Python; a box of truth values is a mistake.
+    if isinstance(value, bool) or not isinstance(value, float | int):
+        raise TypeError(f"{where}: {name} holds {raw!r} ({type(raw).__name__}), not a number; give numbers only")
+    if not isfinite(value):
+        raise ValueError(f"{where}: {name} holds {raw!r}; give finite numbers")
+    return float(value)
+
+
+def _hand_type(raw: object, where: str) -> str:
+    if not isinstance(raw, str):
+        kind = type(raw).__name__
+        raise TypeError(f"{where}: hand_type is {raw!r} ({kind}), not a string; give left, right or both")
+    hand_type = raw.strip().casefold()
+    if hand_type not in HAND_TYPES:
+        raise ValueError(f"{where}: hand_type is {raw!r}; give left, right or both")
+    return hand_type
+
+
+def as_frame(raw: RawFrame, where: str = "frame", *, needs_hands: bool = False) -> list[Interaction]:
+    """All interactions of one frame. `needs_hands`: refuse an interaction without hand boxes (references)."""
+    if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence | np.ndarray):
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of interactions, [] for none")
+    interactions = [as_interaction(item, f"{where}[{index}]") for index, item in enumerate(raw)]
+    for index, interaction in enumerate(interactions):
+        if needs_hands and not interaction.hand_boxes:
+            raise ValueError(f"{where}[{index}]: hand_boxes is empty; give the box of each hand of a reference")
+    return interactions
+
+
+def as_prediction(raw: RawFrame | None, where: str = "prediction") -> list[Interaction] | None:
+    """The interactions that were predicted for a frame; None (no usable answer) stays None."""
+    return None if raw is None else as_frame(raw, where)
+
+
+def as_reference(raw: RawFrame, where: str = "reference") -> list[Interaction]:
+    """The annotated interactions of a frame, each with one hand box at least."""
+    return as_frame(raw, where, needs_hands=True)
+
+
+def check_columns(
+    predictions: Sequence[RawFrame | None] | None, references: Sequence[RawFrame] | None
+) -> tuple[Sequence[RawFrame | None], Sequence[RawFrame]]:
+    """Both columns. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
+    for name, column in (("predictions", predictions), ("references", references)):
+        if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence | np.ndarray):
+            raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per frame")
+    assert predictions is not None
+    assert references is not None
+    if len(predictions) != len(references):
+        raise ValueError(
+            f"there are {len(predictions)} predictions for {len(references)} references; "
+            "give one prediction per reference, None where there is no usable answer"
+        )
+    return predictions, references

@@ -1,0 +1,270 @@
+"""Hand-object interactions in single frames: matched by the object's box, then judged by hands and hand type.
+
+The rules are those of the BARISTA paper (arXiv 2605.12074, section A.2.2) and, where the paper is silent, of its
+public evaluation code. Boxes are (x0, y0, x1, y1), see inputs.py; IoU and all shares run from 0 to 1.
+Needs numpy; only `matching="optimal"` needs scipy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import Any, NamedTuple
+
+from .inputs import Box, Interaction, RawFrame, as_prediction, as_reference, check_columns
+
+# A pair of interactions counts only above this IoU of their objects; exactly at it, it does not.
+IOU_THRESHOLD = 0.5
+
+
+def box_iou(a: Box, b: Box) -> float:
+    """Area of the overlap over area of the union; 0 where there is no area. An inverted box has no area.
+
+    >>> box_iou((0, 0, 2, 2), (1, 0, 3, 2))
+    0.3333333333333333
+    >>> box_iou((0, 0, 2, 2), (2, 2, 0, 0))
+    0.0
+    """
+    overlap = max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+    # An overlap implies that both boxes have an area, so nothing is divided by 0.
+    return overlap / (_area(a) + _area(b) - overlap) if overlap > 0 else 0.0
+
+
+def _area(box: Box) -> float:
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+
+
+def hand_iou(predicted: Sequence[Box], reference: Sequence[Box]) -> float:
+    """Mean IoU over the reference hands (one at least), paired greedily.
+
+    The reference hands, in their order, each take the unused predicted hand that overlaps them most. A reference
+    hand that nothing unused overlaps counts 0 and uses nothing up; surplus predicted hands cost nothing.
+
+    >>> left, right = (0, 0, 2, 2), (10, 0, 12, 2)
+    >>> hand_iou([right], [left, right]), hand_iou([right, left], [left])
+    (0.5, 1.0)
+    """
+    unused = list(predicted)
+    total = 0.0
+    for hand in reference:
+        best = max(unused, key=lambda box: box_iou(box, hand), default=None)
+        if best is not None and box_iou(best, hand) > 0:
+            total += box_iou(best, hand)
+            unused.remove(best)
+    return total / len(reference)
+
+
+IouTable = Sequence[Sequence[float]]
+IndexPairs = list[tuple[int, int]]
+
+
+def greedy_pairs(ious: IouTable) -> IndexPairs:
+    """Pairs (reference, prediction) in the order of the release; `ious[reference][prediction]` are object IoUs.
+
+    The reference whose best IoU is highest comes first (at a tie the earlier one). It takes the unused prediction
+    of highest IoU (at a tie the earlier one) if that IoU exceeds 0.5; otherwise it takes none.
+
+    >>> greedy_pairs([[0.6, 0.7], [0.0, 0.8]])
+    [(1, 1), (0, 0)]
+    >>> greedy_pairs([[0.8, 0.9], [0.7, 0.0]])
+    [(0, 1), (1, 0)]
+    >>> greedy_pairs([[0.5]])
+    []
+    """
+    order = sorted(range(len(ious)), key=lambda reference: -max(ious[reference], default=0.0))
+    unused = list(range(len(ious[0]))) if ious else []
+    pairs = []
+    for reference in order:
+        row = ious[reference]
+        best = max(unused, key=lambda prediction: row[prediction], default=None)
+        if best is not None and row[best] > IOU_THRESHOLD:
+            pairs.append((reference, best))
+            unused.remove(best)
+    return pairs
+
+
+def optimal_pairs(ious: IouTable) -> IndexPairs:
+    """The pairs above 0.5 that are most in number and, among those, highest in summed IoU (Hungarian method).
+
+    >>> greedy_pairs([[0.6, 0.9], [0.0, 0.8]]), optimal_pairs([[0.6, 0.9], [0.0, 0.8]])
+    ([(0, 1)], [(0, 0), (1, 1)])
+    """
+    if not ious or not ious[0]:
+        return []
+    # Here and not above: the release's own matching does without scipy.
+    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
+
+    # A pair outweighs every possible gain in IoU, so the number of pairs decides first.
+    bonus = min(len(ious), len(ious[0])) + 1.0
+    weights = [[bonus + iou if iou > IOU_THRESHOLD else 0.0 for iou in row] for row in ious]
+    rows, columns = linear_sum_assignment(weights, maximize=True)
+    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+    return [(row, column) for row, column in pairs if weights[row][column] > 0]
+
+
+_MATCHINGS: dict[str, Callable[[IouTable], IndexPairs]] = {"greedy": greedy_pairs, "optimal": optimal_pairs}
+
+
+class Pair(NamedTuple):
+    """A reference interaction and the prediction matched to it, by their indices in the frame."""
+
+    reference: int
+    prediction: int
+    object_iou: float
+    hand_iou: float
+    hand_type_right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FrameScore:
+    """What one frame adds to the pooled figures. `failed` says that it has no usable answer.
+
+    `greedy_cost`: how many more pairs this frame has than the greedy matching finds; None unless matching is optimal.
+    """
+
+    pairs: tuple[Pair, ...]
+    n_predicted: int
+    n_reference: int
+    failed: bool = False
+    greedy_cost: int | None = None
+
+    @property
+    def precision(self) -> float:
+        return _share(len(self.pairs), self.n_predicted)
+
+    @property
+    def recall(self) -> float:
+        return _share(len(self.pairs), self.n_reference)
+
+    @property
+    def f1(self) -> float:
+        return f1_score(self.precision, self.recall)
+
+
+def _share(hits: int, total: int) -> float:
+    return hits / total if total else 0.0
+
+
+def f1_score(precision: float, recall: float) -> float:
+    """The harmonic mean of two shares; 0 when both are 0.
+
+    >>> round(f1_score(0.791, 0.711), 3)
+    0.749
+    """
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+
+
+def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: str = "greedy") -> FrameScore:
+    """Match one frame's interactions. A prediction of None marks a frame without a usable answer.
+
+    >>> cup = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
+    >>> score = score_frame([cup | {"hand_type": "both"}, cup | {"object_box": [20, 20, 30, 30]}], [cup])
+    >>> score.pairs
+    (Pair(reference=0, prediction=0, object_iou=1.0, hand_iou=1.0, hand_type_right=False),)
+    >>> score.precision, score.recall
+    (0.5, 1.0)
+    """
+    return score_checked(as_prediction(prediction), as_reference(reference), check_matching(matching))
+
+
+def check_matching(matching: str) -> str:
+    """The name of a matching. Raises ValueError for an unknown one."""
+    if matching not in _MATCHINGS:
+        raise ValueError(f'matching is {matching!r}; give "greedy" (the published rule) or "optimal"')
+    return matching
+
+
+def score_checked(prediction: list[Interaction] | None, reference: list[Interaction], matching: str) -> FrameScore:
+    """`score_frame` for what has been checked already."""
+    predicted = prediction or []
+    ious = [[box_iou(p.object_box, r.object_box) for p in predicted] for r in reference]
+    chosen = _MATCHINGS[matching](ious)
+    pairs = tuple(
+        Pair(
+            r,
+            p,
+            ious[r][p],
+            hand_iou(predicted[p].hand_boxes, reference[r].hand_boxes),
+            predicted[p].hand_type == reference[r].hand_type,
+        )
+        for r, p in chosen
+    )
+    cost = len(chosen) - len(greedy_pairs(ious)) if matching == "optimal" else None
+    return FrameScore(pairs, len(predicted), len(reference), prediction is None, cost)
+
+
+def score_frames(
+    predictions: Sequence[RawFrame | None], references: Sequence[RawFrame], *, matching: str = "greedy"
+) -> list[FrameScore]:
+    """One score per frame; the inputs and errors are those of `interaction_f1`, but no frames give an empty list."""
+    check_columns(predictions, references)
+    check_matching(matching)
+    return [
+        score_checked(
+            as_prediction(answer, f"predictions[{index}]"), as_reference(truth, f"references[{index}]"), matching
+        )
+        for index, (answer, truth) in enumerate(zip(predictions, references, strict=True))
+    ]
+
+
+def interaction_f1(
+    predictions: Sequence[RawFrame | None], references: Sequence[RawFrame], *, matching: str = "greedy"
+) -> dict[str, Any]:
+    """Score all frames; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+
+    Each frame is a list of interactions: dicts with `hand_boxes` (list of [x0, y0, x1, y1], may be empty in a
+    prediction only), `object_box` ([x0, y0, x1, y1]) and `hand_type` (left, right or both). A frame without a
+    usable answer counts as one without predictions. `matching` is "greedy" (the release's rule, see
+    `greedy_pairs`) or "optimal" (see `optimal_pairs`). Result: see `pool`.
+
+    Raises ValueError for no frames, unequal lengths, missing fields or impossible values, TypeError for wrong types.
+
+    >>> cup = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
+    >>> result = interaction_f1(predictions=[[cup], None], references=[[cup], [cup]])
+    >>> result["precision"], result["recall"], round(result["f1"], 3), result["no_detection_rate"]
+    (1.0, 0.5, 0.667, 0.5)
+    """
+    return pool(score_frames(predictions, references, matching=matching))
+
+
+def pool(scores: Iterable[FrameScore]) -> dict[str, Any]:
+    """The figures of any selection of frames (a resample, a video). Raises ValueError for no frames.
+
+    Returned:
+    * `precision`, `recall`, `f1`: over the interactions of all frames together; a share of nothing is 0.
+    * `object_iou`, `hand_iou`, `hand_type_accuracy`: means over the matched pairs, None where there are none.
+    * `no_detection_rate`: share of the frames with a reference for which nothing was predicted, None without any.
+    * `n`, `n_failed`: frames; `coverage`: the share of frames with a usable answer.
+    * `n_matched`, `n_predicted`, `n_reference`: interactions.
+    * `greedy_cost` (only if all scores come from `matching="optimal"`): pairs that greedy matching would lose.
+    """
+    frames = list(scores)
+    if not frames:
+        raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 frame")
+    pairs = [pair for frame in frames for pair in frame.pairs]
+    totals = FrameScore(tuple(pairs), sum(f.n_predicted for f in frames), sum(f.n_reference for f in frames))
+    with_reference = [frame for frame in frames if frame.n_reference]
+    n_failed = sum(frame.failed for frame in frames)
+    result: dict[str, Any] = {
+        "precision": totals.precision,
+        "recall": totals.recall,
+        "f1": totals.f1,
+        "object_iou": _mean([pair.object_iou for pair in pairs]),
+        "hand_iou": _mean([pair.hand_iou for pair in pairs]),
+        "hand_type_accuracy": _mean([pair.hand_type_right for pair in pairs]),
+        "no_detection_rate": _mean([frame.n_predicted == 0 for frame in with_reference]),
+        "n": len(frames),
+        "n_failed": n_failed,
+        "coverage": 1 - n_failed / len(frames),
+        "n_matched": len(pairs),
+        "n_predicted": totals.n_predicted,
+        "n_reference": totals.n_reference,
+    }
+    costs = [frame.greedy_cost for frame in frames if frame.greedy_cost is not None]
+    return result | ({"greedy_cost": sum(costs)} if len(costs) == len(frames) else {})
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    # fsum does not depend on the order of the frames, not even in the last digit.
+    return fsum(values) / len(values) if values else None

@@ -1,0 +1,213 @@
+"""Agreement between judges who scored the same answers: rank correlation, kappa, shares, calibration shift.
+
+Sources: the BARISTA paper (arXiv 2605.12074), section A.6, for the rankings and the shift; the page of
+EgoCoT-Bench (arXiv 2605.19559), "Judge Validation", for kappa and the shares. Needs scipy for Kendall's tau-b.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from .scoring import as_column, as_draws, as_names, mean, positive
+
+_PAIR_FIGURES = ("exact", "within_1", "qwk", "tau_examples", "tau_models", "shift", "shift_sd", "shift_examples")
+
+
+def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Kendall's tau-b of two paired lists, -1 to 1; None where it is undefined (a constant list, or n < 2).
+
+    Table 14, accuracy: one adjacent swap among five models.
+
+    >>> round(kendall_tau_b([0.727, 0.701, 0.705, 0.691, 0.665], [0.596, 0.586, 0.577, 0.569, 0.552]), 9)
+    0.8
+    """
+    _check_pairs(first, second)
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return None
+    # Imported here: only the agreement needs scipy.
+    from scipy.stats import kendalltau  # type: ignore[import-untyped,unused-ignore]
+
+    return float(kendalltau(first, second, variant="b").statistic)
+
+
+def quadratic_weighted_kappa(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Cohen's kappa with quadratic weights on the scores themselves; at most 1, None if both are one constant.
+
+    kappa = 1 - (mean squared difference of the pairs) / (mean squared difference of all pairings of the two
+    lists). For whole scores it is scikit-learn's `cohen_kappa_score(..., weights="quadratic")` with `labels`
+    set to the full scale; without `labels`, scikit-learn counts the distance in ranks of the scores that occur.
+
+    >>> quadratic_weighted_kappa([0, 5, 10], [0, 5, 10]), quadratic_weighted_kappa([0, 10], [10, 0])
+    (1.0, -1.0)
+    """
+    _check_pairs(first, second)
+    n = len(first)
+    if len({*first, *second}) < 2:
+        return None
+    observed = math.fsum((a - b) ** 2 for a, b in zip(first, second, strict=True)) / n
+    centres = math.fsum(first) / n, math.fsum(second) / n
+    variances = [
+        math.fsum((value - centre) ** 2 for value in values) / n
+        for values, centre in zip((first, second), centres, strict=True)
+    ]
+    # Equals the mean of (a - b)^2 over all n * n pairings.
+    chance = math.fsum([*variances, (centres[0] - centres[1]) ** 2])
+    return 1 - observed / chance
+
+
+def calibration_shift(first: Sequence[float], second: Sequence[float], *, ddof: int = 0) -> dict[str, Any]:
+    """By how much the second judge scores higher (second - first), over paired means, one per model.
+
+    Returns `shift` (the mean difference), `sd` (its standard deviation over models, divisor n - `ddof`; 0 is
+    what reproduces the paper's figures; None for n <= ddof), `differences` and `n`.
+
+    >>> shift = calibration_shift([0.702, 0.683, 0.674, 0.666, 0.647], [0.622, 0.607, 0.599, 0.587, 0.570])
+    >>> round(shift["shift"], 3), round(shift["sd"], 3)
+    (-0.077, 0.002)
+    """
+    _check_pairs(first, second)
+    differences = [b - a for a, b in zip(first, second, strict=True)]
+    centre = mean(differences)
+    sd = None
+    if centre is not None and len(differences) > ddof:
+        squares = math.fsum((value - centre) ** 2 for value in differences)
+        sd = math.sqrt(squares / (len(differences) - ddof))
+    return {"shift": centre, "sd": sd, "differences": differences, "n": len(differences)}
+
+
+def _check_pairs(first: Sequence[float], second: Sequence[float]) -> None:
+    if len(first) != len(second):
+        raise ValueError(f"the lists have {len(first)} and {len(second)} scores; give pairs")
+
+
+def judge_agreement(
+    scores: Mapping[str, Sequence[Any]],
+    models: Sequence[str | None] | None = None,
+    *,
+    judges: Sequence[str] | None = None,
+    scale: float = 10.0,
+    ddof: int = 0,
+) -> dict[str, Any]:
+    """How far two or more judges agree on the same answers.
+
+    `scores[judge][i]` is the judge's score of answer i, from 0 to `scale`: a number, a list of draws (their
+    mean is taken), or None where there is no usable verdict. `models[i]` names the model that gave answer i; no
+    names: nothing is said about models. `judges` orders the judges (default: alphabetically); of a pair, the
+    first is the one that shifts are measured from. `ddof`: see `calibration_shift`.
+
+    Returned:
+    * `pairs`: one dict per pair of judges, over the answers which both scored: `judges`, `n`, `coverage` (of all
+      answers); `exact`, `within_1`: shares of equal scores and of scores at most 1 raw point apart; `qwk`;
+      `tau_examples`: Kendall's tau-b of the answers; `shift_examples`: mean difference over answers.
+      Over models: `per_model` (n, the two `means`, `shift`), `tau_models` of the means, `shift` and `shift_sd`,
+      mean and spread of the models' shifts. Shifts and means are rescaled to [0, 1].
+    * `mean`: each figure's mean over the pairs where it is defined.
+    * `judges`; `n`, `n_failed`, `coverage`: answers, those that not all judges scored, the share of the others.
+
+    A figure that is undefined is None. Raises ValueError for fewer than two judges, no answers, unequal lengths
+    or scores out of range, TypeError for wrong types.
+
+    >>> result = judge_agreement({"a": [8, 3, 5, None], "b": [7, 3, 2, 9]}, ["x", "y", "y", "x"])
+    >>> pair = result["pairs"][0]
+    >>> round(pair["exact"], 3), round(pair["within_1"], 3), pair["tau_models"], result["coverage"]
+    (0.333, 0.667, 1.0, 0.75)
+    >>> round(pair["shift"], 3)
+    -0.125
+    """
+    top = positive(scale)
+    columns = _columns(scores, judges, top)
+    n = len(next(iter(columns.values())))
+    if not n:
+        raise ValueError("scores: are empty: there is nothing to compare; give >= 1 answer")
+    names = as_names(models, "models", n)
+    pairs = [_pair(a, b, columns, names, top, ddof) for a, b in combinations(columns, 2)]
+    complete = sum(all(value is not None for value in row) for row in zip(*columns.values(), strict=True))
+    means = {key: mean([pair[key] for pair in pairs if pair[key] is not None]) for key in _PAIR_FIGURES}
+    return {
+        "judges": list(columns),
+        "pairs": pairs,
+        "mean": means,
+        "n": n,
+        "n_failed": n - complete,
+        "coverage": complete / n,
+    }
+
+
+def _columns(
+    scores: Mapping[str, Sequence[Any]], judges: Sequence[str] | None, scale: float
+) -> dict[str, list[float | None]]:
+    if not isinstance(scores, Mapping):
+        raise TypeError(f"scores: is of type {type(scores).__name__}; give a dict from judge to list of scores")
+    order = sorted(scores) if judges is None else list(judges)
+    if set(order) != set(scores) or len(order) != len(scores):
+        raise ValueError(f"judges: is {judges!r} for the scores of {sorted(scores)}; name each judge once")
+    if len(order) < 2:
+        raise ValueError(f"scores: hold {len(order)} judges; give at least two")
+    length: int | None = None
+    columns: dict[str, list[float | None]] = {}
+    for judge in order:
+        column = as_column(scores[judge], f"scores[{judge!r}]", length)
+        length = len(column)
+        columns[judge] = [_one(raw, f"scores[{judge!r}][{index}]", scale) for index, raw in enumerate(column)]
+    return columns
+
+
+def _one(raw: object, where: str, scale: float) -> float | None:
+    draws = as_draws(raw, where, scale)
+    return mean([draw for draw in draws if draw is not None])
+
+
+def _pair(
+    first: str,
+    second: str,
+    columns: Mapping[str, Sequence[float | None]],
+    models: Sequence[str | None],
+    scale: float,
+    ddof: int,
+) -> dict[str, Any]:
+    rows = [
+        (a, b, model)
+        for a, b, model in zip(columns[first], columns[second], models, strict=True)
+        if a is not None and b is not None
+    ]
+    left, right = [a for a, _, _ in rows], [b for _, b, _ in rows]
+    # Means of draws carry rounding noise; a whole point is still a whole point.
+    gaps = [abs(a - b) for a, b in zip(left, right, strict=True)]
+    return {
+        "judges": [first, second],
+        "n": len(rows),
+        "coverage": len(rows) / len(models),
+        "exact": mean([float(gap <= 1e-9) for gap in gaps]),
+        "within_1": mean([float(gap <= 1 + 1e-9) for gap in gaps]),
+        "qwk": quadratic_weighted_kappa(left, right),
+        "tau_examples": kendall_tau_b(left, right),
+        "shift_examples": mean([(b - a) / scale for a, b in zip(left, right, strict=True)]),
+        **_over_models(rows, scale, ddof),
+    }
+
+
+def _over_models(rows: Sequence[tuple[float, float, str | None]], scale: float, ddof: int) -> dict[str, Any]:
+    by_model: dict[str, list[tuple[float, float]]] = {}
+    for a, b, model in rows:
+        if model is not None:
+            by_model.setdefault(model, []).append((a, b))
+    first = {model: math.fsum(a for a, _ in own) / len(own) / scale for model, own in sorted(by_model.items())}
+    second = {model: math.fsum(b for _, b in own) / len(own) / scale for model, own in sorted(by_model.items())}
+    shift = calibration_shift(list(first.values()), list(second.values()), ddof=ddof)
+    return {
+        # Rounding noise must not break a tie between models.
+        "tau_models": kendall_tau_b(*([round(value, 12) for value in means.values()] for means in (first, second))),
+        "shift": shift["shift"],
+        "shift_sd": shift["sd"],
+        "per_model": {
+            model: {
+                "n": len(by_model[model]),
+                "means": [first[model], second[model]],
+                "shift": second[model] - first[model],
+            }
+            for model in first
+        },
+    }

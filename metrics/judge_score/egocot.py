@@ -1,0 +1,157 @@
+"""EgoCoT-Bench's reasoning score R and spurious correct rate SCR (arXiv 2605.19559, section 3.2.4).
+
+A judge gives each rationale a whole score S from 0 to 5. R is the mean of S over all samples, right or wrong;
+SCR = 100 * sum I(correct) I(S <= 2) / sum I(correct) is the percentage of right answers with a bad rationale.
+Groups and the whole pool their samples (sample-weighted), which is what reproduces the published tables.
+Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+from .scoring import Draw, as_column, as_names, as_score, mean, plain
+
+# The four groups, their subtasks, and the subtasks' samples in the whole benchmark (3,172). The sizes are not
+# printed anywhere: they follow from the published percentages.
+EGOCOT_SIZES: dict[str, dict[str, int]] = {
+    "EGP": {"AOG": 419, "HOA": 114, "MSP": 213},
+    "STR": {"SR": 265, "LVR": 496, "HOTR": 32},
+    "PCI": {"NSA": 392, "NAA": 198, "LCOI": 360},
+    "HGR": {"PR": 233, "HGC": 238, "GOT": 212},
+}
+TOP_SCORE = 5
+SPURIOUS_AT = 2
+
+
+def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    """The mean of group figures, each weighted: by samples for R and accuracy, by right answers for SCR.
+
+    GPT-5.1, first group of the published table:
+
+    >>> round(weighted_mean([64.20, 63.16, 77.00], [419, 114, 213]), 2)
+    67.7
+    """
+    if len(values) != len(weights):
+        raise ValueError(f"values: {len(values)} for {len(weights)} weights; give one weight per value")
+    total = math.fsum(weights)
+    if not total > 0:
+        raise ValueError(f"weights: sum to {total}; give weights with a positive sum")
+    return math.fsum(value * weight for value, weight in zip(values, weights, strict=True)) / total
+
+
+def spurious_correct_rate(
+    scores: Sequence[float], correct: Sequence[bool], *, threshold: float = SPURIOUS_AT
+) -> float | None:
+    """Percentage of the right answers whose rationale scores at most `threshold`; None without right answers.
+
+    >>> spurious_correct_rate([5, 2, 0, 3], [True, True, False, True]) == 100 / 3
+    True
+    """
+    among = [score <= threshold for score, right in zip(scores, correct, strict=True) if right]
+    return 100 * sum(among) / len(among) if among else None
+
+
+def egocot_reasoning(
+    scores: Sequence[float | None],
+    correct: Sequence[bool | None],
+    subtasks: Sequence[str | None] | None = None,
+    *,
+    empty_reasoning: Sequence[bool] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    threshold: float = SPURIOUS_AT,
+) -> dict[str, Any]:
+    """Accuracy, R and SCR per subtask, per group and overall, each pooling its samples.
+
+    * `scores[i]`: the judge's whole score of rationale i, 0 to 5; None where the judge gave no usable verdict:
+      the sample then counts for the accuracy only.
+    * `correct[i]`: whether the answer is right; None where the model gave no usable answer: wrong.
+    * `empty_reasoning[i]`: the model gave no rationale. Its score is 0, whatever `scores[i]` says.
+    * `subtasks[i]`: the subtask, or None. `groups`: group -> subtasks, default EgoCoT-Bench's own 4 groups of 12
+      subtasks (`EGOCOT_SIZES`). A subtask of no group counts in `per_subtask` and overall.
+    * `threshold`: the highest score at which a rationale counts as bad (2, inclusive, in the benchmark).
+
+    Returned, overall and in each entry of `per_group` and `per_subtask`: `accuracy` (percent of all samples),
+    `r` (0 to 5) and `scr` (percent), `n`, `n_failed` (samples without a verdict on a rationale), `coverage` (the
+    share of the others), `n_correct` (right and judged: the denominator of SCR), `n_spurious`. A figure of
+    nothing is None. Raises ValueError for no samples, unequal lengths or scores outside 0 to 5 or not whole,
+    TypeError for wrong types.
+
+    >>> result = egocot_reasoning([4, 2, None, 5], [True, True, True, False], ["AOG", "AOG", "SR", "SR"])
+    >>> result["accuracy"], round(result["r"], 3), result["scr"], result["coverage"]
+    (75.0, 3.667, 50.0, 0.75)
+    >>> result["per_group"]["STR"]["scr"] is None
+    True
+    """
+    column = as_column(scores, "scores")
+    n = len(column)
+    if not n:
+        raise ValueError("scores: are empty: there is nothing to average; give >= 1 sample")
+    right = [as_flag(raw, f"correct[{i}]") for i, raw in enumerate(as_column(correct, "correct", n))]
+    empty = [False] * n
+    if empty_reasoning is not None:
+        flags = as_column(empty_reasoning, "empty_reasoning", n)
+        empty = [as_flag(raw, f"empty_reasoning[{i}]") for i, raw in enumerate(flags)]
+    judged = [0.0 if empty[i] else as_whole(raw, f"scores[{i}]") for i, raw in enumerate(column)]
+    names = as_names(subtasks, "subtasks", n)
+    return _tables(list(zip(judged, right, names, strict=True)), _groups(groups), threshold)
+
+
+_Sample = tuple[Draw, bool, str | None]
+
+
+def _groups(groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
+    given: Mapping[str, Any] = EGOCOT_SIZES if groups is None else groups
+    if not isinstance(given, Mapping):
+        raise TypeError(f"groups: is of type {type(groups).__name__}; give a dict from group to its subtasks")
+    return {group: list(own) for group, own in given.items()}
+
+
+def _tables(samples: Sequence[_Sample], groups: Mapping[str, list[str]], threshold: float) -> dict[str, Any]:
+    by_subtask: dict[str, list[_Sample]] = {}
+    for sample in samples:
+        if sample[2] is not None:
+            by_subtask.setdefault(sample[2], []).append(sample)
+    pooled = {
+        group: [sample for subtask in own for sample in by_subtask.get(subtask, [])] for group, own in groups.items()
+    }
+    return _figures(samples, threshold) | {
+        "per_group": {group: _figures(own, threshold) for group, own in pooled.items() if own},
+        "per_subtask": {name: _figures(own, threshold) for name, own in sorted(by_subtask.items())},
+    }
+
+
+def _figures(samples: Sequence[_Sample], threshold: float) -> dict[str, Any]:
+    judged = [(score, right) for score, right, _ in samples if score is not None]
+    scores, correct = [score for score, _ in judged], [right for _, right in judged]
+    return {
+        "accuracy": 100 * sum(right for _, right, _ in samples) / len(samples),
+        "r": mean(scores),
+        "scr": spurious_correct_rate(scores, correct, threshold=threshold),
+        "n": len(samples),
+        "n_failed": len(samples) - len(judged),
+        "coverage": len(judged) / len(samples),
+        "n_correct": sum(correct),
+        "n_spurious": sum(score <= threshold for score, right in judged if right),
+    }
+
+
+def as_whole(raw: object, where: str) -> Draw:
+    """A whole score from 0 to 5, or None for no verdict. Raises TypeError or ValueError."""
+    score = as_score(raw, where, TOP_SCORE)
+    if score is not None and score != int(score):
+        raise ValueError(f"{where}: is {raw!r}; the judge gives whole scores, None where there is no usable verdict")
+    return score
+
+
+def as_flag(raw: object, where: str) -> bool:
+    """True or False; None, which says that there is nothing, is False. Raises TypeError."""
+    value = plain(raw)
+    if value is None:
+        return False
+    if isinstance(value, Integral) and int(value) in (0, 1):
+        return bool(value)
+    raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give True or False")

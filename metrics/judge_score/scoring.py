@@ -1,0 +1,279 @@
+"""Means and spreads of the verdicts of an LLM judge: several criteria, several draws, no verdict counted as zero.
+
+The protocol is the one of the BARISTA paper (arXiv 2605.12074, sections A.1, A.2 and A.3.3): a judge scores
+every answer on each criterion from 0 to 10, rescaled to [0, 1] for reports. The reference code averages the
+criteria of an example and leaves examples without a verdict out of the mean. Sums are exact (`math.fsum`), so
+no figure depends on the order of the examples. Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+Draw = float | None
+# A list of draws, one number for a single draw, None for no verdict; numpy arrays and torch tensors too.
+RawDraws = Any
+Verdict = Mapping[str, RawDraws]
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """numpy arrays, numpy scalars and torch tensors as Python lists and numbers; all else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def as_score(raw: object, where: str, scale: float = 10.0) -> Draw:
+    """One judge score from 0 to `scale`, or None where there is none (None and NaN).
+
+    Raises TypeError or ValueError; the message starts with `where`.
+
+    >>> as_score(7, "verdicts[0]['accuracy'][0]"), as_score(float("nan"), "verdicts[0]['accuracy'][1]")
+    (7.0, None)
+    >>> as_score(11, "verdicts[0]['accuracy'][0]")
+    Traceback (most recent call last):
+        ...
+    ValueError: verdicts[0]['accuracy'][0]: is 11, outside 0 to 10; give a raw judge score, None where there is none
+    """
+    raw = plain(raw)
+    if raw is None:
+        return None
+    if isinstance(raw, bool) or not isinstance(raw, Real):
+        raise TypeError(
+            f"{where}: is {raw!r} ({type(raw).__name__}), not a number; "
+            f"give a score from {_range(scale)}, None for a missing, malformed or refused verdict"
+        )
+    score = float(raw)
+    if math.isnan(score):
+        return None
+    if not 0 <= score <= scale:
+        raise ValueError(
+            f"{where}: is {raw!r}, outside {_range(scale)}; give a raw judge score, None where there is none"
+        )
+    return score
+
+
+def _range(scale: float) -> str:
+    return f"0 to {scale:g}" if math.isfinite(scale) else "0 upwards"
+
+
+def as_draws(raw: RawDraws, where: str, scale: float = 10.0) -> list[Draw]:
+    """The draws of one criterion of one example; position k is draw k, None a draw without a usable verdict.
+
+    >>> as_draws([8, None, 9.5], "draws"), as_draws(8, "draws"), as_draws(None, "draws")
+    ([8.0, None, 9.5], [8.0], [])
+    """
+    value = plain(raw)
+    if value is None:
+        return []
+    if isinstance(value, Real):
+        return [as_score(value, where, scale)]
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of scores, one per draw")
+    return [as_score(draw, f"{where}[{index}]", scale) for index, draw in enumerate(value)]
+
+
+def as_verdict(raw: Verdict | None, where: str, scale: float = 10.0) -> dict[str, list[Draw]]:
+    """Criterion -> draws of one example; {} for None. Raises TypeError or ValueError, see `as_score`."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, Mapping):
+        raise TypeError(
+            f"{where}: is {raw!r} ({type(raw).__name__}); "
+            "give a dict from criterion to draws, None where there is no verdict"
+        )
+    for name in raw:
+        if not isinstance(name, str):
+            raise TypeError(f"{where}: criterion {name!r} ({type(name).__name__}) is not a string; give its name")
+    return {name: as_draws(draws, f"{where}[{name!r}]", scale) for name, draws in raw.items()}
+
+
+def as_column(column: Any, name: str, length: int | None = None) -> Sequence[Any]:  # noqa: ANN401
+    """A column as a sequence with one entry per example. Raises TypeError, or ValueError unless of `length`."""
+    values = plain(column)
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sequence):
+        kind = type(column).__name__
+        raise TypeError(f"{name}: is of type {kind}; give a list with one entry per example")
+    if length is not None and len(values) != length:
+        raise ValueError(f"{name}: has {len(values)} entries for {length} examples; give one per example, or None")
+    return values
+
+
+def as_names(column: Any, name: str, length: int) -> list[str | None]:  # noqa: ANN401
+    """An optional column of group names; all None if there is none. Raises TypeError or ValueError."""
+    if column is None:
+        return [None] * length
+    names = as_column(column, name, length)
+    for index, entry in enumerate(names):
+        if entry is not None and not isinstance(entry, str):
+            kind = type(entry).__name__
+            raise TypeError(f"{name}[{index}]: is {entry!r} ({kind}), not a string; give a name, or None for none")
+    return list(names)
+
+
+def positive(scale: object, name: str = "scale") -> float:
+    """The highest raw score, as a float. Raises TypeError or ValueError unless it is a positive number."""
+    if isinstance(scale, bool) or not isinstance(scale, Real):
+        raise TypeError(f"{name}: is {scale!r} ({type(scale).__name__}); give the judge's highest score, such as 10")
+    if not 0 < float(scale) < math.inf:
+        raise ValueError(f"{name}: is {scale!r}; give the judge's highest score, such as 10")
+    return float(scale)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean; None of nothing.
+
+    >>> mean([0.5, 0.75]), mean([])
+    (0.625, None)
+    """
+    return math.fsum(values) / len(values) if values else None
+
+
+def sample_sd(values: Sequence[float]) -> float | None:
+    """The sample standard deviation (n - 1); None of fewer than two values."""
+    if len(values) < 2:
+        return None
+    centre = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def judge_score(
+    verdicts: Sequence[Verdict | None],
+    categories: Sequence[str | None] | None = None,
+    *,
+    criteria: Sequence[str] | None = None,
+    scale: float = 10.0,
+) -> dict[str, Any]:
+    """Means, spreads and coverage of a judge's verdicts.
+
+    `verdicts[i]` maps each criterion to the draws of example i (0 to `scale`; draw k of all examples is run k);
+    None, at any of the three levels, says that there is no usable verdict: it lowers the coverage and is never
+    a zero. `categories[i]` is the example's category or None. `criteria` are the expected criteria; default:
+    all that occur. An example that lacks one of them is not complete.
+
+    Returned, overall and again in `per_category` for each category (with no `per_category`):
+    * `mean`: over the complete examples (a verdict on every criterion), of the mean of their criteria, 0 to 1;
+      `raw_mean` is the same from 0 to `scale`. This is the mean of the BARISTA reference code.
+    * `mean_of_criteria`: the mean of the criteria's own means; equals `mean` if every example is complete.
+    * `sd_draws`: the standard deviation of draws of the same example (pooled over examples: root of the summed
+      squares over the degrees of freedom); `run_means`: the mean of each run; `sd_runs`: their sample standard
+      deviation. For several criteria, a draw is their mean, and counts where all have one. 0 to 1.
+    * `n`, `n_failed`, `coverage`: examples, the incomplete ones, the share of the complete ones.
+    * `per_criterion`: the same figures of each criterion alone (where `mean` is over the examples with at
+      least one draw, each weighing the same), and `n_draws` and `draw_coverage`: usable draws and their share
+      of those expected, which is n times the longest list of draws given for the criterion.
+
+    A figure of nothing is None. Raises ValueError for no examples, unequal lengths, scores out of range or
+    criteria not in `criteria`, TypeError for wrong types.
+
+    >>> result = judge_score([{"accuracy": [8, 10], "completeness": [6, 6]}, {"accuracy": [4, None]}, None])
+    >>> result["mean"], result["mean_of_criteria"], round(result["coverage"], 3)
+    (0.75, 0.625, 0.333)
+    >>> result["per_criterion"]["accuracy"]["mean"], result["per_criterion"]["accuracy"]["n_draws"]
+    (0.65, 3)
+    """
+    top = positive(scale)
+    column = as_column(verdicts, "verdicts")
+    if not len(column):
+        raise ValueError("verdicts: is empty: there is nothing to average; give >= 1 example")
+    rows = [as_verdict(raw, f"verdicts[{index}]", top) for index, raw in enumerate(column)]
+    groups = as_names(categories, "categories", len(rows))
+    names = _criteria(rows, criteria)
+    # The longest list over all examples, so that a category's runs are the runs of the whole.
+    lengths = {name: max(len(row.get(name, [])) for row in rows) for name in names}
+    return _figures(rows, lengths, top) | {
+        "per_category": {
+            group: _figures([row for row, own in zip(rows, groups, strict=True) if own == group], lengths, top)
+            for group in sorted({group for group in groups if group is not None})
+        }
+    }
+
+
+def _criteria(rows: Sequence[Mapping[str, Any]], criteria: Sequence[str] | None) -> list[str]:
+    found = {name for row in rows for name in row}
+    if criteria is None:
+        return sorted(found)
+    names = list(as_column(criteria, "criteria"))
+    if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"criteria: is {criteria!r}; give the names of the criteria, each once")
+    for index, row in enumerate(rows):
+        unknown = sorted(row.keys() - set(names))
+        if unknown:
+            raise ValueError(f"verdicts[{index}]: {unknown[0]!r} is not among the criteria {names}; name it there")
+    return names
+
+
+def _figures(rows: Sequence[Mapping[str, list[Draw]]], lengths: Mapping[str, int], scale: float) -> dict[str, Any]:
+    """All figures of some examples, overall and per criterion."""
+    columns = {name: [_padded(row.get(name, []), lengths[name]) for row in rows] for name in lengths}
+    per_criterion = {name: _criterion(draws, scale) for name, draws in columns.items()}
+    examples = [_example_mean([columns[name][index] for name in lengths]) for index in range(len(rows))]
+    together = [_together([columns[name][index] for name in lengths]) for index in range(len(rows))]
+    means = [figures["mean"] for figures in per_criterion.values()]
+    return {
+        **_centre(examples, scale),
+        "mean_of_criteria": mean(means) if all(value is not None for value in means) else None,
+        **_spread(together, scale),
+        "per_criterion": per_criterion,
+    }
+
+
+def _padded(draws: list[Draw], length: int) -> list[Draw]:
+    return draws + [None] * (length - len(draws))
+
+
+def _usable(draws: Sequence[Draw]) -> list[float]:
+    return [draw for draw in draws if draw is not None]
+
+
+def _example_mean(criteria: Sequence[Sequence[Draw]]) -> Draw:
+    """The mean of the criteria's means over draws; None unless every criterion has a draw."""
+    means = [mean(_usable(draws)) for draws in criteria]
+    complete = [value for value in means if value is not None]
+    return mean(complete) if len(complete) == len(means) else None
+
+
+def _together(criteria: Sequence[Sequence[Draw]]) -> list[Draw]:
+    """Draw by draw the mean of the criteria; None where one of them has no verdict in this draw."""
+    runs = list(zip(*criteria, strict=False))
+    return [mean(_usable(run)) if len(_usable(run)) == len(run) else None for run in runs]
+
+
+def _centre(examples: Sequence[Draw], scale: float) -> dict[str, Any]:
+    scored = _usable(examples)
+    raw = mean(scored)
+    return {
+        "mean": None if raw is None else raw / scale,
+        "raw_mean": raw,
+        "n": len(examples),
+        "n_failed": len(examples) - len(scored),
+        "coverage": len(scored) / len(examples),
+    }
+
+
+def _criterion(rows: Sequence[list[Draw]], scale: float) -> dict[str, Any]:
+    expected = sum(len(row) for row in rows)
+    n_draws = sum(len(_usable(row)) for row in rows)
+    return {
+        **_centre([mean(_usable(row)) for row in rows], scale),
+        **_spread(rows, scale),
+        "n_draws": n_draws,
+        "draw_coverage": n_draws / expected if expected else 0.0,
+    }
+
+
+def _spread(rows: Sequence[Sequence[Draw]], scale: float) -> dict[str, Any]:
+    """The spread of draws within examples, and of the means of whole runs."""
+    squares, freedom = [], 0
+    for draws in map(_usable, rows):
+        centre = math.fsum(draws) / len(draws) if draws else 0.0
+        squares += [(draw - centre) ** 2 for draw in draws]
+        freedom += max(len(draws) - 1, 0)
+    runs = [mean(_usable(run)) for run in zip(*rows, strict=True)]
+    means = [None if run is None else run / scale for run in runs]
+    return {
+        "sd_draws": math.sqrt(math.fsum(squares) / freedom) / scale if freedom else None,
+        "run_means": means,
+        "sd_runs": sample_sd(_usable(means)),
+    }

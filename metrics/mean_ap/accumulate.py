@@ -1,0 +1,176 @@
+"""Average precision and recall from matches, as COCO defines them: the twelve statistics.
+
+The figures of a label are NaN where it has no reference in the area range; a statistic is -1 where that is so for
+all labels, as in pycocotools.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .matching import AREAS, Matches
+from .values import Bools, Floats, Ints
+
+STATISTICS = (
+    "map", "map_50", "map_75", "map_small", "map_medium", "map_large",
+    "mar_1", "mar_10", "mar_100", "mar_small", "mar_medium", "mar_large",
+)  # fmt: skip
+_AT_50, _AT_75 = 0, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Per label (K): `precision` and `recall` (4 areas, T, K); `recall_1`, `recall_10` (T, K) of the best 1 and 10
+    predictions per image and label, all areas; `support` (4, K) references. NaN without support.
+    """
+
+    precision: Floats
+    recall: Floats
+    recall_1: Floats
+    recall_10: Floats
+    support: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which predictions to accumulate, in which order: `columns` of Matches, sorted by label and falling score;
+    `multiplicity` (n_images,) says how often each image is taken, for the references.
+    """
+
+    columns: Ints | slice
+    label: Ints
+    rank: Ints
+    multiplicity: Ints
+
+
+def select(matches: Matches, images: ArrayLike | None = None) -> Selection:
+    """Predictions of these images (numbers from 0, in any order, repeated at will; None: all as given).
+
+    Where scores are equal, COCO goes by the order of the images: it is the order of `images`.
+    """
+    if images is None:
+        return Selection(slice(None), matches.label, matches.rank, np.ones(matches.n_images, np.int64))
+    chosen = np.asarray(images, dtype=np.int64)
+    of_image = np.bincount(matches.image, minlength=matches.n_images)
+    by_image = np.argsort(matches.image, kind="stable")
+    sizes = of_image[chosen]
+    start = (np.cumsum(of_image) - of_image)[chosen]
+    columns = by_image[np.arange(sizes.sum()) + np.repeat(start - (np.cumsum(sizes) - sizes), sizes)]
+    block = matches.block[columns]
+    # numpy sorts 16 bits by radix; without confidences there are as many blocks as labels.
+    small = not len(block) or matches.block[-1] < 2**15
+    columns = columns[np.argsort(block.astype(np.int16) if small else block, kind="stable")]
+    multiplicity = np.bincount(chosen, minlength=matches.n_images)
+    return Selection(columns, matches.label[columns], matches.rank[columns], multiplicity)
+
+
+def accumulate(matches: Matches, selection: Selection | None = None, *, optimism: int = 0) -> Figures:
+    """Precision and recall per label, area range and threshold.
+
+    `optimism`: 1 puts right predictions before wrong ones of the same score, -1 behind them, at each threshold for
+    itself: no order of images gives more, or less.
+    """
+    chosen = select(matches) if selection is None else selection
+    shape = (len(AREAS), matches.right.shape[1], matches.n_labels)
+    precision, recall = np.zeros(shape), np.zeros(shape)
+    few = np.zeros((2, *shape[1:]))
+    support = support_of(matches, chosen.multiplicity)
+    for area, references in enumerate(support):
+        right, counted = _rows(matches.right[area], chosen), _rows(matches.counted[area], chosen)
+        if optimism:
+            right, counted = _reorder(right, counted, matches.block[chosen.columns], optimism)
+        flat = np.flatnonzero(right)
+        row, place = np.divmod(flat, max(right.shape[1], 1))
+        segment = row * matches.n_labels + chosen.label[place]
+        hits = np.bincount(segment, minlength=shape[1] * shape[2]).reshape(shape[1:])
+        recall[area] = hits
+        needed = _needed(references, matches.recalls)
+        precision[area] = _interpolated(_precisions(counted, chosen.label, flat, segment, hits), hits, needed)
+        if area == 0 and not optimism:
+            for index, best in enumerate((1, 10)):
+                among = segment[chosen.rank[place] < best]
+                few[index] = np.bincount(among, minlength=hits.size).reshape(hits.shape)
+    # Without references a label has no recall, and no precision either.
+    total = np.where(support > 0, support, np.nan)
+    precision = np.where(support[:, None] > 0, precision, np.nan)
+    recall, few = recall / total[:, None], few / total[0]
+    return Figures(precision, recall, few[0], few[1], support)
+
+
+def support_of(matches: Matches, multiplicity: Ints) -> Ints:
+    """References (4, n_labels) per area range and label, each image counted as often as it is taken."""
+    weights = multiplicity[matches.reference_image]
+    counts = [
+        np.bincount(matches.reference_label, weights * inside, minlength=matches.n_labels)
+        for inside in matches.in_range
+    ]
+    return np.array(counts).astype(np.int64)
+
+
+def _rows(values: Bools, chosen: Selection) -> Bools:
+    return values if isinstance(chosen.columns, slice) else np.take(values, chosen.columns, axis=1)
+
+
+def _precisions(counted: Bools, labels: Ints, flat: Ints, segment: Ints, hits: Ints) -> Floats:
+    """The precision at each right prediction: right ones / counted ones, up to it, of its threshold and label.
+
+    `flat` are positions of the right ones in `counted` (T, P), `segment` their threshold and label as one number.
+    """
+    if not len(flat):
+        return np.zeros(0)
+    seen = np.cumsum(counted, axis=1, dtype=np.int32)
+    start = np.searchsorted(labels, np.arange(hits.shape[1]))
+    before = np.where(start > 0, seen[:, start - 1], 0)
+    first = np.cumsum(hits) - hits.ravel()
+    nth = np.arange(1, len(flat) + 1) - first[segment]
+    precision: Floats = nth / (seen.ravel()[flat] - before.ravel()[segment] + np.spacing(1))
+    return precision
+
+
+def _needed(references: Ints, recalls: Floats) -> Ints:
+    """(K, R) how many right predictions reach a recall: the fewest j with j / references >= recall."""
+    total = np.maximum(references, 1)[:, None]
+    count = np.maximum(np.floor(recalls * total) - 1, 0)
+    for _ in range(3):  # the product is rounded, the quotient decides
+        count += count / total < recalls
+    return np.asarray(count, dtype=np.int64)
+
+
+def _interpolated(precisions: Floats, hits: Ints, needed: Ints) -> Floats:
+    """(T, K) mean over the recalls of the best precision at that recall or any higher one, 0 where it is not reached.
+
+    Precision is highest at right predictions, so these are all that is looked at.
+    """
+    if not len(precisions):
+        return np.zeros(hits.shape)
+    best = np.zeros((*hits.shape, needed.shape[1]))
+    offset = np.maximum(needed, 1) - 1
+    reached = offset < hits[:, :, None]
+    first = (np.cumsum(hits) - hits.ravel()).reshape(hits.shape)
+    # Each block runs to the next recall's first right prediction; a label's first block starts at its first one.
+    best[reached] = np.maximum.reduceat(precisions, (first[:, :, None] + offset)[reached])
+    mean: Floats = np.maximum.accumulate(best[:, :, ::-1], axis=2).mean(axis=2)
+    return mean
+
+
+def _reorder(right: Bools, counted: Bools, block: Ints, optimism: int) -> tuple[Bools, Bools]:
+    """Each row with the right predictions first (1) or last (-1) among those of the same score and label."""
+    order = np.argsort(2 * block - optimism * right, axis=1, kind="stable")
+    return np.take_along_axis(right, order, axis=1), np.take_along_axis(counted, order, axis=1)
+
+
+def statistics(figures: Figures, *, single_precision: bool = False) -> Floats:
+    """COCO's twelve statistics (12,), named by STATISTICS: means over labels and thresholds, -1 without any."""
+    precision, recall = figures.precision, figures.recall
+    parts = [precision[0], precision[0, _AT_50], precision[0, _AT_75], *precision[1:]]
+    parts += [figures.recall_1, figures.recall_10, *recall]
+    means = np.array([_mean(part) for part in parts])
+    return means.astype(np.float32).astype(np.float64) if single_precision else means
+
+
+def _mean(values: Floats) -> float:
+    present = values[~np.isnan(values)]
+    return float(present.mean()) if len(present) else -1.0

@@ -1,0 +1,258 @@
+"""Which predictions are right: COCO's greedy matching, and the best one-to-one assignment.
+
+Both work on all images at once. The greedy rule is that of pycocotools, step for step, without crowd regions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .inputs import Examples
+from .overlap import Pairs, Shapes
+from .values import Bools, Floats, Ints
+
+# COCO's areas in square pixels (both ends belong to a range): all, small, medium, large.
+AREAS = np.array([[0, 1e10], [0, 32**2], [32**2, 96**2], [96**2, 1e10]])
+THRESHOLDS = np.linspace(0.5, 0.95, 10)
+MAX_DETECTIONS = 100
+# A match needs this much at least, so that an IoU of 1 that was computed a little low counts at a threshold of 1.
+_ALMOST_ONE = 1 - 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Each image matched once; aggregate them as often as needed, over any images, in any order.
+
+    Predictions (P columns: the best 100 per image and label) are in COCO's order of evaluation: by label, falling
+    score, image, and place within the image. A is 4 (AREAS), T is 10 (IoU thresholds), R is 101 (recalls).
+
+    * `right`: (A, T, P) matched to a reference of the area range.
+    * `counted`: (A, T, P) right or wrong; the others belong to another area range and are left out.
+    * `image`, `label`, `rank`, `block`: (P,); rank counts within image and label from 0, a block is a run of equal
+      scores of one label, whose order the images decide.
+    * `reference_image`, `reference_label`: (G,); `in_range`: (A, G) whether the reference's area is in the range.
+    * `recalls`: (R,); `single_precision`: results are rounded to float32.
+    """
+
+    right: Bools
+    counted: Bools
+    image: Ints
+    label: Ints
+    rank: Ints
+    block: Ints
+    reference_image: Ints
+    reference_label: Ints
+    in_range: Bools
+    recalls: Floats
+    n_images: int
+    n_labels: int
+    single_precision: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Both sides sorted by group (label, then image), predictions by falling score within it.
+
+    `predicted` (P), `reference` (G): positions in the examples; `rank` (P,) within the group; `pairs`: those with an
+    IoU of 0.5 or more, by position in these two orders.
+    """
+
+    predicted: Ints
+    reference: Ints
+    rank: Ints
+    pairs: Pairs
+
+
+def group(examples: Examples, shapes: Shapes) -> Grouped:
+    """Sort both sides and find the pairs that overlap enough to match."""
+    n_images = len(examples.failed)
+    predicted_group = examples.predicted.label * n_images + examples.predicted.image
+    reference_group = examples.reference.label * n_images + examples.reference.image
+    predicted = np.lexsort((-examples.predicted.scores, predicted_group))
+    reference = np.argsort(reference_group, kind="stable")
+    left, right = predicted_group[predicted], reference_group[reference]
+    rank = np.arange(len(left)) - np.searchsorted(left, left)
+    return Grouped(predicted, reference, rank, shapes.overlaps(predicted, left, reference, right, THRESHOLDS[0]))
+
+
+def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, single_precision: bool = False) -> Matches:
+    """COCO's matching in all area ranges and at all thresholds; see `Matches`."""
+    thresholds, recalls = single_precision_thresholds() if single_precision else (THRESHOLDS, np.linspace(0, 1, 101))
+    best = _best_ranked(grouped)
+    in_range = _in_range(shapes.reference_area[best.reference])
+    right, dismissed = _match(best, ~in_range, thresholds)
+    outside = ~_in_range(shapes.predicted_area[best.predicted])
+    counted = right | ~(dismissed | outside[:, :, None])
+    label, score = examples.predicted.label[best.predicted], examples.predicted.scores[best.predicted]
+    order = np.lexsort((-score, label))
+    label, score = label[order], score[order]
+    new_block = np.diff(label, prepend=-1) != 0
+    new_block[1:] |= np.diff(score) != 0
+    return Matches(
+        right=np.ascontiguousarray(right[order].transpose(1, 2, 0)),
+        counted=np.ascontiguousarray(counted[order].transpose(1, 2, 0)),
+        image=examples.predicted.image[best.predicted][order],
+        label=label,
+        rank=best.rank[order],
+        block=np.cumsum(new_block) - 1,
+        reference_image=examples.reference.image[best.reference],
+        reference_label=examples.reference.label[best.reference],
+        in_range=np.ascontiguousarray(in_range.T),
+        recalls=recalls,
+        n_images=len(examples.failed),
+        n_labels=len(examples.labels),
+        single_precision=single_precision,
+    )
+
+
+def single_precision_thresholds() -> tuple[Floats, Floats]:
+    """IoU thresholds (10,) and recalls (101,) as torch.linspace gives them in single precision.
+
+    torch steps up from the start to the middle and down from the end after it, and rounds once (fused
+    multiply-add). Some come out a little high: a recall of 7 / 100 falls short of the eighth.
+
+    >>> iou, recall = single_precision_thresholds()
+    >>> float(iou[1]), float(recall[7]), float(recall[10])
+    (0.550000011920929, 0.07000000029802322, 0.09999999403953552)
+    """
+    return _single_linspace(0.5, 0.95, 10), _single_linspace(0.0, 1.0, 101)
+
+
+def _single_linspace(start: float, end: float, count: int) -> Floats:
+    low, high = float(np.float32(start)), float(np.float32(end))
+    step = float((np.float32(end) - np.float32(start)) / np.float32(count - 1))
+    place = np.arange(count)
+    values = np.where(place < count // 2, low + step * place, high - step * (count - 1 - place))
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _in_range(area: Floats) -> Bools:
+    """(n, 4) whether an area lies in each of AREAS. A box with one pair of corners swapped lies in none."""
+    size = area[:, None]
+    inside: Bools = (size >= AREAS[:, 0]) & (size <= AREAS[:, 1])
+    return inside
+
+
+def _best_ranked(grouped: Grouped) -> Grouped:
+    """Only the best 100 predictions of each group."""
+    kept = grouped.rank < MAX_DETECTIONS
+    if kept.all():
+        return grouped
+    place = np.cumsum(kept) - 1
+    pairs = grouped.pairs.only(kept[grouped.pairs.predicted])
+    pairs = pairs._replace(predicted=place[pairs.predicted])
+    return Grouped(grouped.predicted[kept], grouped.reference, grouped.rank[kept], pairs)
+
+
+def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools, Bools]:
+    """(P, A, T) matched to a reference of the area range, and matched to one outside of it (which is ignored)."""
+    pairs = grouped.pairs
+    shape = (len(grouped.predicted), len(AREAS), len(thresholds))
+    right, dismissed = np.zeros(shape, bool), np.zeros(shape, bool)
+    enough = pairs.iou[:, None] >= np.minimum(thresholds, _ALMOST_ONE)
+    alone = _is_alone(pairs, len(grouped.predicted), len(grouped.reference))
+    # A pair of which neither side overlaps anything else needs no contest.
+    matched, beside = enough[alone][:, None, :], ignored[pairs.reference[alone]][:, :, None]
+    right[pairs.predicted[alone]] = matched & ~beside
+    dismissed[pairs.predicted[alone]] = matched & beside
+    _contest(grouped, ~alone, enough, ignored, (right, dismissed))
+    return right, dismissed
+
+
+def _is_alone(pairs: Pairs, n_predicted: int, n_reference: int) -> Bools:
+    """(n_pairs,) whether both sides of the pair are in no other pair."""
+    of_predicted = np.bincount(pairs.predicted, minlength=n_predicted)
+    of_reference = np.bincount(pairs.reference, minlength=n_reference)
+    alone: Bools = (of_predicted[pairs.predicted] == 1) & (of_reference[pairs.reference] == 1)
+    return alone
+
+
+def _contest(grouped: Grouped, contested: Bools, enough: Bools, ignored: Bools, out: tuple[Bools, Bools]) -> None:
+    """The predictions of a group choose in turn, best score first: round r is the r-th choice of all groups at once.
+
+    A prediction takes, of the references that are left and overlap enough, the one with the highest IoU; of equal
+    ones the last; and one that is ignored only if no other is left.
+    """
+    chosen = np.flatnonzero(contested)
+    # Within a prediction by rising IoU, so that the last pair that can be had is the best.
+    chosen = chosen[np.lexsort((grouped.pairs.iou[chosen], grouped.pairs.predicted[chosen]))]
+    predicted, enough = grouped.pairs.predicted[chosen], enough[chosen]
+    references, reference = np.unique(grouped.pairs.reference[chosen], return_inverse=True)
+    ignored = ignored[references]
+    free = np.ones((len(references), len(AREAS), enough.shape[1]), bool)
+    starts = np.flatnonzero(np.diff(predicted, prepend=-1))
+    place = (np.arange(len(chosen)) - np.repeat(starts, np.diff(starts, append=len(chosen)))).astype(np.int32)
+    # An ignored reference ranks below all others, above which every place is lifted by this much.
+    lift = place.max(initial=0) + np.int32(1)
+    for members in _rounds(predicted[starts], grouped.rank):
+        pairs, first = _spans(starts, members, len(chosen))
+        who = reference[pairs]
+        key = place[pairs][:, None] + lift * ~ignored[who]
+        key = np.where(free[who] & enough[pairs][:, None, :], key[:, :, None], np.int32(-1))
+        key = np.maximum.reduceat(key, first, axis=0)
+        winner, area, threshold = np.nonzero(key >= 0)
+        value = key[winner, area, threshold]
+        free[reference[starts[members[winner]] + value % lift], area, threshold] = False
+        for side, is_side in zip(out, (value >= lift, value < lift), strict=True):
+            side[predicted[starts[members[winner[is_side]]]], area[is_side], threshold[is_side]] = True
+
+
+def _rounds(predicted: Ints, rank: Ints) -> list[Ints]:
+    """Positions in `predicted` (sorted) by turn: the first contestants of all groups, then the second ones, ..."""
+    if not len(predicted):
+        return []
+    head = predicted - rank[predicted]  # the group's first prediction
+    turn = np.arange(len(predicted)) - np.searchsorted(head, head)
+    order = np.argsort(turn, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(turn))[:-1])
+
+
+def _spans(starts: Ints, members: Ints, end: int) -> tuple[Ints, Ints]:
+    """The positions of all pairs of these members, and where each member's pairs begin among them."""
+    sizes = np.diff(starts, append=end)[members]
+    first = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(starts[members] - first, sizes), first
+
+
+def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_reference: int) -> Ints:
+    """Positions of the predictions matched when as many pairs as possible with this IoU are made, each box once.
+
+    How many are matched in an image and label does not depend on any order; which ones may.
+
+    >>> pairs = Pairs(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.9, 0.6, 0.7]))
+    >>> best_assignment(pairs, 0.5, 2, 2).tolist(), best_assignment(pairs, 0.65, 2, 2).tolist()
+    ([0, 1], [0])
+    """
+    pairs = pairs.only(pairs.iou >= min(threshold, _ALMOST_ONE))
+    alone = _is_alone(pairs, n_predicted, n_reference)
+    options: dict[int, list[int]] = {}
+    for predicted, reference in zip(pairs.predicted[~alone].tolist(), pairs.reference[~alone].tolist(), strict=True):
+        options.setdefault(predicted, []).append(reference)
+    held: dict[int, int] = {}  # prediction to reference
+    partner: dict[int, int] = {}  # reference to prediction
+    for predicted in options:
+        _augment(predicted, options, held, partner)
+    return np.sort(np.concatenate([pairs.predicted[alone], np.array(list(held), np.int64)]))
+
+
+def _augment(newcomer: int, options: dict[int, list[int]], held: dict[int, int], partner: dict[int, int]) -> None:
+    """Find the newcomer a reference, moving others to their alternatives where that helps (breadth first)."""
+    asked: dict[int, int] = {}  # reference to the prediction that asked for it
+    queue = [newcomer]
+    for predicted in queue:
+        for reference in options[predicted]:
+            if reference in asked:
+                continue
+            asked[reference] = predicted
+            if reference in partner:
+                queue.append(partner[reference])
+                continue
+            while True:
+                mover = asked[reference]
+                left = held.get(mover)
+                held[mover], partner[reference] = reference, mover
+                if left is None:  # the newcomer held nothing
+                    return
+                reference = left

@@ -1,0 +1,153 @@
+"""Intersection over union of all pairs of predictions and references that share a group (image, or image and label).
+
+Equal to pycocotools in each bit: a box is taken as its corner and its extent, as COCO files hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from .inputs import Examples, Instances
+from .values import Bools, Floats, Ints
+
+# Pairs looked at in one go: about 200 MB of scratch memory.
+CHUNK = 2_000_000
+
+
+class Pairs(NamedTuple):
+    """Overlapping pairs, sorted by prediction and then reference: positions (n,), and their IoU (n,)."""
+
+    predicted: Ints
+    reference: Ints
+    iou: Floats
+
+    def only(self, kept: Bools) -> Pairs:
+        """The pairs where `kept` (n,) is true."""
+        return Pairs(self.predicted[kept], self.reference[kept], self.iou[kept])
+
+
+class Shapes:
+    """Both sides' boxes or masks, and their areas in pixels. Raises ValueError where masks of an image differ in size.
+
+    `rounding="float32"` takes boxes as torchmetrics does: corners in single precision, and the extent as their
+    difference in single precision.
+
+    >>> from .inputs import read_examples
+    >>> shapes = Shapes(read_examples([{"boxes": [[0, 0, 4, 2]]}], [{"boxes": [[0, 0, 2, 2], [9, 9, 9, 9]]}]))
+    >>> shapes.predicted_area.tolist(), shapes.reference_area.tolist()
+    ([8.0], [4.0, 0.0])
+    >>> group, groups = np.zeros(1, int), np.zeros(2, int)
+    >>> pairs = shapes.overlaps(np.arange(1), group, np.arange(2), groups, 0.5)
+    >>> pairs.reference.tolist(), pairs.iou.tolist()
+    ([0], [0.5])
+    """
+
+    def __init__(self, examples: Examples, rounding: str = "none") -> None:
+        predicted, reference = examples.predicted, examples.reference
+        self._boxes = (extents(predicted.boxes, rounding), extents(reference.boxes, rounding))
+        self._masks = None if predicted.masks is None or reference.masks is None else (predicted.masks, reference.masks)
+        if self._masks is None:
+            areas = [box[:, 2] * box[:, 3] for box in self._boxes]
+        else:
+            _check_sizes(predicted, reference)
+            areas = [_mask_areas(masks) for masks in self._masks]
+        self.predicted_area, self.reference_area = areas
+
+    def overlaps(
+        self, predicted: Ints, predicted_group: Ints, reference: Ints, reference_group: Ints, minimum: float
+    ) -> Pairs:
+        """All pairs of one group with an IoU of at least `minimum` (> 0).
+
+        `predicted` and `reference` are positions in an order that sorts their group ids; the positions in the
+        result count along these two arrays.
+        """
+        lo, hi = (np.searchsorted(reference_group, predicted_group, side) for side in ("left", "right"))
+        found = [Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        for part in _parts(hi - lo):
+            first, second = _products(lo[part], hi[part], part.start)
+            iou = self._iou(predicted[first], reference[second])
+            keep = iou >= minimum
+            found.append(Pairs(first[keep], second[keep], iou[keep]))
+        return Pairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def _iou(self, predicted: Ints, reference: Ints) -> Floats:
+        if self._masks is None:
+            return box_iou(self._boxes[0][predicted], self._boxes[1][reference])
+        return _mask_iou(self._masks, predicted, reference)
+
+
+def extents(boxes: Floats, rounding: str = "none") -> Floats:
+    """(n, 4) corners x0, y0, x1, y1 to x, y, width, height, in pixels.
+
+    >>> extents(np.array([[1.0, 2.0, 4.0, 8.0]])).tolist()
+    [[1.0, 2.0, 3.0, 6.0]]
+    """
+    corners = boxes.astype(np.float32) if rounding == "float32" else boxes
+    return np.asarray(np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]]), dtype=np.float64)
+
+
+def box_iou(a: Floats, b: Floats) -> Floats:
+    """IoU (n,) of n pairs of boxes (n, 4): x, y, width, height. 0 without a common area.
+
+    >>> box_iou(np.array([[0.0, 0, 4, 2]]), np.array([[2.0, 0, 4, 2]])).round(3).tolist()
+    [0.333]
+    """
+    width = np.minimum(a[:, 0] + a[:, 2], b[:, 0] + b[:, 2]) - np.maximum(a[:, 0], b[:, 0])
+    height = np.minimum(a[:, 1] + a[:, 3], b[:, 1] + b[:, 3]) - np.maximum(a[:, 1], b[:, 1])
+    common = width * height
+    union = a[:, 2] * a[:, 3] + b[:, 2] * b[:, 3] - common
+    overlapping = (width > 0) & (height > 0) & (union > 0)
+    iou: Floats = np.divide(common, union, out=np.zeros_like(common), where=overlapping)
+    return iou
+
+
+def _parts(counts: Ints) -> Iterator[slice]:
+    """Cut predictions into runs of about CHUNK pairs (one prediction's pairs stay together)."""
+    total = np.cumsum(counts)
+    start = 0
+    while start < len(counts):
+        done = total[start - 1] if start else 0
+        stop = max(int(np.searchsorted(total, done + CHUNK, side="right")), start + 1)
+        yield slice(start, stop)
+        start = stop
+
+
+def _products(lo: Ints, hi: Ints, offset: int) -> tuple[Ints, Ints]:
+    """Positions of all pairs: prediction offset + i with the references lo[i] to hi[i] - 1."""
+    counts = hi - lo
+    first = np.repeat(np.arange(len(lo)), counts)
+    within = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return first + offset, lo[first] + within
+
+
+def _mask_iou(masks: tuple[list[dict[str, object]], list[dict[str, object]]], left: Ints, right: Ints) -> Floats:
+    """IoU of pairs of masks; pycocotools is asked once per prediction."""
+    from pycocotools import mask  # boxes do without pycocotools
+
+    iou = np.zeros(len(left))
+    bounds = [*np.flatnonzero(np.diff(left, prepend=-1)).tolist(), len(left)]
+    for start, stop in pairwise(bounds):
+        others = [masks[1][index] for index in right[start:stop]]
+        iou[start:stop] = mask.iou([masks[0][left[start]]], others, [0] * len(others))[0]
+    return iou
+
+
+def _mask_areas(masks: list[dict[str, object]]) -> Floats:
+    from pycocotools import mask
+
+    return np.array([mask.area(rle) for rle in masks], dtype=np.float64)
+
+
+def _check_sizes(predicted: Instances, reference: Instances) -> None:
+    sizes: dict[int, list[int]] = {}
+    for side in (reference, predicted):
+        for image, rle in zip(side.image.tolist(), side.masks or [], strict=True):
+            if sizes.setdefault(image, rle["size"]) != rle["size"]:
+                raise ValueError(
+                    f"image {image}: its masks have the sizes {sizes[image]} and {rle['size']}; "
+                    "give all masks of an image in its own [height, width]"
+                )

@@ -1,0 +1,244 @@
+"""Mean average precision of boxes or masks, with COCO's rules, and figures that do not depend on any order.
+
+The task is phrase grounding (BARISTA, arXiv 2605.12074, section A.2.1): find all instances of a phrase in an image.
+The twelve statistics are those of pycocotools without crowd regions. Boxes are (x0, y0, x1, y1) in pixels.
+Needs numpy; masks need pycocotools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .accumulate import STATISTICS, Figures, accumulate, statistics
+from .inputs import Examples, Instances, IouType, RawImage, read_examples
+from .matching import THRESHOLDS, Grouped, Matches, best_assignment, group, match_greedily
+from .overlap import Shapes
+from .values import Bools, Floats, Ints
+
+Rounding = Literal["none", "float32"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """All images, compared once. Aggregate them with `coco_statistics`, `tie_spread` and `bootstrap_map`.
+
+    I images, K labels, T = 10 IoU thresholds.
+
+    * `matches`: for the twelve statistics.
+    * `hits`: (T, I) and `label_hits`: (T, K) predictions matched one to one, as many as possible at the threshold.
+    * `n_predicted`, `n_reference`: (I,); `label_predicted`, `label_reference`: (K,).
+    * `best_iou`: (I,) mean over the image's predictions of the IoU with the reference that they fit best, 0 if
+      either side is empty.
+    * `labels`: K names; `failed`: (I,) images without a usable answer; `constant_scores`: all scores are equal, so
+      that the order of the images decides.
+    """
+
+    matches: Matches
+    hits: Ints
+    label_hits: Ints
+    n_predicted: Ints
+    n_reference: Ints
+    label_predicted: Ints
+    label_reference: Ints
+    best_iou: Floats
+    labels: list[str]
+    failed: Bools
+    constant_scores: bool
+
+
+def evaluate_images(
+    predictions: Sequence[RawImage | None],
+    references: Sequence[RawImage],
+    *,
+    iou_type: IouType = "bbox",
+    rounding: Rounding = "none",
+) -> Evaluated:
+    """Compare all images once; for the inputs, options and errors see `mean_ap`."""
+    return evaluate_examples(read_examples(predictions, references, iou_type), rounding=rounding)
+
+
+def evaluate_examples(examples: Examples, *, rounding: Rounding = "none") -> Evaluated:
+    """Compare all images of flat arrays once (see `inputs.Examples`; they are not checked again)."""
+    if rounding not in ("none", "float32"):
+        raise ValueError(f"rounding is {rounding!r}; give 'none' or 'float32'")
+    shapes = Shapes(examples)
+    grouped = group(examples, shapes)
+    predicted, reference, n_images, n_labels = (
+        examples.predicted, examples.reference, len(examples.failed), len(examples.labels),
+    )  # fmt: skip
+    hits, label_hits = _count_hits(examples, grouped)
+    scores = predicted.scores
+    return Evaluated(
+        matches=match_greedily(examples, shapes, grouped) if rounding == "none" else match_rounded(examples),
+        hits=hits,
+        label_hits=label_hits,
+        n_predicted=np.bincount(predicted.image, minlength=n_images),
+        n_reference=np.bincount(reference.image, minlength=n_images),
+        label_predicted=np.bincount(predicted.label, minlength=n_labels),
+        label_reference=np.bincount(reference.label, minlength=n_labels),
+        best_iou=_best_iou(examples, shapes),
+        labels=examples.labels,
+        failed=examples.failed,
+        constant_scores=bool((scores == scores[0]).all()) if len(scores) else True,
+    )
+
+
+def match_examples(examples: Examples, *, rounding: Rounding = "none") -> Matches:
+    """COCO's matching alone: what the twelve statistics need."""
+    if rounding == "float32":
+        return match_rounded(examples)
+    shapes = Shapes(examples)
+    return match_greedily(examples, shapes, group(examples, shapes))
+
+
+def match_rounded(examples: Examples) -> Matches:
+    """COCO's matching with the numbers that torchmetrics hands to pycocotools, in single precision."""
+    predicted = examples.predicted
+    scores = predicted.scores.astype(np.float32).astype(np.float64)
+    rounded = Instances(predicted.image, predicted.label, predicted.boxes, scores, predicted.masks)
+    examples = Examples(rounded, examples.reference, examples.labels, examples.failed)
+    shapes = Shapes(examples, rounding="float32")
+    return match_greedily(examples, shapes, group(examples, shapes), single_precision=True)
+
+
+def _count_hits(examples: Examples, grouped: Grouped) -> tuple[Ints, Ints]:
+    """(T, n_images), (T, n_labels) predictions matched one to one."""
+    image = examples.predicted.image[grouped.predicted]
+    label = examples.predicted.label[grouped.predicted]
+    sizes = len(grouped.predicted), len(grouped.reference)
+    matched = [best_assignment(grouped.pairs, threshold, *sizes) for threshold in THRESHOLDS]
+    return (
+        np.array([np.bincount(image[found], minlength=len(examples.failed)) for found in matched]),
+        np.array([np.bincount(label[found], minlength=len(examples.labels)) for found in matched]),
+    )
+
+
+def _best_iou(examples: Examples, shapes: Shapes) -> Floats:
+    """(n_images,) mean over the predictions of the highest IoU with any reference of the image, whatever its label."""
+    predicted, reference = examples.predicted.image, examples.reference.image
+    everything = np.arange(len(predicted)), predicted, np.arange(len(reference)), reference
+    pairs = shapes.overlaps(*everything, minimum=np.nextafter(0, 1))
+    best = np.zeros(len(predicted))
+    np.maximum.at(best, pairs.predicted, pairs.iou)
+    count = np.bincount(predicted, minlength=len(examples.failed))
+    total = np.bincount(predicted, best, minlength=len(examples.failed))
+    return np.asarray(total / np.maximum(count, 1))
+
+
+def coco_statistics(evaluated: Evaluated) -> dict[str, float]:
+    """COCO's twelve statistics by name, 0 to 1, or -1 where there is no reference; images in the order given."""
+    return _named(accumulate(evaluated.matches), evaluated.matches.single_precision)
+
+
+def _named(figures: Figures, single_precision: bool) -> dict[str, float]:
+    values = statistics(figures, single_precision=single_precision)
+    return dict(zip(STATISTICS, values.tolist(), strict=True))
+
+
+def f1_from_counts(hits: int, n_predicted: int, n_reference: int) -> float:
+    """2 hits / (predicted + references). Nothing to find and nothing found is perfect (1).
+
+    >>> f1_from_counts(2, 3, 2), f1_from_counts(0, 0, 0)
+    (0.8, 1.0)
+    """
+    return 2 * hits / (n_predicted + n_reference) if n_predicted + n_reference else 1.0
+
+
+def mean_ap(
+    predictions: Sequence[RawImage | None],
+    references: Sequence[RawImage],
+    *,
+    iou_type: IouType = "bbox",
+    rounding: Rounding = "none",
+) -> dict[str, Any]:
+    """Score all images; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+
+    An image is a dict: `boxes`, (n, 4) x0, y0, x1, y1 in pixels, lists, numpy or torch; `labels` (optional on both
+    sides together), one category per box, or one for all, str or int (compared as strings); `scores` of predictions
+    (optional): without them all are 1. With `iou_type="segm"` give `masks`, COCO run-length encodings, for `boxes`.
+    `rounding="float32"` computes in the single precision of torchmetrics, see README.md.
+
+    Returned:
+    * `map`, `map_50`, `map_75`, `map_small`, `map_medium`, `map_large`, `mar_1`, `mar_10`, `mar_100`, `mar_small`,
+      `mar_medium`, `mar_large`: COCO's twelve statistics, 0 to 1, -1 where there is no reference. Equal scores are
+      ranked in the order of the images as given, then of the predictions.
+    * `f1@50`, `f1@[.5:.95]`, `precision@50`, `recall@50`: boxes matched one to one, as many as possible per image
+      and label at each IoU threshold, counts pooled over all images. They depend on no order and on no score.
+    * `mean_best_iou`: mean over images of Evaluated.best_iou.
+    * `per_category`: per label `ap`, `ap_50`, `ap_75`, `ar_100` (None without a reference), `f1@50`,
+      `f1@[.5:.95]`, n_predicted, support (references).
+    * `constant_scores`: whether all scores are equal (see `tie_spread`).
+    * `n`, `n_failed`, `coverage`: images, those without an answer, the share of those with one; `n_predicted`,
+      `n_reference`: boxes or masks.
+
+    A failed image counts as one without predictions: its references stay. Raises ValueError for no images, unequal
+    lengths and bad numbers, TypeError for wrong types, naming the image and the field.
+
+    >>> cups = {"boxes": [[10, 10, 50, 50], [60, 10, 100, 50]], "labels": "cup"}
+    >>> result = mean_ap([{"boxes": [[10, 10, 50, 46]], "labels": "cup"}, None], [cups, cups])
+    >>> round(result["map_50"], 4), round(result["map"], 4), result["mar_100"], result["f1@50"]
+    (0.2574, 0.2317, 0.225, 0.4)
+    >>> result["mean_best_iou"], result["coverage"], result["per_category"]["cup"]["support"]
+    (0.45, 0.5, 4)
+    """
+    return summarise(evaluate_images(predictions, references, iou_type=iou_type, rounding=rounding))
+
+
+def summarise(evaluated: Evaluated) -> dict[str, Any]:
+    """The result of `mean_ap` from images that are compared already."""
+    figures = accumulate(evaluated.matches)
+    n, n_failed = len(evaluated.failed), int(evaluated.failed.sum())
+    n_predicted, n_reference = int(evaluated.n_predicted.sum()), int(evaluated.n_reference.sum())
+    hits = evaluated.hits.sum(axis=1).tolist()
+    # Nothing to find and nothing found is perfect only if somebody looked.
+    looked = float(n_failed < n)
+    f1 = [looked * f1_from_counts(hit, n_predicted, n_reference) for hit in hits]
+    return _named(figures, evaluated.matches.single_precision) | {
+        "f1@50": f1[0],
+        "f1@[.5:.95]": sum(f1) / len(f1),
+        "precision@50": looked * _share(hits[0], n_predicted, n_reference),
+        "recall@50": looked * _share(hits[0], n_reference, n_predicted),
+        "mean_best_iou": float(evaluated.best_iou.mean()),
+        "per_category": _per_category(evaluated, figures),
+        "constant_scores": evaluated.constant_scores,
+        "n": n,
+        "n_failed": n_failed,
+        "coverage": 1 - n_failed / n,
+        "n_predicted": n_predicted,
+        "n_reference": n_reference,
+    }
+
+
+def _share(hits: int, total: int, other_total: int) -> float:
+    return hits / total if total else float(other_total == 0)
+
+
+_PER_CATEGORY = ("ap", "ap_50", "ap_75", "ar_100")
+
+
+def _per_category(evaluated: Evaluated, figures: Figures) -> dict[str, dict[str, Any]]:
+    """Sorted by label."""
+    precision, recall = figures.precision[0], figures.recall[0]
+    means = np.stack([precision.mean(axis=0), precision[0], precision[5], recall.mean(axis=0)])
+    if evaluated.matches.single_precision:
+        means = means.astype(np.float32).astype(np.float64)
+    rows = {}
+    for code, label in enumerate(evaluated.labels):
+        counts = int(evaluated.label_predicted[code]), int(evaluated.label_reference[code])
+        f1 = [f1_from_counts(hit, *counts) for hit in evaluated.label_hits[:, code].tolist()]
+        rows[label] = {
+            **dict(zip(_PER_CATEGORY, map(_or_none, means[:, code].tolist()), strict=True)),
+            "f1@50": f1[0],
+            "f1@[.5:.95]": sum(f1) / len(f1),
+            "n_predicted": counts[0],
+            "support": counts[1],
+        }
+    return dict(sorted(rows.items()))
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value

@@ -1,0 +1,197 @@
+"""What comes into the sequence_matching metric, checked: problem sets, groups and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .rescaling import STANDARDISE, Scores
+
+# Videos x labels: nested lists, a numpy array, a torch tensor; None for a missing score or video.
+RawScores = Any
+# One label number per video: a list, a numpy array, a torch tensor; None for an unlabelled video.
+RawLabels = Any
+
+MISSING = ("wrong", "drop")
+TIES = ("lowest", "highest", "wrong")
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemSet:
+    """Scores (videos x labels, NaN where missing) and the true label of each video, None if it has none.
+
+    `unanswered`: the model said nothing about the whole set; the scores are then NaN, whatever the options.
+    """
+
+    scores: Scores
+    labels: list[int | None]
+    unanswered: bool = False
+
+    @classmethod
+    def build(cls, scores: RawScores | None, labels: RawLabels, where: str = "", other: str = "") -> ProblemSet:
+        """A checked problem set. Raises TypeError or ValueError; `where` and `other` name scores and labels."""
+        truth = as_labels(labels, other or "labels")
+        if scores is None:
+            return cls(np.full((len(truth), 1), np.nan), truth, unanswered=True)
+        matrix = as_matrix(scores, where or "scores", len(truth))
+        if all(row is None for row in matrix):
+            # No video has scores: how many labels there are is unknown, and does not matter.
+            return cls(np.full((len(truth), 1), np.nan), truth, unanswered=True)
+        width = next(len(row) for row in matrix if row is not None)
+        for video, label in enumerate(truth):
+            if label is not None and label >= width:
+                raise ValueError(
+                    f"{other or 'labels'}[{video}]: is {label}, but the scores are for {width} labels; "
+                    f"give a number from 0 to {width - 1}, None for an unlabelled video"
+                )
+        rows = [[np.nan] * width if row is None else row for row in matrix]
+        return cls(np.array(rows, dtype=np.float64), truth)
+
+    def filled(self, missing: str | float) -> Scores:
+        """The scores, with a number in place of the missing ones if `missing` is one."""
+        if self.unanswered or isinstance(missing, str):
+            return self.scores
+        return np.where(np.isnan(self.scores), float(missing), self.scores)
+
+    def failed(self, scores: Scores) -> list[bool]:
+        """Per video, whether none of its (filled) scores is there."""
+        return [all(row) for row in np.isnan(scores).tolist()]
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """numpy arrays and torch tensors as Python lists; all else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def as_list(raw: Any, where: str, remedy: str) -> Sequence[Any]:  # noqa: ANN401
+    value = plain(raw)
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give {remedy}")
+    return value
+
+
+def as_labels(raw: RawLabels, where: str) -> list[int | None]:
+    """The label number of each video. Raises TypeError or ValueError.
+
+    >>> as_labels([0, None, 2], "references[0]")
+    [0, None, 2]
+    """
+    labels = as_list(raw, where, "a list with the label number of each video")
+    if not len(labels):
+        raise ValueError(f"{where}: is empty; give a problem set with >= 1 video")
+    return [_label(plain(label), f"{where}[{video}]") for video, label in enumerate(labels)]
+
+
+def _label(value: object, where: str) -> int | None:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(
+            f"{where}: is {value!r} ({type(value).__name__}), not an integer; "
+            "give the label's number from 0, None for an unlabelled video"
+        )
+    if value < 0:
+        raise ValueError(f"{where}: is {value}; give the label's number from 0, None for an unlabelled video")
+    return int(value)
+
+
+def as_matrix(raw: RawScores, where: str, n_videos: int) -> list[list[float] | None]:
+    """The scores of one set, a row per video (None for a video without scores), NaN where one is missing.
+
+    >>> as_matrix([[1, None], None], "predictions[0]", 2)
+    [[1.0, nan], None]
+    """
+    rows = as_list(raw, where, "one list of scores per video, None for a set without scores")
+    if len(rows) != n_videos:
+        raise ValueError(f"{where}: has scores for {len(rows)} videos, but {n_videos} have labels; give one list each")
+    matrix = [None if row is None else _row(row, f"{where}[{video}]") for video, row in enumerate(rows)]
+    widths = {len(row) for row in matrix if row is not None}
+    if len(widths) > 1 or 0 in widths:
+        raise ValueError(f"{where}: its videos have {sorted(widths)} scores; give each a score per label of the set")
+    return matrix
+
+
+def _row(raw: object, where: str) -> list[float]:
+    row = as_list(raw, where, "a list with a score per label, None for a video without scores")
+    return [_score(plain(score), f"{where}[{label}]") for label, score in enumerate(row)]
+
+
+def _score(value: object, where: str) -> float:
+    if value is None:
+        return np.nan
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(
+            f"{where}: is {value!r} ({type(value).__name__}), not a number; give a score, None for a missing one"
+        )
+    if np.isinf(float(value)):
+        raise ValueError(f"{where}: is {value!r}; give a finite score, None for a missing one")
+    return float(value)
+
+
+def as_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
+    """Both columns. Raises TypeError unless they are lists, ValueError unless equally long."""
+    for name, column in (("predictions", predictions), ("references", references)):
+        value = plain(column)
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
+            raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per problem set")
+    scores, labels = plain(predictions), plain(references)
+    if len(scores) != len(labels):
+        raise ValueError(
+            f"there are {len(scores)} predictions for {len(labels)} references; "
+            "give one per problem set, None where the model has no scores"
+        )
+    return scores, labels
+
+
+def as_sets(predictions: Any, references: Any) -> list[ProblemSet]:  # noqa: ANN401
+    """All problem sets, checked. Raises TypeError or ValueError, also for none."""
+    scores, labels = as_columns(predictions, references)
+    if not len(scores):
+        raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 problem set")
+    return [
+        ProblemSet.build(own, truth, f"predictions[{index}]", f"references[{index}]")
+        for index, (own, truth) in enumerate(zip(scores, labels, strict=True))
+    ]
+
+
+def as_groups(groups: Any, length: int) -> list[list[str]]:  # noqa: ANN401
+    """The groups of each set, each group once. Raises TypeError or ValueError.
+
+    >>> as_groups(["level_1", ["level_2", "permutation"], None], 3)
+    [['level_1'], ['level_2', 'permutation'], []]
+    """
+    if groups is None:
+        return [[] for _ in range(length)]
+    column = as_list(groups, "groups", "a list with one entry per problem set")
+    if len(column) != length:
+        raise ValueError(f"groups: has {len(column)} entries for {length} problem sets; give one per set, or None")
+    return [_names(entry, f"groups[{index}]") for index, entry in enumerate(column)]
+
+
+def _names(entry: object, where: str) -> list[str]:
+    if entry is None:
+        return []
+    names = [entry] if isinstance(entry, str) else as_list(entry, where, "a name, a list of names, or None")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{where}: {name!r} ({type(name).__name__}) is not a string; give the group's name")
+    return list(dict.fromkeys(names))
+
+
+def check_options(standardise: object, softmax: object, missing: object, ties: object) -> None:
+    """Raises ValueError or TypeError for an unknown option."""
+    for name, value, known in (("standardise", standardise, STANDARDISE), ("ties", ties, TIES)):
+        if value not in known:
+            raise ValueError(f"{name}: is {value!r}; give one of {', '.join(known)}")
+    if not isinstance(softmax, bool):
+        raise TypeError(f"softmax: is {softmax!r} ({type(softmax).__name__}); give True or False")
+    if isinstance(missing, bool) or not isinstance(missing, Real):
+        usable = isinstance(missing, str) and missing in MISSING
+    else:
+        usable = bool(np.isfinite(float(missing)))
+    if not usable:
+        raise ValueError(f"missing: is {missing!r}; give one of {', '.join(MISSING)}, or a score such as -0.1")

@@ -1,0 +1,206 @@
+"""ViSTa's video-to-description matching: predictions by standardised scores, macro-F1 per problem set.
+
+A problem set is some videos, each of which one of the set's descriptions (labels) fits. A model scores every
+video with every label. Source: arXiv 2411.13211, section 4.1, and the released evaluation code. F1 runs from 0
+to 1. Needs numpy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .inputs import ProblemSet, RawLabels, RawScores, as_groups, as_sets, check_options
+from .rescaling import best_labels, rescale
+
+_Z95 = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class SetScore:
+    """One problem set. `predictions[v]` is a label or None; `macro_f1` is None if no video can be scored."""
+
+    macro_f1: float | None
+    majority_f1: float | None
+    predictions: list[int | None]
+    n_videos: int
+    n_scored: int
+    n_failed: int
+    n_undefined: int
+    n_ties: int
+
+
+def macro_f1(truth: Sequence[int], predicted: Sequence[int | None]) -> float:
+    """Mean F1 over the labels that occur in the truth or among the predictions; None predicts no label.
+
+    scikit-learn's `f1_score(truth, predicted, average="macro", zero_division=0)`.
+
+    >>> macro_f1([0, 1, 2], [0, 1, 1]), macro_f1([0, 1], [0, None])
+    (0.5555555555555555, 0.5)
+    """
+    support, given = Counter(truth), Counter(label for label in predicted if label is not None)
+    hits = Counter(label for label, guess in zip(truth, predicted, strict=True) if label == guess)
+    labels = support.keys() | given.keys()
+    return math.fsum(2 * hits[label] / (support[label] + given[label]) for label in labels) / len(labels)
+
+
+def majority_label(truth: Sequence[int]) -> int:
+    """The most frequent label; of several, the lowest. (The F1 of all of them is the same.)
+
+    >>> majority_label([2, 1, 2, 1, 0])
+    1
+    """
+    counts = Counter(truth)
+    return min(counts, key=lambda label: (-counts[label], label))
+
+
+def score_set(
+    problem: ProblemSet,
+    *,
+    standardise: str = "label",
+    softmax: bool = True,
+    missing: str | float = "wrong",
+    ties: str = "lowest",
+) -> SetScore:
+    """Score one problem set; the options are those of `sequence_matching`.
+
+    >>> problem = ProblemSet.build([[0.9, 0.8], [0.7, 0.2]], [1, 0])
+    >>> score_set(problem).predictions, score_set(problem, standardise="raw").predictions
+    ([1, 0], [0, 0])
+    """
+    scores = problem.filled(missing)
+    failed = problem.failed(scores)
+    best = best_labels(rescale(scores, standardise, softmax=softmax))
+    predictions = [_choose(labels, ties) for labels in best]
+    # A video with scores but without a comparable one (alone in its set) is nobody's mistake: it is dropped.
+    undefined = [not labels and not gone for labels, gone in zip(best, failed, strict=True)]
+    dropped = [left_out or (gone and missing == "drop") for left_out, gone in zip(undefined, failed, strict=True)]
+    pairs = [
+        (label, guess)
+        for label, guess, out in zip(problem.labels, predictions, dropped, strict=True)
+        if label is not None and not out
+    ]
+    truth, guesses = [label for label, _ in pairs], [guess for _, guess in pairs]
+    # The baseline looks at no score, so it answers every labelled video.
+    labelled = [label for label in problem.labels if label is not None]
+    return SetScore(
+        macro_f1=macro_f1(truth, guesses) if pairs else None,
+        majority_f1=macro_f1(labelled, [majority_label(labelled)] * len(labelled)) if pairs else None,
+        predictions=predictions,
+        n_videos=len(predictions),
+        n_scored=len(pairs),
+        n_failed=sum(failed),
+        n_undefined=sum(undefined),
+        n_ties=sum(len(labels) > 1 for labels in best),
+    )
+
+
+def _choose(labels: Sequence[int], ties: str) -> int | None:
+    if not labels or (len(labels) > 1 and ties == "wrong"):
+        return None
+    return labels[-1] if ties == "highest" else labels[0]
+
+
+def mean_with_interval(values: Sequence[float]) -> dict[str, float | None]:
+    """The unweighted mean, its error sd / (sqrt(n) + 1e-6) with the sample sd, and the mean +- 1.96 errors.
+
+    None for what is undefined: all of no values, the error and the interval of one.
+
+    >>> mean_with_interval([0.25, 0.5])["mean"], mean_with_interval([0.5])["error"] is None
+    (0.375, True)
+    """
+    n = len(values)
+    if not n:
+        return {"mean": None, "error": None, "ci_low": None, "ci_high": None}
+    mean = math.fsum(values) / n
+    if n < 2:
+        return {"mean": mean, "error": None, "ci_low": None, "ci_high": None}
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    error = sd / (math.sqrt(n) + 1e-6)
+    return {"mean": mean, "error": error, "ci_low": mean - _Z95 * error, "ci_high": mean + _Z95 * error}
+
+
+def sequence_matching(
+    predictions: Sequence[RawScores | None],
+    references: Sequence[RawLabels],
+    groups: Sequence[str | Sequence[str] | None] | None = None,
+    *,
+    standardise: str = "label",
+    softmax: bool = True,
+    missing: str | float = "wrong",
+    ties: str = "lowest",
+) -> dict[str, Any]:
+    """Macro-F1 of each problem set, and its mean over sets, overall and per group.
+
+    * `predictions[i]`: the scores of set i, videos x labels, higher fits better; None or NaN for a missing
+      score, None for a whole video, None for a whole set.
+    * `references[i]`: the number (from 0) of the label of each video; None leaves a video unscored, though it
+      takes part in the standardisation.
+    * `groups[i]`: the group of set i (a level, a type), several of them in a list, or None.
+    * `standardise`, `softmax`: see `rescaling.rescale`; the defaults are ViSTa's metric.
+    * `missing`: what becomes of a missing score. "wrong" and "drop" leave it out of the softmax and of the
+      statistics, and a video without any score is wrong, or left out. A number is put in its place (ViSTa's
+      code: -0.1), except where a whole set is None: its videos are wrong.
+    * `ties`: among labels within 1e-9 of the maximum the "lowest" or "highest" number wins, or the video is
+      "wrong". ViSTa's code leaves this open.
+
+    Videos whose scores cannot be standardised (one video in the set; two with "leave_one_out") are dropped, and
+    a set in which nothing is left has no score: it counts in `n` and `n_unscored`, not in the means.
+
+    Returned, overall and in `per_group`:
+    * `macro_f1`: unweighted mean over sets; `error`, `ci_low`, `ci_high`: see `mean_with_interval`;
+      `majority_f1`: the mean, over the same sets, for predicting each set's most frequent label.
+    * `n`, `n_unscored`: sets, those without a score; `n_failed`, `coverage`: sets without any score of the
+      model, the share of the others.
+    * `n_videos`, `n_videos_failed`, `video_coverage`: the same of videos; `n_undefined`: dropped videos;
+      `n_ties`: videos with several best labels.
+    Overall also `per_set`: the fields of `SetScore` of each set.
+
+    Raises ValueError for no sets, unequal lengths, ragged scores, unknown labels or options, TypeError for wrong
+    types.
+
+    >>> result = sequence_matching([[[0.9, 0.8], [0.7, 0.2]], None], [[1, 0], [0, 1]], ["level_2", "level_3"])
+    >>> result["macro_f1"], result["per_group"]["level_2"]["macro_f1"], result["coverage"]
+    (0.5, 1.0, 0.5)
+    """
+    check_options(standardise, softmax, missing, ties)
+    problems = as_sets(predictions, references)
+    names = as_groups(groups, len(problems))
+    scores = [
+        score_set(problem, standardise=standardise, softmax=softmax, missing=missing, ties=ties) for problem in problems
+    ]
+    by_group: dict[str, list[SetScore]] = {}
+    for score, own in zip(scores, names, strict=True):
+        for name in own:
+            by_group.setdefault(name, []).append(score)
+    return _figures(scores) | {
+        "per_group": {name: _figures(own) for name, own in sorted(by_group.items())},
+        "per_set": [{name: getattr(score, name) for name in SetScore.__slots__} for score in scores],
+    }
+
+
+def _figures(scores: Sequence[SetScore]) -> dict[str, Any]:
+    values = [score.macro_f1 for score in scores if score.macro_f1 is not None]
+    majority = [score.majority_f1 for score in scores if score.majority_f1 is not None]
+    interval: Mapping[str, float | None] = mean_with_interval(values)
+    n_failed = sum(score.n_failed == score.n_videos for score in scores)
+    n_videos, n_videos_failed = sum(score.n_videos for score in scores), sum(score.n_failed for score in scores)
+    return {
+        "macro_f1": interval["mean"],
+        "error": interval["error"],
+        "ci_low": interval["ci_low"],
+        "ci_high": interval["ci_high"],
+        "majority_f1": mean_with_interval(majority)["mean"],
+        "n": len(scores),
+        "n_unscored": len(scores) - len(values),
+        "n_failed": n_failed,
+        "coverage": 1 - n_failed / len(scores),
+        "n_videos": n_videos,
+        "n_videos_failed": n_videos_failed,
+        "video_coverage": 1 - n_videos_failed / n_videos,
+        "n_undefined": sum(score.n_undefined for score in scores),
+        "n_ties": sum(score.n_ties for score in scores),
+    }

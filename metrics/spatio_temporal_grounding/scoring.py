@@ -1,0 +1,291 @@
+"""Recognition, temporal and spatial grounding of the objects that a task takes, per object and per task.
+
+The measures of ToG-Bench (arXiv 2512.03666, section 4.2 and 7.2), with the spatial score of V-STaR, the code that the
+paper cites: over the annotated time stamps of an object, the overlap with the box predicted for the same time stamp.
+All scores run from 0 to 1. Needs numpy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .parsing import (
+    KINDS,
+    Box,
+    Interval,
+    PredictedObject,
+    RawAnswer,
+    RawTask,
+    ReferenceObject,
+    ReferenceTask,
+    as_prediction,
+    as_reference,
+)
+
+THRESHOLDS = (0.3, 0.5, 0.7)
+MEASURES = (
+    "m_tIoU",
+    *(f"R1@{t}" for t in THRESHOLDS),
+    "m_vIoU",
+    *(f"AP@{t}" for t in THRESHOLDS),
+    *(f"vIoU@{t}" for t in THRESHOLDS),
+)
+VIOU = ("reference", "union")
+
+
+def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -> float:
+    """Seconds in both sets of intervals over seconds in either (each set is the union of its intervals).
+
+    For one interval each this is V-STaR's max(0, min(e) - max(s)) / (max(e) - min(s)): where two intervals lie
+    apart, that denominator is longer than ours, but the score is 0 either way. Sets without any extent (an object
+    annotated at one instant) score 1 if they are the same instants, else 0. Nothing predicted scores 0.
+
+    >>> temporal_iou([(0, 4)], [(2, 6)]) == 2 / 6
+    True
+    >>> temporal_iou([(0, 2), (4, 6)], [(1, 5)]), temporal_iou([], [(1, 5)]), temporal_iou([(3, 3)], [(3, 3)])
+    (0.3333333333333333, 0.0, 1.0)
+    """
+    mine, theirs = _merged(predicted), _merged(reference)
+    if not mine or not theirs:
+        return 0.0
+    either = _extent(_merged([*mine, *theirs]))
+    if either == 0:
+        return float(mine == theirs)
+    both = sum(max(0.0, min(end, other_end) - max(start, other)) for start, end in mine for other, other_end in theirs)
+    return both / either
+
+
+def _merged(intervals: Sequence[Interval]) -> list[Interval]:
+    """Disjoint intervals in order that cover the same seconds."""
+    merged: list[Interval] = []
+    for start, end in sorted(intervals):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _extent(intervals: Sequence[Interval]) -> float:
+    return sum(end - start for start, end in intervals)
+
+
+def box_iou(a: Box, b: Box) -> float:
+    """Intersection over union of two boxes x0, y0, x1, y1 with x0 < x1 and y0 < y1; areas as (x1 - x0) * (y1 - y0).
+
+    >>> box_iou((0, 0, 10, 10), (5, 0, 15, 10)) == 50 / 150
+    True
+    """
+    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    both = width * height
+    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)
+
+
+def frame_ious(
+    predicted: Mapping[float, Sequence[Box]], reference: Mapping[float, Box], viou: str = "reference"
+) -> list[float]:
+    """The overlap at each time stamp that counts: the best of the predicted boxes there, 0 if there is none.
+
+    `viou`: "reference" counts the annotated time stamps only (V-STaR: boxes at other times cost nothing), "union"
+    those annotated or predicted (HC-STVG, VidSTG: a box at a time without annotation is one more 0). vIoU is the mean
+    of the list.
+
+    >>> frame_ious({2: [(0, 0, 9, 9)], 4: [(0, 0, 1, 1), (0, 0, 2, 1)]}, {4: (0, 0, 2, 2), 6: (0, 0, 2, 2)})
+    [0.5, 0.0]
+    >>> frame_ious({2: [(0, 0, 9, 9)]}, {4: (0, 0, 2, 2)}, viou="union")
+    [0.0, 0.0]
+    """
+    if viou not in VIOU:
+        raise ValueError(f"viou is {viou!r}; give {' or '.join(VIOU)}")
+    stamps = sorted(reference if viou == "reference" else {*reference, *predicted})
+    return [
+        max((box_iou(box, reference[stamp]) for box in predicted.get(stamp, ())), default=0.0)
+        if stamp in reference
+        else 0.0
+        for stamp in stamps
+    ]
+
+
+_Floats = NDArray[np.float64]
+_NOTHING = np.zeros(len(MEASURES))
+
+
+def score_object(predicted: PredictedObject | None, reference: ReferenceObject, viou: str = "reference") -> _Floats:
+    """The measures of one reference object, in the order of MEASURES; all 0 for one that was not recognised."""
+    if predicted is None:
+        return _NOTHING
+    t_iou = temporal_iou(predicted.intervals, reference.intervals)
+    ious = np.array(frame_ious(predicted.boxes, reference.boxes, viou))
+    v_iou = float(ious.mean())
+    within = [float(t_iou >= t) for t in THRESHOLDS]
+    found = [float((ious >= t).mean()) for t in THRESHOLDS]
+    return np.array([t_iou, *within, v_iou, *found, *(float(v_iou > t) for t in THRESHOLDS)])
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """One task: its reference objects, which of them were recognised, and their measures (objects x MEASURES)."""
+
+    reference: ReferenceTask
+    recognised: NDArray[np.bool_]
+    measures: _Floats
+    failed: bool = False
+    n_extra: int = 0
+    n_malformed: int = 0
+    kinds: NDArray[np.str_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", np.array([item.kind for item in self.reference.objects]))
+
+    @property
+    def correct(self) -> bool:
+        """Whether every object of the task was recognised."""
+        return bool(self.recognised.all())
+
+
+def score_task(
+    prediction: Sequence[PredictedObject] | None, reference: ReferenceTask, viou: str = "reference"
+) -> TaskScore:
+    """Score one task; a prediction of None says that there is no usable answer: all its objects score 0."""
+    by_match = {item.match: item for item in prediction or () if item.match is not None}
+    pairs = [(by_match.get(index), item) for index, item in enumerate(reference.objects)]
+    return TaskScore(
+        reference,
+        np.array([predicted is not None for predicted, _ in pairs]),
+        np.stack([score_object(predicted, item, viou) for predicted, item in pairs]),
+        failed=prediction is None,
+        n_extra=sum(item.match is None for item in prediction or ()),
+        n_malformed=sum(item.malformed for item in prediction or ()),
+    )
+
+
+def summarise(scores: Sequence[TaskScore]) -> dict[str, Any]:
+    """The figures of some tasks: O- (mean over objects), T- (mean over tasks of their objects' mean), ST- (strict).
+
+    EAcc and IAcc are None where there is no object of that kind.
+    """
+    recognised = np.concatenate([score.recognised for score in scores])
+    kinds = np.concatenate([score.kinds for score in scores])
+    correct = np.array([score.correct for score in scores])
+    by_task = np.stack([score.measures.mean(axis=0) for score in scores])
+    accuracy = [float(part.mean()) if part.size else None for part in (recognised[kinds == kind] for kind in KINDS)]
+    figures: dict[str, Any] = {"O-Acc": float(recognised.mean()), "EAcc": accuracy[0], "IAcc": accuracy[1]}
+    figures |= _named("O-", np.concatenate([score.measures for score in scores]))
+    figures |= {"T-Acc": float(correct.mean())} | _named("T-", by_task)
+    figures |= _named("ST-", np.where(correct[:, None], by_task, 0.0))
+    return figures | {"n_tasks": len(scores), "n_objects": recognised.size}
+
+
+def _named(prefix: str, rows: _Floats) -> dict[str, float]:
+    return {prefix + name: float(value) for name, value in zip(MEASURES, rows.mean(axis=0), strict=True)}
+
+
+def spatio_temporal_grounding(
+    predictions: Sequence[RawAnswer | None], references: Sequence[RawTask], *, viou: str = "reference"
+) -> dict[str, Any]:
+    """Score all tasks; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+
+    A reference is {kind, objects}, with kind "explicit" or "implicit" and each object {category, intervals, boxes}:
+    intervals [[start, end], ...] in seconds, boxes {time stamp in seconds: [x0, y0, x1, y1] in pixels}, and maybe a
+    kind of its own (an implicit task may also take objects that it names). A prediction is a list of objects {match,
+    intervals, boxes}: match is the index of the reference object that it was recognised as, or None; boxes may have
+    several boxes at a time stamp. Instead of a dict, boxes may be a list of {timestamp, box}.
+
+    Returned, each a share or a mean from 0 to 1:
+    * `O-Acc`, `EAcc`, `IAcc`: recognised objects, of all, of the explicit, of the implicit ones.
+    * `O-m_tIoU`, `O-R1@t`, `O-m_vIoU`, `O-AP@t`, `O-vIoU@t` for t = 0.3, 0.5, 0.7: means over all objects of tIoU,
+      of tIoU >= t, of vIoU, of the share of time stamps with IoU >= t, of vIoU > t. Unrecognised objects count 0.
+    * `T-Acc`: tasks with all objects recognised. `T-m_tIoU`, ...: means over the tasks of their objects' means.
+    * `ST-m_tIoU`, ...: the same, but 0 for a task with any unrecognised object.
+    * `by_kind`, `by_number_of_objects` ("1", "2", "3+"): these figures for the tasks of each group that occurs;
+      `per_category`: Acc, m_tIoU, m_vIoU and n_objects.
+    * `n` (= `n_tasks`), `n_failed`, `coverage`, `n_objects`; `n_extra`: predicted objects without a match, which cost
+      nothing; `n_malformed`: predicted objects whose intervals or boxes were broken in part.
+
+    Raises TypeError or ValueError naming task, object and field.
+
+    >>> cup = {"category": "cup", "intervals": [[2, 6]], "boxes": {2: [0, 0, 10, 10], 4: [0, 0, 10, 10]}}
+    >>> task = {"kind": "explicit", "objects": [cup]}
+    >>> answer = [{"match": 0, "intervals": [[2, 4]], "boxes": {"2": [0, 0, 10, 8]}}]
+    >>> result = spatio_temporal_grounding([answer, None], [task, task])
+    >>> result["O-Acc"], result["O-m_tIoU"], result["O-m_vIoU"], result["O-AP@0.5"], result["coverage"]
+    (0.5, 0.25, 0.2, 0.25, 0.5)
+    """
+    check_columns(predictions, references)
+    tasks = [as_reference(raw, f"references[{index}]") for index, raw in enumerate(references)]
+    answers = [
+        None if raw is None else as_prediction(raw, len(task.objects), f"predictions[{index}]")
+        for index, (raw, task) in enumerate(zip(predictions, tasks, strict=True))
+    ]
+    return score_tasks(answers, tasks, viou)
+
+
+def score_tasks(
+    answers: Sequence[Sequence[PredictedObject] | None], tasks: Sequence[ReferenceTask], viou: str = "reference"
+) -> dict[str, Any]:
+    """What `spatio_temporal_grounding` returns, for answers and tasks that have been read."""
+    if viou not in VIOU:
+        raise ValueError(f"viou is {viou!r}; give {' or '.join(VIOU)}")
+    if not tasks:
+        raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 task")
+    scores = [score_task(answer, task, viou) for answer, task in zip(answers, tasks, strict=True)]
+    n_failed = sum(score.failed for score in scores)
+    return summarise(scores) | {
+        "by_kind": _grouped(scores, lambda score: score.reference.kind),
+        "by_number_of_objects": _grouped(scores, _number_of_objects),
+        "per_category": _per_category(scores),
+        "n": len(scores),
+        "n_failed": n_failed,
+        "coverage": 1 - n_failed / len(scores),
+        "n_extra": sum(score.n_extra for score in scores),
+        "n_malformed": sum(score.n_malformed for score in scores),
+    }
+
+
+def check_columns(
+    predictions: Sequence[RawAnswer | None] | None, references: Sequence[RawTask] | None
+) -> tuple[Sequence[RawAnswer | None], Sequence[RawTask]]:
+    """Both columns. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
+    for name, column in (("predictions", predictions), ("references", references)):
+        if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
+            raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per task")
+    assert predictions is not None
+    assert references is not None
+    if len(predictions) != len(references):
+        raise ValueError(
+            f"there are {len(predictions)} predictions for {len(references)} references; "
+            "give one prediction per reference, None where there is no usable answer"
+        )
+    return predictions, references
+
+
+def _number_of_objects(score: TaskScore) -> str:
+    count = len(score.reference.objects)
+    return str(count) if count < 3 else "3+"
+
+
+def _grouped(scores: Sequence[TaskScore], key: Callable[[TaskScore], str]) -> dict[str, dict[str, Any]]:
+    groups = sorted({key(score) for score in scores})
+    return {group: summarise([score for score in scores if key(score) == group]) for group in groups}
+
+
+def _per_category(scores: Sequence[TaskScore]) -> dict[str, dict[str, Any]]:
+    rows: dict[str, list[tuple[float, float, float]]] = {}
+    t_iou, v_iou = MEASURES.index("m_tIoU"), MEASURES.index("m_vIoU")
+    for score in scores:
+        for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
+            rows.setdefault(item.category, []).append((float(recognised), measures[t_iou], measures[v_iou]))
+    figures = {}
+    for category in sorted(rows):
+        accuracy, m_t_iou, m_v_iou = np.mean(rows[category], axis=0).tolist()
+        figures[category] = {
+            "Acc": accuracy, "m_tIoU": m_t_iou, "m_vIoU": m_v_iou, "n_objects": len(rows[category]),
+        }  # fmt: skip
+    return figures

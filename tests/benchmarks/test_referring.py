@@ -1,0 +1,460 @@
+"""Referring, rule by rule (upstream.md 1.7)."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks.barista.free_text import domain_vocabulary
+from barista_bench.benchmarks.barista.referring import Referring
+from barista_bench.builders.rows import from_row, row_features, to_row
+from barista_bench.prompt import BoxFormat, ImagePart
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.task import Example, ParseError, Prediction, Sampling, Scored
+from tests.releases import (
+    BUTTON,
+    CUP,
+    FRAMES,
+    HEIGHT,
+    LEFT,
+    MACHINE,
+    RIGHT,
+    WIDTH,
+    document,
+    relation,
+    segmentation,
+    span,
+    write_release,
+)
+
+TASK = Referring()
+BOXES = BoxFormat()
+DENSE = Sampling(frame_step=4)
+SNAPSHOT = Path(__file__).parent / "snapshots" / "referring.txt"
+
+
+def derive(root: Path, sampling: Sampling = DENSE, task: Referring = TASK) -> list[Example]:
+    return [e for e in task.examples(SceneGraph(root), sampling) if isinstance(e, Example)]
+
+
+def derive_from(tmp_path: Path, content: dict[str, Any], sampling: Sampling = DENSE) -> list[Example]:
+    return derive(write_release(tmp_path, content=content, video=False), sampling)
+
+
+def add_object(content: dict[str, Any], name: str, category: str, box: tuple[int, int, int, int], **more: str) -> None:
+    """An object seen on all frames, with attributes `more`."""
+    if all(c["name"] != category for c in content["categories"]):
+        content["categories"].append({"id": f"c-{category}", "name": category})
+    content["object_id_to_category_id"][name] = f"c-{category}"
+    mask = segmentation(box)
+    content["annotations"] += [
+        {"image_id": f, "object_id": name, "bbox": list(map(float, box)), "segmentation": mask} for f in range(FRAMES)
+    ]
+    content["attributes"] += [
+        {"object_id": name, "attribute_type": kind, "value": value, "image_ranges": [span(0, FRAMES)]}
+        for kind, value in more.items()
+    ]
+
+
+def of_object(examples: list[Example], name: str, frame: int = 12) -> Example:
+    (found,) = (e for e in examples if e.example_id.endswith(f":frame_{frame}:obj_{name}"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
+    root = write_release(tmp_path_factory.mktemp("referring"), video=False)
+    return of_object(derive(root), CUP)
+
+
+def test_published_sampling_is_the_default() -> None:
+    assert TASK.sampling == Sampling(limit=1000, seed=42, frame_step=60, per_frame=10, per_class=50)
+    assert (TASK.upstream_name, TASK.sampling_uses) == ("referring", {"frame_step", "per_frame", "per_class"})
+
+
+def test_candidates_have_an_attribute_and_a_relation(tmp_path: Path) -> None:
+    found = derive_from(tmp_path, document(), Sampling(frame_step=12))
+    # Button and hands have relations but no attribute.
+    assert [e.example_id for e in found] == [
+        f"referring:v1:frame_{frame}:obj_{name}" for frame in (0, 12, 24, 36) for name in (MACHINE, CUP)
+    ]
+    content = document()
+    content["relations"] = [relation(CUP, BUTTON, "position", "on", (0, 12))]
+    (only,) = derive_from(tmp_path / "b", content, Sampling(frame_step=12))
+    assert only.example_id == f"referring:v1:frame_0:obj_{CUP}", "the machine is in no relation, the range is half-open"
+
+
+def test_a_relation_in_any_role_makes_a_candidate(tmp_path: Path) -> None:
+    content = document()
+    content["relations"] = [relation(BUTTON, MACHINE, "position", "part of", (0, 40))]
+    (only,) = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    assert only.target["reference"] == "Object: coffee machine\nAttributes: type=capsule"
+
+
+def test_a_relation_counts_only_while_both_ends_have_a_box(tmp_path: Path) -> None:
+    content = document()
+    content["relations"] = [relation(RIGHT, CUP, "human_actions", "holds", (0, 40))]
+    assert {e.frames[0].frame_index for e in derive_from(tmp_path, content)} == set(range(12, 40, 4))
+
+
+def test_frames_outside_activity_segments_are_passed_over(tmp_path: Path) -> None:
+    content = document()
+    content["activities"] = [
+        {"image_range": span(8, 20), "activity_class_id": "a", "display_name": "Place cup"},
+        {"image_range": span(28, 40), "activity_class_id": None, "display_name": "No class"},
+    ]
+    assert sorted({e.frames[0].frame_index for e in derive_from(tmp_path, content)}) == [8, 12, 16]
+
+
+def test_unknown_objects_are_no_candidates_and_count_in_no_relation(tmp_path: Path) -> None:
+    content = document()
+    add_object(content, "o-what", "unknown", (20, 20, 8, 8), color="red")
+    content["relations"] = [relation("o-what", CUP, "position", "inside", (0, 40))]
+    assert derive_from(tmp_path, content) == []
+
+
+@pytest.mark.parametrize(
+    ("box", "kept"),
+    [
+        ((3, 10, 10, 10), True),  # 100 of 6144 pixels is under 5%, and 3 pixels off the edge
+        ((2, 10, 10, 10), False),
+        ((10, 0, 10, 10), False),
+        ((WIDTH - 12, 10, 10, 10), False),
+        ((WIDTH - 13, 10, 10, 10), True),
+        ((10, HEIGHT - 12, 10, 10), False),
+        ((10, HEIGHT - 13, 10, 10), True),
+        ((0, 0, 20, 20), True),  # 400 of 6144 is over 5%
+    ],
+)
+def test_border_fragments_are_dropped(tmp_path: Path, box: tuple[int, int, int, int], kept: bool) -> None:
+    content = document()
+    add_object(content, "o-lid", "lid", box, color="red")
+    content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
+    found = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    assert any(e.label == "lid" for e in found) is kept
+
+
+@pytest.mark.parametrize(("mask", "kept"), [((0, 0, 10, 10), False), ((0, 0, 20, 20), True), (None, True)])
+def test_the_mask_decides_where_there_is_one(tmp_path: Path, mask: Any, kept: bool) -> None:
+    content = document()
+    add_object(content, "o-lid", "lid", (0, 0, 20, 20), color="red")
+    for annotation in content["annotations"]:
+        if annotation["object_id"] == "o-lid":
+            annotation["segmentation"] = segmentation(mask) if mask else {"counts": "0", "size": [HEIGHT, WIDTH]}
+    content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
+    found = derive_from(tmp_path, content, Sampling(frame_range=(12, 13)))
+    assert any(e.label == "lid" for e in found) is kept
+
+
+def crowd(count: int) -> dict[str, Any]:
+    content = document()
+    content["relations"] = []
+    for number in range(count):
+        add_object(content, f"o-lid-{number:02}", "lid", (10 + 2 * number, 10, 8, 8), color="red")
+        content["relations"].append(relation(f"o-lid-{number:02}", BUTTON, "position", "on", (0, 40)))
+    return content
+
+
+def test_a_full_frame_is_drawn_by_video_and_frame(tmp_path: Path) -> None:
+    found = derive_from(tmp_path, crowd(12), Sampling(frame_step=20, per_frame=10))
+    for frame in (0, 20):
+        names = [f"o-lid-{number:02}" for number in range(12)]
+        random.Random(f"v1:{frame}").shuffle(names)
+        drawn = [e.example_id.split("obj_")[1] for e in found if e.frames[0].frame_index == frame]
+        assert drawn == names[:10]
+    few = derive_from(tmp_path / "few", crowd(10), Sampling(frame_step=40, per_frame=10))
+    assert [e.example_id.split("obj_")[1] for e in few] == [f"o-lid-{number:02}" for number in range(10)]
+
+
+def test_each_category_is_capped_by_the_seed(tmp_path: Path) -> None:
+    every = derive_from(tmp_path, document(), Sampling(frame_step=1))
+    capped = derive(tmp_path, Sampling(frame_step=1, per_class=7))
+    expected = set()
+    for category in ("coffee machine", "coffee cup"):
+        ids = [e.example_id for e in every if e.label == category]
+        random.Random(f"42:{category}").shuffle(ids)
+        expected |= set(ids[:7])
+    assert {e.example_id for e in capped} == expected
+    assert [e.example_id for e in capped] == [e.example_id for e in every if e.example_id in expected]
+    other = derive(tmp_path, Sampling(frame_step=1, per_class=7, seed=1))
+    assert {e.example_id for e in other} != expected
+
+
+def test_the_reference_is_structured_as_released(example: Example) -> None:
+    assert example.target["reference"] == (
+        "Object: coffee cup\n"
+        "Attributes: color=white\n"
+        "Relations: coffee cup under coffee machine, left hand holds coffee cup, right hand holds coffee cup\n"
+        "Related objects:\n"
+        "  coffee machine: (type=capsule; coffee cup under coffee machine)\n"
+        "  left hand: (left hand holds coffee cup)\n"
+        "  right hand: (right hand holds coffee cup)"
+    )
+    assert example.target["sentence"] == (
+        "A white coffee cup that is under a coffee machine, that the left hand holds and that the right hand holds."
+    )
+
+
+def test_equal_relations_are_counted_and_lose_their_context(tmp_path: Path) -> None:
+    content = document()
+    for name in ("o-cap-1", "o-cap-2"):
+        add_object(content, name, "capsule", (12, 20, 6, 6), color="red")
+    content["relations"] = [
+        relation(MACHINE, "o-cap-1", "position", "contains", (0, 20), (10, 40)),
+        relation(MACHINE, "o-cap-2", "position", "contains", (0, 40)),
+        relation(MACHINE, "o-cap-2", "position", "contains", (5, 40)),
+        relation("o-cap-1", MACHINE, "position", "inside", (0, 40)),
+        relation("o-cap-2", MACHINE, "position", "inside", (0, 40)),
+        relation(CUP, MACHINE, "position", "under", (0, 40)),
+    ]
+    machine = of_object(derive_from(tmp_path, content), MACHINE)
+    assert machine.target["reference"].splitlines()[2:] == [
+        "Relations: coffee machine contains 2x capsule, 2x capsule inside coffee machine, "
+        "coffee cup under coffee machine",
+        "Related objects:",
+        "  coffee cup: (color=white; coffee cup under coffee machine)",
+    ]
+    assert machine.target["sentence"] == (
+        "A capsule coffee machine that contains 2 capsules and that a coffee cup is under."
+    ), "a relation and its converse are said once"
+    assert machine.evidence["relation_rows"] == [0, 1, 3, 4, 5], "a statement that repeats another adds nothing"
+
+
+@pytest.mark.parametrize(("value", "stated"), [("part of", False), ("attached to", False), ("on", True)])
+def test_targets_of_part_of_and_attached_to_leave_it_out(tmp_path: Path, value: str, stated: bool) -> None:
+    content = document()
+    content["relations"] = [
+        relation(BUTTON, CUP, "position", value, (0, 40)),
+        relation(CUP, MACHINE, "position", value, (0, 40)),
+    ]
+    cup = of_object(derive_from(tmp_path, content), CUP)
+    lines = cup.target["reference"].splitlines()
+    own, of_button = f"coffee cup {value} coffee machine", f"button {value} coffee cup"
+    assert lines[2] == f"Relations: {of_button + ', ' if stated else ''}{own}", "as a source it is always stated"
+    assert any(line.startswith("  button:") for line in lines) is stated
+
+
+def test_attributes_hold_on_their_frames_only(tmp_path: Path) -> None:
+    found = derive_from(tmp_path, document(), Sampling(frame_step=10))
+    lines = {e.frames[0].frame_index: e.target["reference"].splitlines()[1] for e in found if e.label != "coffee cup"}
+    assert lines[10] == lines[30] == "Attributes: type=capsule"
+    assert lines[20] == "Attributes: type=capsule, state=extracting"
+
+
+def test_the_sentence_leaves_skin_unsaid(tmp_path: Path) -> None:
+    content = document()
+    content["attributes"].append(
+        {"object_id": LEFT, "attribute_type": "color", "value": "skin", "image_ranges": [span(0, 40)]}
+    )
+    hand = of_object(derive_from(tmp_path, content), LEFT)
+    assert hand.target["reference"].startswith("Object: left hand\nAttributes: color=skin\n")
+    assert hand.target["sentence"] == "The left hand that holds a coffee cup."
+
+
+def test_box_and_evidence_lead_back_to_the_file(example: Example) -> None:
+    assert example.inputs == {
+        "frame_width": 96,
+        "frame_height": 64,
+        "box": [50.0, 30.0, 70.0, 50.0],
+        "grid_box": [521, 469, 729, 781],
+    }
+    content = document()
+    (row,) = example.evidence["instance_rows"]
+    assert (content["annotations"][row]["object_id"], content["annotations"][row]["image_id"]) == (CUP, 12)
+    assert example.evidence["object_ids"] == [CUP, MACHINE, LEFT, RIGHT]
+    assert (example.evidence["attribute_rows"], example.evidence["relation_rows"]) == ([1], [1, 2, 3])
+    assert example.metadata["box_share"] == pytest.approx(400 / 6144)
+
+
+def test_examples_depend_on_nothing_but_the_release(small_release: Path) -> None:
+    sampling = Sampling(frame_step=3, per_frame=1, per_class=9)
+    first, again = derive(small_release, sampling), derive(small_release, sampling)
+    assert first == again
+    assert [(e.video_id, e.frames[0].frame_index) for e in first] == sorted(
+        (e.video_id, e.frames[0].frame_index) for e in first
+    )
+
+
+def test_prompts_show_the_box_as_the_model_writes_it(example: Example) -> None:
+    prompt = TASK.prompt(example, BoxFormat("yxyx", 1000))
+    assert prompt.parts[0] == ImagePart(0)
+    assert "[469, 521, 781, 729]" in prompt.parts[1].text
+    assert "[y_min, x_min, y_max, x_max]" in prompt.system
+    assert "[50, 30, 70, 50]" in TASK.prompt(example, BoxFormat("xyxy", None)).parts[1].text
+    blind = replace(example, target={}, evidence={}, metadata={}, label="")
+    assert TASK.prompt(blind, BOXES) == TASK.prompt(example, BOXES)
+    assert "{" not in prompt.as_text()
+
+
+def test_rendered_prompts_are_kept(example: Example) -> None:
+    formats = (BoxFormat("xyxy", 1000), BoxFormat("yxyx", 1000))
+    text = "\n----\n".join(TASK.prompt(example, boxes).as_text() for boxes in formats) + "\n"
+    if os.environ.get("UPDATE_SNAPSHOTS") == "1":
+        SNAPSHOT.write_text(text, encoding="utf-8")
+    assert SNAPSHOT.read_text(encoding="utf-8") == text, "set UPDATE_SNAPSHOTS=1 and raise the versions if meant"
+
+
+def test_the_image_is_the_frame(example: Example) -> None:
+    frame = np.arange(HEIGHT * WIDTH * 3, dtype=np.uint8).reshape(HEIGHT, WIDTH, 3)
+    (image,) = TASK.images(example, [frame])
+    assert np.array_equal(np.asarray(image), frame)
+
+
+@pytest.mark.parametrize(
+    ("answer", "description"),
+    [
+        ("Description: a red cup", "a red cup"),
+        ("A red cup.", "A red cup."),
+        ("  DESCRIPTION :  a red cup  ", "a red cup"),
+        ("It is a cup.\nDescription: a red cup\nThanks", "a red cup"),
+        ("Description: a\nDescription: b", "b"),
+        ("Description:\n\na red cup", "a red cup"),
+        ("```\nDescription: a red cup\n```", "a red cup"),
+        ("My description: a red cup", "My description: a red cup"),
+        ("**Description:** a red cup", "**Description:** a red cup"),
+        ("two\nlines", "two\nlines"),
+    ],
+)
+def test_answers_are_read_as_released(answer: str, description: str) -> None:
+    assert TASK.parse(answer, {}, BOXES) == Prediction({"description": description})
+
+
+@pytest.mark.parametrize("answer", ["", "  \n ", "Description:  "])
+def test_an_empty_answer_is_a_parse_error(answer: str) -> None:
+    parsed = TASK.parse(answer, {}, BOXES)
+    assert isinstance(parsed, ParseError)
+
+
+@settings(max_examples=300)
+@given(st.text() | st.text(alphabet="description: \n\r\t`a").map(lambda t: f"Description:{t}"))
+def test_the_parser_never_raises(text: str) -> None:
+    assert isinstance(TASK.parse(text, {}, BOXES), Prediction | ParseError)
+
+
+@pytest.mark.parametrize("hostile", ["\n" * 10**6, "description\n" * 10**5, "description:" + " " * 10**6, "\r" * 10**6])
+def test_hostile_answers_are_read_in_linear_time(hostile: str) -> None:
+    started = time.perf_counter()
+    TASK.parse(hostile + "x", {}, BOXES)
+    assert time.perf_counter() - started < 2
+
+
+def test_per_example_scores(example: Example) -> None:
+    parsed = TASK.parse("Description: a white coffee cup held in the right hand", {}, BOXES)
+    assert isinstance(parsed, Prediction)
+    score = TASK.score(example, parsed)
+    # Said: white coffee cup hold right hand, and `in`, which is not in the reference. Wanted: 12 words.
+    assert score["lexical_precision"] == pytest.approx(6 / 7)
+    assert score["lexical_recall"] == pytest.approx(6 / 12)
+    assert TASK.score(example, None) == dict.fromkeys(("lexical_f1", "lexical_precision", "lexical_recall"), 0.0)
+
+
+def varied_release(root: Path) -> Path:
+    """Many categories and colours, so that no single sentence fits all."""
+    rng = random.Random(7)
+    names = sorted(set(domain_vocabulary()) - {"left hand", "right hand"})[:30]
+    for number in range(3):
+        content = document()
+        content["relations"] = []
+        for index, category in enumerate(rng.sample(names, 20)):
+            color = rng.choice(["red", "white", "green", "black", "silver"])
+            add_object(content, f"o-{index}", category, (5 + 4 * index, 20, 8, 8), color=color)
+            value = rng.choice(["on", "under", "inside", "attached to"])
+            if index:
+                content["relations"].append(relation(f"o-{index}", f"o-{index - 1}", "position", value, (0, 40)))
+        write_release(root, f"v{number}", content, video=False)
+    return root
+
+
+def answer_all(examples: list[Example], answer: Any) -> dict[str, Any]:
+    samples = []
+    for e in examples:
+        parsed = TASK.parse(answer(e), e.inputs, BOXES)
+        samples.append(Scored(e, parsed if isinstance(parsed, Prediction) else None))
+    return TASK.aggregate(samples)
+
+
+@pytest.fixture(scope="module")
+def varied(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
+    return derive(varied_release(tmp_path_factory.mktemp("varied")), Sampling(frame_step=10))
+
+
+def test_the_oracle_scores_the_maximum(varied: list[Example]) -> None:
+    result = answer_all(varied, lambda e: TASK.reference_answer(e, BOXES))
+    assert (result["lexical_f1"], result["coverage"], result["n"]) == (1.0, 1.0, len(varied))
+    for e in varied:
+        parsed = TASK.parse(TASK.reference_answer(e, BOXES), e.inputs, BOXES)
+        assert {row.verdict for row in TASK.explain(e, parsed).rows} == {"hit"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "ceiling"),
+    [
+        (lambda e: "", 0.0),
+        (lambda e: "I cannot tell.", 0.02),
+        (lambda e: "Description: A white coffee cup on a saucer.", 0.25),
+        (lambda e: f"Description: {' '.join(domain_vocabulary())}", 0.2),
+        (lambda e: TASK.random_answer(e, random.Random(e.example_id), BOXES), 0.25),
+    ],
+    ids=["empty", "prose", "constant", "all categories", "chance"],
+)
+def test_blind_answers_stay_low(varied: list[Example], answer: Any, ceiling: float) -> None:
+    assert answer_all(varied, answer)["lexical_f1"] <= ceiling
+
+
+def test_figures_are_given_per_category(example: Example) -> None:
+    right = TASK.parse(TASK.reference_answer(example, BOXES), {}, BOXES)
+    other = replace(example, target={**example.target, "category": "lid"})
+    result = TASK.aggregate([Scored(example, right), Scored(other, None)])
+    assert result["per_category"]["coffee cup"] == {
+        "lexical_f1": 1.0,
+        "lexical_precision": 1.0,
+        "lexical_recall": 1.0,
+        "support": 1,
+    }
+    assert (result["lexical_f1"], result["n"], result["n_failed"], result["coverage"]) == (0.5, 2, 1, 0.5)
+
+
+def test_an_explanation_names_facts_and_foreign_words(example: Example) -> None:
+    parsed = TASK.parse("Description: a white coffee cup under the coffee machine, near a plate", {}, BOXES)
+    assert isinstance(parsed, Prediction)
+    rows = [(row.verdict, row.text) for row in TASK.explain(example, parsed).rows]
+    assert rows == [
+        ("hit", "object: coffee cup"),
+        ("hit", "color: white"),
+        ("hit", "relation: coffee cup under coffee machine"),
+        ("miss", "relation: left hand holds coffee cup"),
+        ("miss", "relation: right hand holds coffee cup"),
+        ("wrong", "not in the reference: near"),
+        ("wrong", "not in the reference: plate"),
+    ]
+    assert {row.verdict for row in TASK.explain(example, None).rows} == {"miss"}
+
+
+def test_chance_depends_on_the_seed_alone(example: Example) -> None:
+    first, again, other = (TASK.random_answer(example, random.Random(seed), BOXES) for seed in (1, 1, 2))
+    assert first == again != other
+    assert isinstance(TASK.parse(first, {}, BOXES), Prediction)
+
+
+def test_examples_survive_datasets(example: Example) -> None:
+    features = row_features(TASK, "linked")
+    row = {**to_row(example, 0, "x"), "frames": {"video": "v1/video.mp4", "indices": [12]}}
+    rows = Dataset.from_list([row], features=features)
+    assert from_row(rows[0]) == example
+
+
+def test_real_clips_have_examples_that_the_oracle_answers(real_release: Path) -> None:
+    found = derive(real_release, TASK.sampling)
+    assert len(found) > 10
+    assert answer_all(found, lambda e: TASK.reference_answer(e, BOXES))["lexical_f1"] == 1.0
+    assert answer_all(found, lambda e: TASK.random_answer(e, random.Random(e.example_id), BOXES))["lexical_f1"] < 0.2

@@ -1,0 +1,375 @@
+"""What every folder in metrics/ must do.
+
+A new metric adds its samples, a handful of examples, to metric_samples.py; without them the test fails. The tests load
+each metric as a stranger would and hold it to the same list.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conformance.metric_samples import SAMPLES, Sample
+
+REPO = Path(__file__).resolve().parents[2]
+METRICS = REPO / "metrics"
+FOLDERS = sorted(path.parent.name for path in METRICS.glob("[!_.]*/__init__.py"))
+
+
+CASES = [
+    pytest.param(name, sample, id=f"{name}-{sample.config}" if sample.config else name)
+    for name in FOLDERS
+    for sample in SAMPLES.get(name, ())
+]
+every_folder = pytest.mark.parametrize("name", FOLDERS)
+every_sample = pytest.mark.parametrize(("name", "sample"), CASES)
+
+
+# ---------------------------------------------------------------- help
+
+
+class Loaded:
+    """Metrics as evaluate.load finds them: copied, with their siblings, into a folder of modules of this test's own."""
+
+    def __init__(self, cache: Path) -> None:
+        self.cache = str(cache)
+        self._classes: dict[str, type] = {}
+
+    def metric_class(self, name: str) -> type:
+        import evaluate
+
+        if name not in self._classes:
+            self._classes[name] = type(evaluate.load(str(METRICS / name), cache_dir=self.cache))
+        return self._classes[name]
+
+    def metric(self, name: str, sample: Sample, **options: Any) -> Any:
+        return self.metric_class(name)(sample.config, **({"keep_in_memory": True} | options))
+
+    def compute(self, name: str, sample: Sample, columns: dict[str, Any]) -> Any:
+        return self.metric(name, sample).compute(**columns)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    evaluate = pytest.importorskip("evaluate")
+    patch = pytest.MonkeyPatch()
+    modules = tmp_path_factory.mktemp("modules")
+    patch.setattr(evaluate.config, "HF_MODULES_CACHE", modules)
+    patch.setattr(evaluate.config, "HF_METRICS_CACHE", modules / "data")
+    patch.setattr(sys, "path", [*sys.path])
+    patch.chdir(REPO)
+    yield Loaded(modules / "data")
+    patch.undo()
+
+
+def rows_of(columns, indices):
+    return {name: [column[index] for index in indices] for name, column in columns.items()}
+
+
+def without(result, sample):
+    return {key: value for key, value in result.items() if key not in sample.in_order}
+
+
+def assert_same(got, want, where="result"):
+    """Equal but for the last digits of floats, at any depth."""
+    if isinstance(want, dict):
+        assert isinstance(got, dict), where
+        assert got.keys() == want.keys(), where
+        for key in want:
+            assert_same(got[key], want[key], f"{where}.{key}")
+    elif isinstance(want, list | tuple):
+        assert len(got) == len(want), where
+        for index, pair in enumerate(zip(got, want, strict=True)):
+            assert_same(*pair, f"{where}[{index}]")
+    elif isinstance(want, float) and not isinstance(got, str):
+        assert got == pytest.approx(want, abs=1e-9, nan_ok=True), where
+    else:
+        assert got == want, where
+
+
+def headline(result, sample):
+    return reduce(lambda part, key: part[key], sample.headline.split("."), result)
+
+
+def size(sample):
+    return len(sample.columns["references"])
+
+
+# ---------------------------------------------------------------- the folder
+
+
+@every_folder
+def test_the_metric_has_samples_here(name):
+    assert SAMPLES.get(name), f"metrics/{name} is not tested for conformance: add its samples to metric_samples.py"
+
+
+def test_every_sample_belongs_to_a_metric():
+    assert set(SAMPLES) <= set(FOLDERS)
+
+
+@every_folder
+def test_the_folder_is_complete(name):
+    needed = {f"{name}.py", "scoring.py", "README.md", "requirements.txt", "app.py", "__init__.py"}
+    assert needed <= {path.name for path in (METRICS / name).iterdir()}
+
+
+@every_folder
+def test_the_readme_is_a_space_card(name):
+    import yaml
+
+    text = (METRICS / name / "README.md").read_text(encoding="utf-8")
+    head = yaml.safe_load(text.split("---")[1])
+    assert head["sdk"] == "gradio"
+    assert head["tags"] == ["evaluate", "metric"]
+    assert head["license"] == "apache-2.0"
+    assert (METRICS / name / head["app_file"]).is_file()
+    assert re.search(r"^## Limits$", text, re.MULTILINE)
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level < 2, f"{path} imports from outside its folder"
+            if node.level == 0:
+                yield node.module.split(".")[0]
+
+
+@every_folder
+def test_the_folder_imports_nothing_of_ours_and_its_functions_do_without_evaluate(name):
+    for path in (METRICS / name).glob("*.py"):
+        imported = set(imports_of(path))
+        assert not imported & {"barista_bench", "metrics", "tests", *FOLDERS}, path
+        if path.name not in (f"{name}.py", "app.py"):
+            assert not imported & {"evaluate", "datasets", "torch"}, path
+
+
+@every_folder
+def test_the_script_imports_every_sibling_that_its_siblings_need(name):
+    # evaluate copies what the script itself imports, on lines of their own, and looks no further.
+    pattern = re.compile(r"^from \.(\w+) import .*[^(,\\]$", re.MULTILINE)
+    folder = METRICS / name
+    copied = set(pattern.findall((folder / f"{name}.py").read_text(encoding="utf-8")))
+    for sibling in copied:
+        tree = ast.parse((folder / f"{sibling}.py").read_text(encoding="utf-8"))
+        needed = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1}
+        assert needed <= copied, f"{name}.py must import from {needed - copied}, which {sibling}.py needs"
+
+
+# ---------------------------------------------------------------- documents
+
+
+@every_folder
+def test_the_example_of_the_readme_runs(name, loaded, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    outcome = doctest.testfile(str(METRICS / name / "README.md"), module_relative=False)
+    assert outcome.attempted >= 4
+    assert outcome.failed == 0
+
+
+@every_folder
+def test_the_examples_in_the_docstrings_run(name, loaded, monkeypatch):
+    monkeypatch.syspath_prepend(str(METRICS))
+    script = doctest.testmod(sys.modules[loaded.metric_class(name).__module__])
+    assert script.attempted >= 2
+    assert script.failed == 0
+    for path in (METRICS / name).glob("*.py"):
+        if path.name not in (f"{name}.py", "app.py", "__init__.py"):
+            assert doctest.testmod(importlib.import_module(f"{name}.{path.stem}")).failed == 0, path
+
+
+# ---------------------------------------------------------------- loading, as a stranger
+
+STRANGER = """
+import importlib.abc, json, sys
+
+class Blocked(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in blocked:
+            raise ModuleNotFoundError(f"{name} is not installed here", name=name)
+
+folder, blocked, jobs = json.load(sys.stdin)
+sys.meta_path.insert(0, Blocked())
+import evaluate
+results = []
+for name, config, columns in jobs:
+    metric = evaluate.load(f"{folder}/{name}", config, keep_in_memory=True)
+    results.append(metric.compute(**columns))
+json.dump(results, open("results.json", "w"))
+"""
+
+
+@pytest.fixture(scope="module")
+def strangers(tmp_path_factory):
+    """The results of all samples in an isolated Python that knows neither barista_bench nor metrics."""
+    pytest.importorskip("evaluate")
+    place = tmp_path_factory.mktemp("stranger")
+    jobs = [[case.values[0], case.values[1].config, case.values[1].columns] for case in CASES]
+    request = json.dumps([str(METRICS), ["barista_bench", "metrics", *FOLDERS], jobs])
+    env = os.environ | {"HF_HOME": str(place / "home"), "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, "-I", "-c", STRANGER]
+    done = subprocess.run(command, input=request, env=env, cwd=place, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    results = json.loads((place / "results.json").read_text())
+    return {case.id: result for case, result in zip(CASES, results, strict=True)}
+
+
+@pytest.mark.slow
+@every_sample
+def test_a_stranger_gets_the_same_figures(name, sample, loaded, strangers, request):
+    want = json.loads(json.dumps(loaded.compute(name, sample, sample.columns)))
+    assert_same(strangers[request.node.callspec.id], want)
+
+
+# ---------------------------------------------------------------- behaviour
+
+
+@every_sample
+def test_a_result_counts_its_examples_and_is_plain_json(name, sample, loaded):
+    result = loaded.compute(name, sample, sample.columns)
+    assert json.loads(json.dumps(result, allow_nan=False)).keys() == result.keys()
+    n_failed = sample.columns["predictions"].count(sample.failure)
+    assert (result["n"], result["n_failed"]) == (size(sample), n_failed)
+    assert result["coverage"] == pytest.approx(1 - n_failed / size(sample))
+
+
+@every_sample
+def test_empty_input_is_refused_in_words(name, sample, loaded):
+    with pytest.raises(ValueError, match=r"empty|nothing to score|give at least"):
+        loaded.compute(name, sample, {column: [] for column in sample.columns})
+
+
+@every_sample
+def test_each_example_can_be_scored_alone(name, sample, loaded):
+    for index in range(size(sample)):
+        result = loaded.compute(name, sample, rows_of(sample.columns, [index]))
+        assert result["n"] == 1
+        json.dumps(result, allow_nan=False)
+
+
+@every_sample
+def test_perfect_answers_get_the_most_and_wrong_ones_the_least(name, sample, loaded):
+    for predictions, expected in ((sample.perfect, sample.highest), (sample.all_wrong, sample.lowest)):
+        result = loaded.compute(name, sample, sample.columns | {"predictions": predictions})
+        assert headline(result, sample) == pytest.approx(expected)
+        assert result["n_failed"] == 0
+
+
+@every_sample
+def test_answers_that_all_failed_give_a_result_without_coverage(name, sample, loaded):
+    result = loaded.compute(name, sample, sample.columns | {"predictions": [sample.failure] * size(sample)})
+    assert (result["coverage"], result["n_failed"]) == (0, size(sample))
+    json.dumps(result, allow_nan=False)
+
+
+@every_sample
+def test_the_order_of_examples_does_not_matter(name, sample, loaded):
+    want = without(loaded.compute(name, sample, sample.columns), sample)
+    for seed in range(3):
+        order = random.Random(seed).sample(range(size(sample)), size(sample))
+        got = loaded.compute(name, sample, rows_of(sample.columns, order))
+        assert_same(without(got, sample), want)
+
+
+@every_sample
+def test_splitting_into_batches_changes_nothing(name, sample, loaded):
+    want = loaded.compute(name, sample, sample.columns)
+    for cut in range(1, size(sample)):
+        metric = loaded.metric(name, sample)
+        metric.add_batch(**rows_of(sample.columns, range(cut)))
+        metric.add_batch(**rows_of(sample.columns, range(cut, size(sample))))
+        assert_same(metric.compute(), want)
+
+
+@every_sample
+def test_adding_one_by_one_changes_nothing(name, sample, loaded):
+    metric = loaded.metric(name, sample)
+    for index in range(size(sample)):
+        row = {column: values[index] for column, values in sample.columns.items()}
+        metric.add(prediction=row.pop("predictions"), reference=row.pop("references"), **row)
+    assert_same(metric.compute(), loaded.compute(name, sample, sample.columns))
+
+
+@every_sample
+def test_two_processes_pool_their_examples(name, sample, loaded, tmp_path):
+    def member(rank):
+        options = {"cache_dir": str(tmp_path), "num_process": 2, "process_id": rank, "experiment_id": "two"}
+        metric = loaded.metric(name, sample, keep_in_memory=False, timeout=30, **options)
+        metric.add_batch(**rows_of(sample.columns, range(rank, size(sample), 2)))
+        results[rank] = metric.compute()
+
+    results = {}
+    threads = [threading.Thread(target=member, args=(rank,)) for rank in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert_same(without(results[0], sample), without(loaded.compute(name, sample, sample.columns), sample))
+    assert results[1] is None
+
+
+# ---------------------------------------------------------------- inputs
+
+
+@every_sample
+def test_a_wrong_type_is_named_with_its_place_and_remedy(name, sample, loaded):
+    general = [(column, 3.5, column) for column in ("predictions", "references")]
+    for column, bad, named in (*general, *sample.wrong):
+        values = [*sample.columns[column]]
+        values[1] = bad
+        with pytest.raises((TypeError, ValueError), match=rf"{column}\[1\].*") as caught:
+            loaded.compute(name, sample, sample.columns | {column: values})
+        assert named in str(caught.value)
+        assert "give " in str(caught.value)
+
+
+@every_sample
+def test_a_column_of_text_and_columns_of_unequal_length_are_named(name, sample, loaded):
+    for column in ("predictions", "references"):
+        with pytest.raises((TypeError, ValueError), match=f"{column}.*give"):
+            loaded.compute(name, sample, sample.columns | {column: "abc"})
+    n = size(sample)
+    with pytest.raises(ValueError, match=rf"{n - 1} .*\b{n} .*give|{n} .*\b{n - 1} .*give"):
+        loaded.compute(name, sample, sample.columns | {"predictions": sample.columns["predictions"][1:]})
+
+
+def with_arrays(value, convert, counter):
+    """The same value with every list of numbers, of whatever depth, as an array."""
+    if isinstance(value, dict):
+        return {key: with_arrays(item, convert, counter) for key, item in value.items()}
+    if not isinstance(value, list) or not value:
+        return value
+    try:
+        kind = np.asarray(value).dtype.kind
+    except ValueError:  # lists of unequal length
+        kind = "O"
+    if kind in "if":
+        counter.append(value)
+        return convert(value)
+    return [with_arrays(item, convert, counter) for item in value]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@every_sample
+def test_arrays_and_tensors_are_as_good_as_lists(name, sample, loaded, library):
+    convert = np.asarray if library == "numpy" else pytest.importorskip("torch").tensor
+    answered = [i for i, prediction in enumerate(sample.columns["predictions"]) if prediction != sample.failure]
+    columns, counter = rows_of(sample.columns, answered), []
+    got = loaded.compute(name, sample, with_arrays(columns, convert, counter))
+    assert_same(got, loaded.compute(name, sample, columns))
+    assert bool(counter) == sample.arrays

@@ -1,0 +1,317 @@
+"""The arithmetic of the choice_accuracy metric: against slow references, by hand, and by its properties."""
+
+from __future__ import annotations
+
+import random
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+REPO = Path(__file__).resolve().parents[2]
+# The folder is tested where it stands, as the module that somebody copies out of the repository.
+sys.path.insert(0, str(REPO / "metrics"))
+from choice_accuracy import ExampleScore, choice_accuracy, score_examples  # noqa: E402
+
+VERBS = {"A": "open", "B": "open", "C": "close", "D": "turn", "E": "turn"}
+
+# ---------------------------------------------------------------- a slow reference, written another way
+
+
+def share(values):
+    values = list(values)
+    return Fraction(sum(values), len(values)) if values else None
+
+
+def slow_figures(rows):
+    """`rows`: dicts with answer, truth, class, verb and choices ({id: verb} or None)."""
+    right = [row["answer"] == row["truth"] for row in rows]
+    parsed = [r for r, row in zip(right, rows, strict=True) if row["answer"] is not None]
+    classes = {row["class"] for row in rows if row["class"]}
+    of_class = {c: share(r for r, row in zip(right, rows, strict=True) if row["class"] == c) for c in classes}
+    verbs = {row["verb"] for row in rows if row["verb"]}
+    wrong = [
+        row
+        for row in rows
+        if row["answer"] not in (None, row["truth"]) and row["choices"] and all(row["choices"].values())
+    ]
+    # What random wrong picks would give: every wrong pick of every question, written out.
+    picks = [
+        share(verb == row["choices"][row["truth"]] for choice, verb in row["choices"].items() if choice != row["truth"])
+        for row in wrong
+    ]
+    known = all(row["choices"] for row in rows)
+    return {
+        "accuracy": share(right),
+        "accuracy_on_parsed": share(parsed),
+        "chance_level": sum(Fraction(1, len(row["choices"])) for row in rows) / len(rows) if known else None,
+        "class_mean_accuracy": sum(of_class.values()) / len(of_class) if of_class else None,
+        "same_verb": share(row["choices"][row["answer"]] == row["choices"][row["truth"]] for row in wrong),
+        "random": sum(picks) / len(picks) if picks else None,
+        "per_class": of_class,
+        "per_verb": {v: share(r for r, row in zip(right, rows, strict=True) if row["verb"] == v) for v in verbs},
+    }
+
+
+def random_row(rng):
+    ids = rng.sample("ABCDEFG", rng.randint(2, 7))
+    choices = {i: rng.choice(["open", "close", "turn"]) for i in ids}
+    if rng.random() < 0.1:
+        choices[ids[0]] = None
+    truth = ids[rng.randrange(len(ids))]
+    verb = choices[truth]
+    return {
+        "answer": rng.choice([None, truth, *ids]),
+        "truth": truth,
+        "class": rng.choice([None, "x", "y", "z"]),
+        "verb": verb,
+        "choices": None if rng.random() < 0.02 else choices,
+    }
+
+
+def columns(rows):
+    names = {"answer": "predictions", "truth": "references", "class": "classes", "verb": "verbs", "choices": "choices"}
+    return {column: [row[name] for row in rows] for name, column in names.items()}
+
+
+def difference(got, want):
+    assert (got is None) == (want is None)
+    return 0.0 if want is None else abs(got - want)
+
+
+def test_equals_a_slow_reference_on_2000_random_cases():
+    rng = random.Random(0)
+    worst, n_with_wrong = 0.0, 0
+    for _ in range(2000):
+        rows = [random_row(rng) for _ in range(rng.randint(1, 10))]
+        got, want = choice_accuracy(**columns(rows)), slow_figures(rows)
+        distractors = got["distractors"] or {"same_verb_share": None, "random_share": None}
+        pairs = [(got[name], want[name]) for name in ("accuracy", "accuracy_on_parsed", "chance_level")]
+        pairs.append((got["class_mean_accuracy"], want["class_mean_accuracy"]))
+        pairs += [(distractors["same_verb_share"], want["same_verb"]), (distractors["random_share"], want["random"])]
+        for name in ("per_class", "per_verb"):
+            groups = got[name] or {}
+            assert groups.keys() == want[name].keys()
+            pairs += [(groups[group]["accuracy"], want[name][group]) for group in groups]
+        worst = max(worst, *(float(difference(*pair)) for pair in pairs))
+        n_with_wrong += want["random"] is not None
+    print(f"worst absolute difference {worst:.1e} over 2000 cases, {n_with_wrong} of them with wrong answers")
+    assert worst < 1e-12
+    assert n_with_wrong > 1000
+
+
+def test_the_accuracy_and_the_class_mean_equal_those_of_scikit_learn():
+    sklearn_metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        truth, answer = rng.integers(0, 5, (2, 40))
+        result = choice_accuracy(answer, truth, classes=truth)
+        assert result["accuracy"] == pytest.approx(sklearn_metrics.accuracy_score(truth, answer))
+        balanced = sklearn_metrics.balanced_accuracy_score(truth, answer)
+        assert result["class_mean_accuracy"] == pytest.approx(balanced)
+
+
+# ---------------------------------------------------------------- by hand
+
+
+def test_figures_are_as_computed_by_hand():
+    result = choice_accuracy(
+        ["A", "B", None, "B", "C"],
+        ["A", "A", "C", "D", "E"],
+        classes=["open lid", "open lid", "close lid", None, "turn knob"],
+        choices=[VERBS] * 5,
+    )
+    assert (result["accuracy"], result["accuracy_on_parsed"], result["chance_level"]) == (0.2, 0.25, 0.2)
+    assert (result["n"], result["n_failed"], result["n_correct"], result["coverage"]) == (5, 1, 1, 0.8)
+    assert result["per_class"]["open lid"] == {"accuracy": 0.5, "n_correct": 1, "n": 2, "n_failed": 0}
+    assert list(result["per_class"]) == ["close lid", "open lid", "turn knob"]
+    assert result["class_mean_accuracy"] == pytest.approx(0.5 / 3)
+    assert {verb: group["n"] for verb, group in result["per_verb"].items()} == {"close": 1, "open": 2, "turn": 2}
+    # B for A has the verb, B for D and C for E have not. Each truth has 1 same-verb choice among 4 wrong ones.
+    assert result["distractors"] == {"n_wrong": 3, "same_verb_share": pytest.approx(1 / 3), "random_share": 0.25}
+
+
+def test_what_was_not_given_is_none():
+    result = choice_accuracy(["A"], ["A"])
+    names = ("chance_level", "per_class", "class_mean_accuracy", "per_verb", "distractors")
+    assert [result[name] for name in names] == [None] * 5
+
+
+def test_without_a_usable_answer_the_accuracy_on_parsed_is_none():
+    result = choice_accuracy([None, None], ["A", "B"])
+    assert (result["accuracy"], result["accuracy_on_parsed"], result["coverage"]) == (0, None, 0)
+
+
+def test_without_wrong_answers_the_shares_of_distractors_are_none():
+    result = choice_accuracy(["A", None], ["A", "B"], choices=[VERBS, VERBS])
+    assert result["distractors"] == {"n_wrong": 0, "same_verb_share": None, "random_share": None}
+
+
+def test_the_chance_level_needs_the_choices_of_all_questions():
+    assert choice_accuracy(["A", "a"], ["A", "a"], choices=[VERBS, ["a", "b"]])["chance_level"] == 0.35
+    assert choice_accuracy(["A", "a"], ["A", "a"], choices=[VERBS, None])["chance_level"] is None
+    assert choice_accuracy(["A"], ["B"], choices=[[chr(65 + i) for i in range(25)]])["chance_level"] == 0.04
+
+
+def test_case_of_verbs_and_white_space_do_not_matter_but_case_of_ids_does():
+    result = choice_accuracy([" B"], ["A "], verbs=["OPEN"], choices=[{"A": " Open", "B ": "open"}])
+    assert (result["distractors"]["same_verb_share"], list(result["per_verb"])) == (1, ["open"])
+    assert choice_accuracy(["a"], ["A"])["accuracy"] == 0
+
+
+def test_a_score_of_each_question_says_what_it_adds():
+    scores = score_examples(["A", None, "B", "B"], ["A", "A", "A", "A"], choices=[VERBS, VERBS, VERBS, None])
+    assert scores[:2] == [ExampleScore(True, False), ExampleScore(False, True)]
+    assert scores[2:] == [ExampleScore(False, False, True, 0.25), ExampleScore(False, False)]
+    assert score_examples([], []) == []
+
+
+# arXiv 2512.00885, table 4: five accuracies (Action, Process, Location, State, Parts) and their printed average.
+TABLE_4 = [
+    ("Random", (19.3, 18.8, 20.5, 20.0, 19.4), 19.6),
+    ("GPT-4o (text)", (36.6, 50.3, 33.6, 39.3, 44.7), 40.9),
+    ("LaViLa", (61.2, 40.0, 35.8, 38.5, 35.6), 42.2),
+    ("VideoLLaMA2.1-7B", (41.1, 47.1, 34.4, 46.3, 40.0), 41.8),
+    ("LLaVa-Video-7B", (56.4, 53.6, 49.1, 57.9, 53.7), 54.1),
+    ("mPLUG-Owl3-8B", (56.2, 51.7, 44.9, 54.5, 47.8), 51.0),
+    ("Qwen2.5-VL-7B", (60.2, 55.0, 46.9, 55.5, 47.4), 53.0),
+    ("Qwen2.5-VL-72B", (77.3, 73.0, 61.4, 71.1, 61.2), 68.8),
+    ("GPT-4o (vision)", (60.7, 64.1, 50.5, 58.4, 57.3), 58.2),
+]
+
+
+@pytest.mark.parametrize(("model", "accuracies", "average"), TABLE_4)
+def test_the_class_mean_agrees_with_the_published_averages(model, accuracies, average):
+    # Classes of unequal size with the printed accuracies: the published average gives each the same weight.
+    answers, classes = [], []
+    for index, (accuracy, size) in enumerate(zip(accuracies, (1000, 2000, 1000, 1000, 3000), strict=True)):
+        n_correct = round(accuracy * size / 100)
+        answers += [1] * n_correct + [0] * (size - n_correct)
+        classes += [f"category {index}"] * size
+    result = choice_accuracy(answers, [1] * len(answers), classes=classes)
+    assert 100 * result["class_mean_accuracy"] == pytest.approx(average, abs=0.051), model
+
+
+# ---------------------------------------------------------------- properties
+
+ids = st.sampled_from("ABCDE")
+rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "answer": st.none() | ids,
+            "truth": ids,
+            "class": st.none() | st.sampled_from(["x", "y"]),
+            "verb": st.none(),
+            "choices": st.none() | st.just(VERBS) | st.just(list("ABCDE")),
+        }
+    ),
+    min_size=1,
+    max_size=8,
+)
+# The machine may be busy: a slow example is no failure.
+patiently = settings(deadline=None, max_examples=60)
+
+
+def scored(examples):
+    return choice_accuracy(**columns(examples))
+
+
+@patiently
+@given(rows)
+def test_shares_are_bounded_and_the_answered_questions_are_no_worse_than_all(examples):
+    result = scored(examples)
+    groups = [*(result["per_class"] or {}).values(), *(result["per_verb"] or {}).values()]
+    shares = [result[name] for name in ("accuracy", "accuracy_on_parsed", "chance_level", "coverage")]
+    shares += [group["accuracy"] for group in groups] + list((result["distractors"] or {}).values())[1:]
+    assert all(value is None or 0 <= value <= 1 for value in shares)
+    assert result["accuracy_on_parsed"] is None or result["accuracy_on_parsed"] >= result["accuracy"]
+    assert result["accuracy"] <= result["coverage"] + 1e-12
+
+
+@patiently
+@given(rows, st.randoms(use_true_random=False))
+def test_the_order_of_questions_does_not_matter(examples, rng):
+    assert scored(rng.sample(examples, len(examples))) == scored(examples)
+
+
+@patiently
+@given(rows)
+def test_a_perfect_answer_scores_one_and_a_wrong_or_missing_one_zero(examples):
+    perfect = scored([row | {"answer": row["truth"]} for row in examples])
+    assert (perfect["accuracy"], perfect["accuracy_on_parsed"]) == (1, 1)
+    wrong = scored([row | {"answer": "B" if row["truth"] == "A" else "A"} for row in examples])
+    assert (wrong["accuracy"], wrong["accuracy_on_parsed"]) == (0, 0)
+    assert scored([row | {"answer": None} for row in examples])["accuracy"] == 0
+
+
+@patiently
+@given(rows, st.integers(0, 7))
+def test_a_right_answer_in_place_of_any_other_never_lowers_the_accuracy(examples, index):
+    index %= len(examples)
+    better = [row | {"answer": row["truth"]} if i == index else row for i, row in enumerate(examples)]
+    assert scored(better)["accuracy"] >= scored(examples)["accuracy"]
+
+
+@patiently
+@given(rows)
+def test_other_names_for_the_choices_change_nothing(examples):
+    def renamed(value):
+        if isinstance(value, dict):
+            return {renamed(key): verb for key, verb in value.items()}
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        return None if value is None else ord(value)
+
+    changed = [row | {name: renamed(row[name]) for name in ("answer", "truth", "choices")} for row in examples]
+    assert scored(changed) == scored(examples)
+
+
+# ---------------------------------------------------------------- inputs and errors
+
+
+def test_lists_arrays_and_tensors_give_the_same():
+    torch = pytest.importorskip("torch")
+    want = choice_accuracy([0, 1, 2], [0, 1, 1], classes=[7, 7, 8], choices=[[0, 1, 2]] * 3)
+    for convert in (np.asarray, torch.tensor, tuple):
+        got = choice_accuracy(
+            convert([0, 1, 2]), convert([0, 1, 1]), classes=convert([7, 7, 8]), choices=convert([[0, 1, 2]] * 3)
+        )
+        assert got == want
+    assert choice_accuracy(np.array(["0", "1", "2"]), [torch.tensor(0), np.int8(1), "1"])["n_correct"] == 2
+    assert choice_accuracy(np.array([None, "B"], dtype=object), ["A", "B"])["n_failed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "message"),
+    [
+        (([], []), ValueError, "nothing to score"),
+        ((["A"], ["A", "B"]), ValueError, "1 predictions for 2 references"),
+        ((None, ["A"]), TypeError, "predictions: is of type NoneType; give a list"),
+        (("AB", ["A", "B"]), TypeError, "predictions: is of type str; give a list"),
+        (({"A"}, ["A"]), TypeError, "predictions: is of type set; give a list"),
+        ((np.int64(3), ["A"]), TypeError, "predictions: is of type int64; give a list"),
+        ((["A"], [None]), TypeError, r"references\[0\]: is None .*give the id of the right choice"),
+        ((["A", 0.5], ["A", "B"]), TypeError, r"predictions\[1\]: is 0.5 .float.; give the id .* None for no usable"),
+        (([True], ["A"]), TypeError, r"predictions\[0\]: is True"),
+        (([[1]], ["A"]), TypeError, r"predictions\[0\]: is \[1\] .list."),
+        (([" "], ["A"]), ValueError, r"predictions\[0\]: is ' ', which is empty; .* None for no usable answer"),
+        ((["A"], ["A"], ["x", "y"]), ValueError, "classes: has 2 entries for 1 references"),
+        ((["A"], ["A"], [1.5]), TypeError, r"classes\[0\]: is 1.5 .float.; give the name"),
+        ((["A"], ["A"], None, [3.5]), TypeError, r"verbs\[0\]: a verb: is 3.5"),
+        ((["A"], ["A"], None, None, ["AB"]), TypeError, r"choices\[0\]: is 'AB' .*give a list of ids or a dict"),
+        ((["A"], ["A"], None, None, [3]), TypeError, r"choices\[0\]: is 3 .*give a list of ids or a dict"),
+        ((["A"], ["A"], None, None, [[]]), ValueError, r"choices\[0\]: is empty"),
+        ((["A"], ["A"], None, None, [["A", "A "]]), ValueError, r"choices\[0\]: holds an id twice"),
+        ((["A"], ["B"], None, None, [["A", "C"]]), ValueError, r"references\[0\]: 'B' is not among choices\[0\]"),
+        ((["B"], ["A"], None, None, [["A", "C"]]), ValueError, r"predictions\[0\]: 'B' is not among .* give None"),
+        ((["A"], ["A"], None, ["turn"], [VERBS]), ValueError, r"verbs\[0\]: is 'turn', but choices\[0\] has 'open'"),
+    ],
+)
+def test_wrong_input_is_named_with_its_place_and_remedy(inputs, error, message):
+    names = ("predictions", "references", "classes", "verbs", "choices")
+    with pytest.raises(error, match=message):
+        choice_accuracy(**dict(zip(names, inputs, strict=False)))

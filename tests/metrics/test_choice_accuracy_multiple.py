@@ -1,0 +1,249 @@
+"""Questions with several right choices, and HanDyVQA's rules: against scikit-learn, a slow reader, and by hand."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "metrics"))
+from choice_accuracy import (  # noqa: E402
+    average_precision,
+    handyvqa_accuracy,
+    handyvqa_answer,
+    handyvqa_average_precision,
+    handyvqa_letters,
+    handyvqa_option_scores,
+    multi_answer,
+)
+
+OPTIONS = ["cup", "lid", "spoon", "milk"]
+patiently = settings(deadline=None, max_examples=60)
+
+# ---------------------------------------------------------------- average precision
+
+
+def test_average_precision_equals_that_of_scikit_learn_on_2000_random_cases():
+    reference = pytest.importorskip("sklearn.metrics").average_precision_score
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    for case in range(2000):
+        n = int(rng.integers(1, 40))
+        labels = rng.integers(0, 2, n)
+        labels[rng.integers(n)] = 1
+        # Many ties, few ties, and the 0/1 scores of chosen options.
+        scores = [rng.integers(0, 4, n), rng.normal(size=n), rng.integers(0, 2, n)][case % 3]
+        worst = max(worst, abs(average_precision(labels, scores) - reference(labels, scores)))
+    print(f"worst absolute difference {worst:.1e} over 2000 cases")
+    assert worst < 1e-12
+
+
+def slow_pooled(predictions, references, choices, *, parsed_only=False):
+    """0/1 scores have two thresholds: the chosen options, then all of them."""
+    rows = [row for row in zip(predictions, references, choices, strict=True) if row[0] is not None or not parsed_only]
+    chosen = [choice in right for answer, right, options in rows for choice in options if choice in (answer or [])]
+    every = [choice in right for _, right, options in rows for choice in options]
+    if not every:
+        return None
+    first = sum(chosen) / len(chosen) if chosen else 0.0
+    recall = sum(chosen) / sum(every)
+    return recall * first + (1 - recall) * sum(every) / len(every)
+
+
+def test_chosen_options_are_pooled_as_a_slow_reference_does_on_2000_random_cases():
+    rng = random.Random(0)
+    worst = 0.0
+    for _ in range(2000):
+        choices = [list("abcdefghijk"[: rng.randint(2, 11)]) for _ in range(rng.randint(1, 6))]
+        references = [rng.sample(options, rng.randint(1, min(5, len(options)))) for options in choices]
+        predictions = [
+            rng.choice([None, right, rng.sample(options, rng.randint(0, len(options)))])
+            for right, options in zip(references, choices, strict=True)
+        ]
+        got = multi_answer(predictions, references, choices)
+        want = slow_pooled(predictions, references, choices)
+        parsed = slow_pooled(predictions, references, choices, parsed_only=True)
+        assert (got["average_precision_on_parsed"] is None) == (parsed is None)
+        worst = max(
+            worst,
+            abs(got["average_precision"] - want),
+            0 if parsed is None else abs(got["average_precision_on_parsed"] - parsed),
+        )
+    print(f"worst absolute difference {worst:.1e} over 2000 cases")
+    assert worst < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "expected"),
+    [
+        ([1, 0], [2, 1], 1),
+        ([1, 0], [1, 2], 0.5),
+        ([1, 0], [1, 1], 0.5),
+        ([0, 0], [1, 2], 0),
+        ([1], [0], 1),
+        ([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1], 0.5 + 0.5 * 2 / 3),
+    ],
+)
+def test_average_precision_is_as_computed_by_hand(labels, scores, expected):
+    assert average_precision(labels, scores) == pytest.approx(expected)
+
+
+@patiently
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=1), st.randoms(use_true_random=False))
+def test_average_precision_is_bounded_and_independent_of_the_order(items, rng):
+    value = average_precision(*zip(*items, strict=True))
+    assert 0 <= value <= 1
+    assert average_precision(*zip(*rng.sample(items, len(items)), strict=True)) == value
+    assert average_precision(*zip(*[(1, score) for _, score in items], strict=True)) == 1
+
+
+@patiently
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=1))
+def test_average_precision_depends_on_the_ranking_only_and_a_higher_right_item_never_lowers_it(items):
+    labels, scores = zip(*items, strict=True)
+    before = average_precision(labels, scores)
+    assert average_precision(labels, [score**3 for score in scores]) == before
+    if 1 in labels:
+        raised = list(scores)
+        raised[labels.index(1)] = 10
+        assert average_precision(labels, raised) >= before - 1e-12
+
+
+def test_choosing_everything_or_nothing_gives_the_prevalence():
+    result = multi_answer([OPTIONS, OPTIONS], [["cup"], ["lid", "milk"]], [OPTIONS] * 2)
+    assert result["average_precision"] == result["prevalence"] == 0.375
+    assert multi_answer([None, []], [["cup"], ["lid", "milk"]], [OPTIONS] * 2)["average_precision"] == 0.375
+    assert multi_answer([["cup"]], [["cup"]], [OPTIONS])["average_precision"] == 1
+
+
+def test_an_answer_that_chooses_nothing_is_an_answer():
+    result = multi_answer([[], None], [["cup"], ["lid"]], [OPTIONS] * 2)
+    assert (result["n"], result["n_failed"], result["coverage"], result["n_options"]) == (2, 1, 0.5, 8)
+    assert multi_answer([None], [["cup"]], [OPTIONS])["average_precision_on_parsed"] is None
+
+
+def test_the_prevalence_of_the_released_objects_questions_is_the_published_random_baseline():
+    # Counts of the release (options per question, right options per question); table 4 prints 28.5 for Random.
+    n_options = [5] * 740 + [6] * 759 + [7] * 130 + [8] * 15 + [9] * 4 + [10, 11]
+    n_right = [1] * 761 + [2] * 757 + [3] * 123 + [4] * 8 + [5]
+    choices = [list(range(n)) for n in n_options]
+    references = [list(range(n)) for n in n_right]
+    result = multi_answer([None] * len(choices), references, choices)
+    assert 100 * result["prevalence"] == pytest.approx(28.5, abs=0.5)
+
+
+# ---------------------------------------------------------------- HanDyVQA's rules
+
+
+def slow_letters(text):
+    """Character by character: what stands before a closing bracket."""
+    text = "".join(character for character in text.strip().lower() if character != ".")
+    return sorted({a for a, b in itertools.pairwise(text) if b == ")" and "a" <= a <= "z"})
+
+
+def test_letters_equal_those_of_a_slow_reader_on_2000_random_texts():
+    rng = random.Random(0)
+    found = 0
+    for _ in range(2000):
+        text = "".join(rng.choice("aBcZ().. \n1é") for _ in range(rng.randint(0, 20)))
+        assert handyvqa_letters(text) == slow_letters(text), text
+        found += bool(handyvqa_letters(text))
+    assert found > 500
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        ("(B) The person picks up the cup.", ["b"]),
+        ("B) the cup", ["b"]),
+        ("(B.) the cup", ["b"]),
+        ("B. the cup", []),
+        ("B", []),
+        ("( B ) the cup", []),
+        ("(AB)", ["b"]),
+        ("(C) and (A), then (C)", ["a", "c"]),
+        # Running text in brackets counts as well.
+        ("the cup (on a table) is (A)", ["a", "e"]),
+        ("(1)", []),
+        ("", []),
+    ],
+)
+def test_letters_are_read_as_the_public_script_reads_them(text, letters):
+    assert handyvqa_letters(text) == letters
+    assert handyvqa_answer(text) == (letters[0] if letters else None)
+
+
+def test_both_ways_of_counting_unanswered_questions_are_reported():
+    result = handyvqa_accuracy(["(B)", "(a)", "it is c", None, "(z)"], [1, 1, 2, 0, 0])
+    assert (result["accuracy"], result["accuracy_on_parsed"]) == (0.2, pytest.approx(1 / 3))
+    assert (result["n"], result["n_failed"]) == (5, 2)
+    several = handyvqa_average_precision(["(a) (b)", "none", "(z)"], [[0], [2], [0]], [4, 4, 4])
+    # Answered are the first question and the third, whose only letter is none of its options.
+    assert several["average_precision_on_parsed"] == slow_pooled(["ab", ""], ["a", "a"], ["abcd", "abcd"])
+    assert several["average_precision"] == slow_pooled(["ab", None, ""], ["a", "c", "a"], ["abcd"] * 3)
+    assert (several["n"], several["n_failed"], several["n_options"]) == (3, 1, 12)
+
+
+def test_letters_beyond_the_last_option_are_dropped():
+    assert handyvqa_option_scores("(a), (c) and (z)", 5) == [1, 0, 1, 0, 0]
+    assert handyvqa_option_scores("(f)", 5) == [0] * 5
+
+
+# ---------------------------------------------------------------- inputs and errors
+
+
+def test_lists_arrays_and_tensors_give_the_same():
+    torch = pytest.importorskip("torch")
+    want = multi_answer([[0, 1]], [[0]], [[0, 1, 2]])
+    for convert in (np.asarray, torch.tensor, tuple):
+        assert multi_answer([convert([0, 1])], [convert([0])], convert([[0, 1, 2]])) == want
+        assert average_precision(convert([1, 0, 1]), convert([0.5, 0.75, 0.5])) == average_precision(
+            [1, 0, 1], [2, 3, 2]
+        )
+        assert handyvqa_accuracy(["(b)"], convert([1]))["accuracy"] == 1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "message"),
+    [
+        (([], [], []), ValueError, "nothing to score"),
+        (([["cup"]], [["cup"]], None), TypeError, "choices: is of type NoneType; give a list"),
+        (([["cup"]], [["cup"]], []), ValueError, "1 predictions and 0 lists of choices for 1 references"),
+        (([["cup"]], [["cup"]], [None]), TypeError, r"choices\[0\]: is None; give the ids"),
+        (([["cup"]], [[]], [OPTIONS]), ValueError, r"references\[0\]: is empty; give the ids of the right choices"),
+        (([["cup"]], [None], [OPTIONS]), TypeError, r"references\[0\]: is None .*give a list of ids"),
+        ((["cup"], [["cup"]], [OPTIONS]), TypeError, r"predictions\[0\]: is 'cup' .str.; give a list of ids"),
+        (([["tea"]], [["cup"]], [OPTIONS]), ValueError, r"predictions\[0\]: 'tea' is not among .* leave it out"),
+        (([[0.5]], [["cup"]], [OPTIONS]), TypeError, r"predictions\[0\]: is 0.5"),
+    ],
+)
+def test_wrong_input_is_named_with_its_place_and_remedy(inputs, error, message):
+    with pytest.raises(error, match=message):
+        multi_answer(*inputs)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: average_precision([], []), ValueError, "nothing to rank"),
+        (lambda: average_precision([1], [1, 2]), ValueError, "1 labels for 2 scores"),
+        (lambda: average_precision([2], [1]), ValueError, "labels: hold something other than 0 and 1"),
+        (lambda: average_precision([1], [float("nan")]), ValueError, "scores: holds NaN"),
+        (lambda: average_precision([1], ["a"]), TypeError, "scores: is no list of numbers"),
+        (lambda: average_precision("1", [1]), TypeError, "labels: is of type str"),
+        (lambda: handyvqa_letters(None), TypeError, "text: is None .*as a string"),
+        (lambda: handyvqa_option_scores("(a)", 27), ValueError, "n_options: is 27; give the number of options"),
+        (lambda: handyvqa_accuracy(["(a)"], ["a"]), ValueError, r"correct\[0\]: is 'a'; give the index"),
+        (lambda: handyvqa_average_precision(["(a)"], [[0]], []), ValueError, "1 outputs and 0 numbers of options"),
+    ],
+)
+def test_wrong_values_are_named_with_their_remedy(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,124 @@
+"""What holds for every input of the interaction_f1 metric."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "metrics"))
+from interaction_f1 import box_iou, interaction_f1  # noqa: E402
+
+FAR = {"hand_boxes": [[90, 90, 94, 94]], "object_box": [80, 80, 86, 86], "hand_type": "right"}
+
+
+def interaction(object_box, hand_boxes, hand_type):
+    return {"hand_boxes": [list(box) for box in hand_boxes], "object_box": list(object_box), "hand_type": hand_type}
+
+
+coordinates = st.integers(0, 12)
+boxes = st.builds(
+    lambda x, y, w, h: [x, y, x + w, y + h], coordinates, coordinates, st.integers(1, 8), st.integers(1, 8)
+)
+interactions = st.builds(
+    interaction, boxes, st.lists(boxes, min_size=1, max_size=2), st.sampled_from(["left", "right", "both"])
+)
+frames = st.lists(interactions, max_size=4)
+cases = st.lists(st.tuples(st.none() | frames, frames), min_size=1, max_size=4)
+matchings = st.sampled_from(["greedy", "optimal"])
+# The machine may be busy: a slow example is no failure.
+patiently = settings(deadline=None, max_examples=60)
+
+
+def scored(examples, matching="greedy"):
+    return interaction_f1([e[0] for e in examples], [e[1] for e in examples], matching=matching)
+
+
+@patiently
+@given(cases, matchings)
+def test_figures_are_bounded_and_f1_lies_between_precision_and_recall(examples, matching):
+    result = scored(examples, matching)
+    counts = {"n", "n_failed", "n_matched", "n_predicted", "n_reference", "greedy_cost"}
+    assert all(value is None or 0 <= value <= 1 for name, value in result.items() if name not in counts)
+    assert result["object_iou"] is None or result["object_iou"] > 0.5
+    low, high = sorted((result["precision"], result["recall"]))
+    assert low - 1e-12 <= result["f1"] <= high + 1e-12
+    assert result["n_matched"] <= min(result["n_predicted"], result["n_reference"])
+
+
+@patiently
+@given(cases, matchings, st.randoms(use_true_random=False))
+def test_the_order_of_frames_does_not_matter(examples, matching, rng):
+    assert scored(rng.sample(examples, len(examples)), matching) == scored(examples, matching)
+
+
+@patiently
+@given(st.lists(frames.filter(bool), min_size=1, max_size=4), matchings)
+def test_a_perfect_answer_scores_one(references, matching):
+    # An object has one box, so no two references of a frame share theirs.
+    references = [list({tuple(item["object_box"]): item for item in frame}.values()) for frame in references]
+    result = interaction_f1(references, references, matching=matching)
+    names = ("precision", "recall", "f1", "object_iou", "hand_type_accuracy", "coverage")
+    assert [result[name] for name in names] == [1] * 6
+    assert result["no_detection_rate"] == 0
+
+
+@patiently
+@given(st.lists(frames.filter(bool), min_size=1, max_size=4), matchings)
+def test_an_answer_with_no_right_object_scores_zero(references, matching):
+    result = interaction_f1([[FAR]] * len(references), references, matching=matching)
+    assert (result["precision"], result["recall"], result["f1"], result["hand_iou"]) == (0, 0, 0, None)
+
+
+@patiently
+@given(cases)
+def test_optimal_matching_finds_at_least_as_many_pairs_and_at_most_twice_as_many(examples):
+    greedy, optimal = scored(examples), scored(examples, "optimal")
+    assert greedy["n_matched"] <= optimal["n_matched"] <= 2 * greedy["n_matched"]
+    assert optimal["greedy_cost"] == optimal["n_matched"] - greedy["n_matched"]
+
+
+@patiently
+@given(frames, frames, interactions)
+def test_a_further_prediction_never_loses_a_pair_of_the_optimal_matching(predicted, reference, extra):
+    fewer, more = scored([(predicted, reference)], "optimal"), scored([([*predicted, extra], reference)], "optimal")
+    assert more["n_matched"] >= fewer["n_matched"]
+
+
+@patiently
+@given(cases)
+def test_a_prediction_far_from_everything_only_lowers_the_precision(examples):
+    worse = [(None if answer is None else [*answer, FAR], truth) for answer, truth in examples]
+    before, after = scored(examples), scored(worse)
+    assert after["precision"] <= before["precision"]
+    unchanged = ("recall", "object_iou", "hand_iou", "hand_type_accuracy", "n_matched")
+    assert [after[name] for name in unchanged] == [before[name] for name in unchanged]
+
+
+@patiently
+@given(boxes, boxes, st.floats(0, 1), st.floats(0, 1))
+def test_a_corner_moved_towards_the_truth_never_lowers_the_iou_of_a_box_around_it(box, margins, small, large):
+    small, large = sorted((small, large))
+    x0, y0, x1, y1 = box
+    left, top, right, bottom = margins
+
+    def around(share):
+        return (x0 - left * share, y0 - top * share, x1 + right * share, y1 + bottom * share)
+
+    assert box_iou(around(small), tuple(box)) >= box_iou(around(large), tuple(box)) - 1e-12
+
+
+@patiently
+@given(cases, st.integers(1, 1000))
+def test_the_unit_of_the_boxes_does_not_matter(examples, factor):
+    def scaled(box):
+        return [value * factor for value in box]
+
+    def frame(items):
+        return [interaction(scaled(i["object_box"]), map(scaled, i["hand_boxes"]), i["hand_type"]) for i in items]
+
+    larger = [(None if answer is None else frame(answer), frame(truth)) for answer, truth in examples]
+    assert scored(larger) == scored(examples)

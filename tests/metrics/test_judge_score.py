@@ -1,0 +1,268 @@
+"""The verdict means of the judge_score metric: against numpy, by hand, by properties, and its errors."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+REPO = Path(__file__).resolve().parents[2]
+# The folder is tested where it stands, as the module that somebody copies out of the repository.
+sys.path.insert(0, str(REPO / "metrics"))
+from judge_score import judge_score  # noqa: E402
+
+NAN = float("nan")
+
+# ---------------------------------------------------------------- an independent reference: one array of all draws
+
+
+def cube(verdicts, names):
+    """Examples x criteria x draws, NaN where there is no verdict, as wide as each criterion's longest list."""
+    widths = [max([len((v or {}).get(c) or []) for v in verdicts]) for c in names]
+    array = np.full((len(verdicts), len(names), max([*widths, 1])), np.nan)
+    for i, verdict in enumerate(verdicts):
+        for c, name in enumerate(names):
+            for k, draw in enumerate((verdict or {}).get(name) or []):
+                array[i, c, k] = np.nan if draw is None else draw
+    return array, widths
+
+
+def reference_figures(array):
+    """Figures of examples x draws, by numpy's functions for missing values."""
+    count = (~np.isnan(array)).sum(axis=1)
+    freedom = np.clip(count - 1, 0, None)
+    # A variance over one draw is no number, and weighs nothing.
+    pooled = np.nansum(np.nanvar(array, axis=1, ddof=1) * freedom) / freedom.sum()
+    runs = np.nanmean(array, axis=0) / 10
+    examples = np.nanmean(array, axis=1)
+    return {
+        "mean": np.nanmean(examples) / 10,
+        "sd_draws": np.sqrt(pooled) / 10,
+        "sd_runs": np.nanstd(runs, ddof=1),
+        "run_means": runs.tolist(),
+        "n_failed": int(np.isnan(examples).sum()),
+    }
+
+
+def reference(verdicts, names):
+    array, widths = cube(verdicts, names)
+    criteria_means = np.nanmean(array, axis=2)
+    complete = criteria_means.mean(axis=1)  # NaN spreads: an example that lacks a criterion is incomplete
+    whole = reference_figures(array[:, :, : min(widths)].mean(axis=1))
+    whole |= {"mean": np.nanmean(complete) / 10, "n_failed": int(np.isnan(complete).sum())}
+    whole["mean_of_criteria"] = np.nanmean(criteria_means, axis=0).mean() / 10
+    return whole, {c: reference_figures(array[:, i, : widths[i]]) for i, c in enumerate(names)}
+
+
+def random_draws(rng, width):
+    draws = [rng.choice([rng.randint(0, 10), round(rng.uniform(0, 10), 2)]) for _ in range(width)]
+    return [rng.choice([None, NAN]) if rng.random() < 0.15 else draw for draw in draws][: rng.choice([width, 9])]
+
+
+def random_verdicts(rng):
+    names, width = ["accuracy", "completeness", "tone"][: rng.randint(1, 3)], rng.randint(1, 4)
+    verdicts = [
+        None if rng.random() < 0.1 else {c: random_draws(rng, width) for c in names if rng.random() < 0.95}
+        for _ in range(rng.randint(1, 8))
+    ]
+    return verdicts, names
+
+
+def differences(got, want):
+    for key, value in want.items():
+        pairs = zip(got[key], value, strict=True) if isinstance(value, list) else [(got[key], value)]
+        for a, b in pairs:
+            assert (a is None) == bool(np.isnan(b)), key
+            yield 0.0 if a is None else abs(a - b)
+
+
+@pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")  # numpy warns of means of nothing
+def test_equals_numpy_on_2000_random_cases(record_property):
+    rng, worst, n = random.Random(0), 0.0, 0
+    while n < 2000:
+        verdicts, names = random_verdicts(rng)
+        if not all(any((v or {}).get(c) for v in verdicts) for c in names):
+            continue
+        n += 1
+        got = judge_score(verdicts, criteria=names)
+        whole, per = reference(verdicts, names)
+        worst = max(worst, *differences(got, whole))
+        assert got["coverage"] == pytest.approx(1 - whole["n_failed"] / len(verdicts))
+        for name in names:
+            worst = max(worst, *differences(got["per_criterion"][name], per[name]))
+    record_property("worst", float(worst))
+    assert worst <= 1e-12
+
+
+# ---------------------------------------------------------------- by hand
+
+VERDICTS = [
+    {"accuracy": [8, 10], "completeness": [6, 6]},
+    {"accuracy": [4, None], "completeness": [5, 7]},
+    {"accuracy": [2, 4]},
+    None,
+]
+
+
+def test_figures_are_those_computed_by_hand():
+    result = judge_score(VERDICTS)
+    # Complete: (9 + 6) / 2 = 7.5 and (4 + 6) / 2 = 5.
+    assert (result["raw_mean"], result["mean"]) == (6.25, 0.625)
+    assert (result["n"], result["n_failed"], result["coverage"]) == (4, 2, 0.5)
+    accuracy, completeness = result["per_criterion"]["accuracy"], result["per_criterion"]["completeness"]
+    assert accuracy["raw_mean"] == pytest.approx((9 + 4 + 3) / 3)
+    assert accuracy["run_means"] == pytest.approx([(8 + 4 + 2) / 30, (10 + 4) / 20])
+    assert accuracy["sd_runs"] == pytest.approx(statistics.stdev([14 / 30, 0.7]))
+    # Squares 1 + 1, none, 1 + 1 over 2 degrees of freedom.
+    assert accuracy["sd_draws"] == pytest.approx(math.sqrt(2) / 10)
+    assert (accuracy["n_draws"], accuracy["draw_coverage"], accuracy["coverage"]) == (5, 5 / 8, 0.75)
+    assert completeness["mean"] == 0.6
+    assert result["mean_of_criteria"] == pytest.approx((16 / 30 + 0.6) / 2)
+    # Draws of both criteria: 7, 8 and 4.5.
+    assert result["run_means"] == pytest.approx([(7 + 4.5) / 20, 0.8])
+
+
+def test_a_missing_verdict_lowers_the_coverage_and_is_no_zero():
+    full, missing, zero = ([{"correctness": 8}, {"correctness": x}] for x in (8, None, 0))
+    assert judge_score(full)["mean"] == judge_score(missing)["mean"] == 0.8
+    assert (judge_score(missing)["coverage"], judge_score(missing)["n_failed"]) == (0.5, 1)
+    assert (judge_score(zero)["mean"], judge_score(zero)["coverage"]) == (0.4, 1)
+
+
+@pytest.mark.parametrize("nothing", [None, {}, {"accuracy": None}, {"accuracy": []}, {"accuracy": [None, NAN]}])
+def test_only_missing_verdicts_give_no_mean(nothing):
+    result = judge_score([nothing], ["a"], criteria=["accuracy"])
+    assert (result["mean"], result["mean_of_criteria"], result["sd_draws"], result["sd_runs"]) == (None,) * 4
+    assert (result["coverage"], result["per_category"]["a"]["coverage"]) == (0, 0)
+    assert judge_score([None])["mean"] is None
+
+
+def test_an_example_weighs_the_same_however_many_draws_it_has():
+    assert judge_score([{"a": [10, 10, 10]}, {"a": [0, None, None]}])["mean"] == 0.5
+
+
+def test_an_example_that_lacks_an_expected_criterion_is_incomplete():
+    only = [{"accuracy": 5}]
+    assert judge_score(only)["coverage"] == 1
+    assert judge_score(only, criteria=["accuracy", "completeness"])["coverage"] == 0
+
+
+def test_categories_are_scored_apart_and_none_belongs_to_none():
+    categories = ["state_change", "relation_change", None, "state_change"]
+    result = judge_score(VERDICTS, categories)
+    assert list(result["per_category"]) == ["relation_change", "state_change"]
+    state = result["per_category"]["state_change"]
+    assert (state["mean"], state["n"], state["n_failed"]) == (0.75, 2, 1)
+    assert "per_category" not in state
+    assert state["per_criterion"]["accuracy"]["run_means"] == [0.8, 1.0]
+
+
+def test_the_scale_is_what_scores_are_divided_by():
+    assert judge_score([{"r": 4}], scale=5)["mean"] == 0.8
+    with pytest.raises(ValueError, match=r"\['r'\]: is 6, outside 0 to 5"):
+        judge_score([{"r": 6}], scale=5)
+
+
+# ---------------------------------------------------------------- properties
+
+draws = st.lists(st.none() | st.integers(0, 10), max_size=3)
+verdicts_of = st.fixed_dictionaries({}, optional={"accuracy": draws, "completeness": draws})
+cases = st.lists(st.tuples(st.none() | verdicts_of, st.none() | st.sampled_from("ab")), min_size=1, max_size=6)
+patiently = settings(deadline=None, max_examples=60)
+
+
+def scored(rows):
+    return judge_score([v for v, _ in rows], [c for _, c in rows], criteria=["accuracy", "completeness"])
+
+
+@patiently
+@given(cases)
+def test_figures_are_bounded(rows):
+    result = scored(rows)
+    everything = [result, *result["per_category"].values()]
+    everything += [figures for part in everything for figures in part["per_criterion"].values()]
+    for figures in everything:
+        values = [figures["mean"], figures["coverage"], figures["sd_draws"], figures["sd_runs"], *figures["run_means"]]
+        assert all(0 <= value <= 1 for value in values if value is not None)
+        assert (figures["mean"] is None) == (figures["coverage"] == 0)
+
+
+@patiently
+@given(cases, st.randoms(use_true_random=False))
+def test_the_order_of_examples_does_not_matter(rows, rng):
+    assert scored(rng.sample(rows, len(rows))) == scored(rows)
+
+
+@patiently
+@given(cases, st.sampled_from([0, 10]))
+def test_all_best_gives_one_and_all_worst_zero(rows, score):
+    same = [
+        (v and {c: [None if d is None else score for d in own] for c, own in v.items()}, group) for v, group in rows
+    ]
+    assert scored(same)["mean"] in (None, score / 10)
+    assert scored(same)["sd_draws"] in (None, 0)
+
+
+@patiently
+@given(st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=2), min_size=1, max_size=5), st.integers(0, 4))
+def test_a_higher_score_raises_the_mean(rows, index):
+    index %= len(rows)
+    better = [[a + (i == index), b] for i, (a, b) in enumerate(rows)]
+    before, after = ([{"accuracy": a, "completeness": b} for a, b in part] for part in (rows, better))
+    assert judge_score(after)["mean"] > judge_score(before)["mean"]
+
+
+@patiently
+@given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=6))
+def test_without_missing_verdicts_both_means_are_the_same(rows):
+    result = judge_score([{"accuracy": a, "completeness": b} for a, b in rows])
+    assert result["mean"] == pytest.approx(result["mean_of_criteria"], abs=1e-12)
+
+
+def test_arrays_tensors_and_lists_are_the_same():
+    torch = pytest.importorskip("torch")
+    lists = [{"accuracy": [8.0, None], "completeness": [6.0, 7.0]}]
+    arrays = [{"accuracy": np.array([8.0, NAN]), "completeness": np.array([6, 7])}]
+    tensors = [{"accuracy": torch.tensor([8.0, NAN]), "completeness": torch.tensor([6, 7])}]
+    scalars = [{"accuracy": [np.float32(8), np.nan], "completeness": [torch.tensor(6.0), np.int64(7)]}]
+    want = judge_score(lists, ["a"])
+    for other in (arrays, tensors, scalars):
+        assert judge_score(other, np.array(["a"])) == want
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "options", "error", "message"),
+    [
+        ([], {}, ValueError, "verdicts: is empty"),
+        (None, {}, TypeError, "verdicts: is of type NoneType"),
+        ({"a": 1}, {}, TypeError, "verdicts: is of type dict"),
+        ([7], {}, TypeError, r"verdicts\[0\]: is 7 .int.; give a dict from criterion"),
+        ([{1: 7}], {}, TypeError, r"verdicts\[0\]: criterion 1 .int. is not a string"),
+        ([{"a": "7"}], {}, TypeError, r"verdicts\[0\]\['a'\]: is '7' .str.; give a list of scores"),
+        ([{"a": [7, "8"]}], {}, TypeError, r"verdicts\[0\]\['a'\]\[1\]: is '8' .str., not a number.*malformed"),
+        ([{"a": True}], {}, TypeError, r"is True .bool., not a number"),
+        ([{"a": [10.5]}], {}, ValueError, r"is 10.5, outside 0 to 10"),
+        ([{"a": -1}], {}, ValueError, "is -1, outside 0 to 10"),
+        ([{"a": math.inf}], {}, ValueError, "is inf, outside"),
+        ([{"a": 7}], {"categories": ["x", "y"]}, ValueError, "categories: has 2 entries for 1 examples"),
+        ([{"a": 7}], {"categories": [3]}, TypeError, r"categories\[0\]: is 3 .int., not a string"),
+        ([{"a": 7}], {"criteria": ["b"]}, ValueError, r"verdicts\[0\]: 'a' is not among the criteria"),
+        ([{"a": 7}], {"criteria": []}, ValueError, "criteria: is .*each once"),
+        ([{"a": 7}], {"criteria": ["a", "a"]}, ValueError, "each once"),
+        ([{"a": 7}], {"scale": 0}, ValueError, "scale: is 0"),
+        ([{"a": 7}], {"scale": "10"}, TypeError, "scale: is '10'"),
+    ],
+)
+def test_wrong_input_is_named_with_its_place_and_remedy(verdicts, options, error, message):
+    with pytest.raises(error, match=message):
+        judge_score(verdicts, **options)

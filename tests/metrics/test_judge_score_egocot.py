@@ -1,0 +1,191 @@
+"""EgoCoT-Bench's R and SCR: against numpy, by hand, by properties, and its errors."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "metrics"))
+from judge_score import EGOCOT_SIZES, egocot_reasoning, spurious_correct_rate, weighted_mean  # noqa: E402
+
+SUBTASKS = [name for group in EGOCOT_SIZES.values() for name in group]
+GROUP_OF = {name: group for group, own in EGOCOT_SIZES.items() for name in own}
+FIGURES = ("accuracy", "r", "scr", "n", "n_failed", "n_correct", "n_spurious")
+
+
+def random_samples(rng):
+    def one():
+        score = rng.choice([0, 1, 2, 3, 4, 5, 5, None])
+        return score, rng.choice([True, True, False, None]), rng.choice([*SUBTASKS[:5], None]), rng.random() < 0.1
+
+    return [one() for _ in range(rng.randint(1, 12))]
+
+
+def reference(table):
+    """The formulas on arrays: NaN scores are missing verdicts."""
+    score, right = table[:, 0], table[:, 1]
+    judged = ~np.isnan(score)
+    bad = score <= 2
+    return {
+        "accuracy": 100 * np.mean(right),
+        "r": np.mean(score[judged]) if judged.any() else None,
+        "scr": 100 * np.sum(right * bad) / np.sum(right * judged) if np.sum(right * judged) else None,
+        "n": len(table),
+        "n_failed": np.sum(~judged),
+        "n_correct": np.sum(right * judged),
+        "n_spurious": np.sum(right * bad),
+    }
+
+
+def worst_difference(got, want):
+    assert all((got[name] is None) == (want[name] is None) for name in FIGURES)
+    return max(abs(got[name] - want[name]) for name in FIGURES if want[name] is not None)
+
+
+def test_equals_the_formulas_on_arrays_in_2000_random_cases(record_property):
+    rng, worst = random.Random(0), 0.0
+    for _ in range(2000):
+        samples = random_samples(rng)
+        scores, correct, subtasks, empty = (list(column) for column in zip(*samples, strict=True))
+        got = egocot_reasoning(scores, correct, subtasks, empty_reasoning=empty)
+        rows = [[0 if e else np.nan if s is None else s, bool(c)] for s, c, _, e in samples]
+        table, names = np.array(rows, dtype=float), np.array([str(name) for name in subtasks])
+        worst = max(worst, worst_difference(got, reference(table)))
+        assert set(got["per_subtask"]) == set(names) - {"None"}
+        for name, figures in got["per_subtask"].items():
+            worst = max(worst, worst_difference(figures, reference(table[names == name])))
+        groups = np.array([GROUP_OF.get(name, "") for name in names])
+        for group, figures in got["per_group"].items():
+            worst = max(worst, worst_difference(figures, reference(table[groups == group])))
+    record_property("worst", float(worst))
+    assert worst <= 1e-12
+
+
+# ---------------------------------------------------------------- by hand
+
+
+def test_r_counts_right_and_wrong_answers_and_scr_the_right_ones_only():
+    result = egocot_reasoning([5, 2, 3, 0, 4], [True, True, True, False, False])
+    assert (result["r"], result["accuracy"]) == (pytest.approx(14 / 5), 60)
+    assert (result["scr"], result["n_correct"], result["n_spurious"]) == (pytest.approx(100 / 3), 3, 1)
+
+
+def test_the_threshold_is_inclusive():
+    assert [spurious_correct_rate([score], [True]) for score in range(6)] == [100, 100, 100, 0, 0, 0]
+    assert egocot_reasoning([3], [True], threshold=3)["scr"] == 100
+    assert spurious_correct_rate([1], [False]) is None
+
+
+def test_an_empty_rationale_scores_zero_and_a_missing_verdict_does_not():
+    empty = egocot_reasoning([None, 4], [True, True], empty_reasoning=[True, False])
+    missing = egocot_reasoning([None, 4], [True, True])
+    assert (empty["r"], empty["scr"], empty["coverage"]) == (2, 50, 1)
+    assert (missing["r"], missing["scr"], missing["coverage"], missing["n_failed"]) == (4, 0, 0.5, 1)
+    assert missing["accuracy"] == 100
+    assert egocot_reasoning([5], [True], empty_reasoning=[True])["r"] == 0
+
+
+def test_groups_pool_their_samples_and_not_their_subtasks():
+    result = egocot_reasoning([5, 5, 5, 1], [True, True, True, True], ["AOG", "AOG", "AOG", "HOA"])
+    assert (result["per_group"]["EGP"]["r"], result["per_group"]["EGP"]["scr"]) == (4, 25)
+    assert result["per_subtask"]["HOA"]["scr"] == 100
+    assert list(result["per_group"]) == ["EGP"]
+
+
+def test_other_benchmarks_bring_their_own_groups():
+    result = egocot_reasoning([5, 1], [True, True], ["a", "b"], groups={"one": ["a"], "both": ["a", "b"]})
+    assert {name: group["n"] for name, group in result["per_group"].items()} == {"one": 1, "both": 2}
+
+
+def test_arrays_and_tensors_are_columns_too():
+    torch = pytest.importorskip("torch")
+    want = egocot_reasoning([5, 1, None], [True, False, True])
+    assert egocot_reasoning(np.array([5, 1, np.nan]), np.array([True, False, True])) == want
+    assert egocot_reasoning(torch.tensor([5, 1, torch.nan]), torch.tensor([1, 0, 1])) == want
+
+
+# ---------------------------------------------------------------- properties
+
+patiently = settings(deadline=None, max_examples=60)
+samples = st.lists(
+    st.tuples(st.none() | st.integers(0, 5), st.booleans(), st.none() | st.sampled_from(SUBTASKS)),
+    min_size=1,
+    max_size=8,
+)
+
+
+def scored(rows):
+    return egocot_reasoning(*(list(column) for column in zip(*rows, strict=True)))
+
+
+@patiently
+@given(samples, st.randoms(use_true_random=False))
+def test_figures_are_bounded_and_do_not_depend_on_the_order(rows, rng):
+    result = scored(rows)
+    assert scored(rng.sample(rows, len(rows))) == result
+    for figures in [result, *result["per_group"].values(), *result["per_subtask"].values()]:
+        assert 0 <= figures["accuracy"] <= 100
+        assert figures["r"] is None or 0 <= figures["r"] <= 5
+        assert figures["scr"] is None or 0 <= figures["scr"] <= 100
+
+
+@patiently
+@given(samples, st.integers(0, 7))
+def test_a_better_rationale_never_lowers_r_nor_raises_scr(rows, index):
+    judged = [row for row in rows if row[0] is not None] or [(3, True, None)]
+    index %= len(judged)
+    better = [(min(5, s + 1), c, t) if i == index else (s, c, t) for i, (s, c, t) in enumerate(judged)]
+    before, after = scored(judged), scored(better)
+    assert after["r"] >= before["r"]
+    assert before["scr"] is None or after["scr"] <= before["scr"]
+
+
+@patiently
+@given(samples)
+def test_groups_weighted_by_their_samples_give_the_whole(rows):
+    whole = [(3 if s is None else s, c, t or "AOG") for s, c, t in rows]
+    result = scored(whole)
+    groups = list(result["per_group"].values())
+    sizes, rights = [group["n"] for group in groups], [group["n_correct"] for group in groups]
+    assert weighted_mean([group["r"] for group in groups], sizes) == pytest.approx(result["r"])
+    if sum(rights):
+        rates = [group["scr"] or 0 for group in groups]
+        assert weighted_mean(rates, rights) == pytest.approx(result["scr"])
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("scores", "correct", "options", "error", "message"),
+    [
+        ([], [], {}, ValueError, "scores: are empty"),
+        (5, [True], {}, TypeError, "scores: is of type int"),
+        ([5], [True, False], {}, ValueError, "correct: has 2 entries for 1 examples"),
+        ([6], [True], {}, ValueError, r"scores\[0\]: is 6, outside 0 to 5"),
+        ([2.5], [True], {}, ValueError, r"scores\[0\]: is 2.5; the judge gives whole scores"),
+        (["5"], [True], {}, TypeError, r"scores\[0\]: is '5'"),
+        ([5], ["yes"], {}, TypeError, r"correct\[0\]: is 'yes' .str.; give True or False"),
+        ([5], [2], {}, TypeError, r"correct\[0\]: is 2"),
+        ([5], [True], {"subtasks": [1]}, TypeError, r"subtasks\[0\]: is 1"),
+        ([5], [True], {"empty_reasoning": [""]}, TypeError, r"empty_reasoning\[0\]: is ''"),
+        ([5], [True], {"groups": ["AOG"]}, TypeError, "groups: is of type list"),
+    ],
+)
+def test_wrong_input_is_named_with_its_place_and_remedy(scores, correct, options, error, message):
+    with pytest.raises(error, match=message):
+        egocot_reasoning(scores, correct, **options)
+
+
+def test_weights_must_be_positive():
+    with pytest.raises(ValueError, match="positive sum"):
+        weighted_mean([1.0], [0])
+    with pytest.raises(ValueError, match="1 for 2 weights"):
+        weighted_mean([1.0], [1, 2])

@@ -1,0 +1,389 @@
+"""The arithmetic of the mean_ap metric: against pycocotools, by hand, and by its properties."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.metrics.test_mean_ap_pycocotools import random_images, twelve
+
+REPO = Path(__file__).resolve().parents[2]
+# The folder is tested where it stands, as the module that somebody copies out of the repository.
+sys.path.insert(0, str(REPO / "metrics"))
+from mean_ap import STATISTICS, evaluate_images, mean_ap, overlap  # noqa: E402
+from mean_ap.matching import THRESHOLDS, best_assignment  # noqa: E402
+from mean_ap.overlap import Pairs  # noqa: E402
+from mean_ap.values import runs_of  # noqa: E402
+
+FREE_OF_ORDER = ("f1@50", "f1@[.5:.95]", "precision@50", "recall@50", "mean_best_iou")
+
+
+# ---------------------------------------------------------------- the figures without scores
+
+
+def slow_iou(a, b):
+    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    common = width * height
+    return common / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common)
+
+
+def slow_best_iou(prediction, reference):
+    if not len(prediction["boxes"]) or not len(reference["boxes"]):
+        return 0.0
+    return np.mean([max(slow_iou(p, r) for r in reference["boxes"]) for p in prediction["boxes"]])
+
+
+def slow_hits(prediction, reference, threshold):
+    """scipy's Hungarian method on the 0/1 table of pairs."""
+    assign = pytest.importorskip("scipy.optimize").linear_sum_assignment
+    hits = 0
+    for label in set(reference["labels"].tolist()):
+        found = prediction["boxes"][prediction["labels"] == label]
+        true = reference["boxes"][reference["labels"] == label]
+        table = np.array([[slow_iou(p, r) >= threshold for r in true] for p in found]).reshape(len(found), len(true))
+        hits += table[assign(table, maximize=True)].sum()
+    return hits
+
+
+def test_f1_and_best_iou_equal_slow_references_on_random_cases():
+    rng, worst = np.random.default_rng(4), 0.0
+    for _ in range(200):
+        predictions, references = random_images(rng)
+        for side in (predictions, references):  # keep off the thresholds, where the last bit decides
+            for image in side:
+                image["boxes"] = image["boxes"] + rng.normal(0, 1e-3, image["boxes"].shape)
+        got = mean_ap(predictions, references)
+        cases = list(zip(predictions, references, strict=True))
+        total = sum(len(p["boxes"]) + len(r["boxes"]) for p, r in cases)
+        f1 = [2 * sum(slow_hits(p, r, t) for p, r in cases) / total if total else 1.0 for t in THRESHOLDS]
+        best = np.mean([slow_best_iou(p, r) for p, r in cases])
+        worst = max(worst, *np.abs(np.array([got[n] for n in FREE_OF_ORDER[:2]]) - [f1[0], np.mean(f1)]))
+        worst = max(worst, abs(got["mean_best_iou"] - best))
+    assert worst < 1e-9
+
+
+def test_the_assignment_is_as_large_as_scipys_on_dense_graphs():
+    sparse = pytest.importorskip("scipy.sparse")
+    matching = pytest.importorskip("scipy.sparse.csgraph").maximum_bipartite_matching
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        n, m = rng.integers(1, 30, 2)
+        table = rng.random((n, m)) < rng.choice([0.05, 0.2, 0.6])
+        left, right = np.nonzero(table)
+        found = best_assignment(Pairs(left, right, np.full(len(left), 0.7)), 0.5, n, m)
+        assert len(np.unique(found)) == len(found) == (matching(sparse.csr_matrix(table)) >= 0).sum()
+
+
+# ---------------------------------------------------------------- by hand
+
+BOX = [10, 10, 50, 50]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "expected"),
+    [
+        ([BOX], {"map": 1, "map_50": 1, "mar_1": 1, "f1@50": 1, "mean_best_iou": 1}),
+        ([], {"map": 0, "mar_100": 0, "f1@50": 0, "mean_best_iou": 0}),
+        ([[10, 10, 50, 30]], {"map": 0.1, "map_50": 1, "map_75": 0, "f1@50": 1, "f1@[.5:.95]": 0.1}),
+        ([[10, 10, 50, 40]], {"map": 0.6, "map_50": 1, "map_75": 1, "f1@[.5:.95]": 0.6, "mean_best_iou": 0.75}),
+        ([BOX, BOX], {"map": 1, "mar_1": 1, "f1@50": 2 / 3, "precision@50": 0.5, "mean_best_iou": 1}),
+        ([[90, 90, 99, 99], BOX], {"map": 0.5, "mar_1": 0, "mar_10": 1, "f1@50": 2 / 3}),
+        ([[10, 10, 10, 50]], {"map": 0, "f1@50": 0, "mean_best_iou": 0}),
+        ([[50, 50, 10, 10]], {"map": 0, "f1@50": 0, "mean_best_iou": 0}),
+    ],
+)
+def test_an_image_with_one_reference_is_scored_as_computed_by_hand(predicted, expected):
+    result = mean_ap([{"boxes": predicted}], [{"boxes": [BOX]}])
+    assert {name: result[name] for name in expected} == pytest.approx(expected)
+
+
+def test_sizes_follow_the_reference_and_both_ends_of_a_range_belong_to_it():
+    sides = (31, 32, 33, 96, 97)
+    boxes = [[0, 0, side, side] for side in sides]
+    counts = {}
+    for box in boxes:
+        result = mean_ap([{"boxes": [box]}], [{"boxes": [box]}])
+        counts[box[2]] = [name for name in ("map_small", "map_medium", "map_large") if result[name] > 0.999]
+    assert counts == {
+        31: ["map_small"],
+        32: ["map_small", "map_medium"],
+        33: ["map_medium"],
+        96: ["map_medium", "map_large"],
+        97: ["map_large"],
+    }
+
+
+def test_a_failed_image_counts_as_one_without_predictions():
+    predictions, references = [{"boxes": [BOX]}, None], [{"boxes": [BOX]}, {"boxes": [BOX, [60, 60, 90, 90]]}]
+    failed, empty = mean_ap(predictions, references), mean_ap([predictions[0], {"boxes": []}], references)
+    assert (failed.pop("n_failed"), failed.pop("coverage")) == (1, 0.5)
+    assert (empty.pop("n_failed"), empty.pop("coverage")) == (0, 1)
+    assert failed == empty
+    assert failed["recall@50"] == pytest.approx(1 / 3)
+
+
+def test_nothing_to_find_is_undefined_for_coco_and_perfect_for_f1_if_somebody_looked():
+    looked, failed = mean_ap([{"boxes": []}], [{"boxes": []}]), mean_ap([None], [{"boxes": []}])
+    assert set(twelve(looked)) == set(twelve(failed)) == {-1}
+    assert (looked["f1@50"], failed["f1@50"]) == (1, 0)
+    assert looked["per_category"] == {}
+
+
+def test_one_swapped_pair_of_corners_is_left_out_of_map_but_is_wrong_for_f1():
+    result = mean_ap([{"boxes": [[50, 10, 10, 50], BOX]}], [{"boxes": [BOX]}])
+    assert result["map"] == pytest.approx(1)
+    assert result["f1@50"] == pytest.approx(2 / 3)
+
+
+def test_a_wrong_label_is_a_miss_and_a_made_up_label_has_no_ap():
+    result = mean_ap([{"boxes": [BOX], "labels": "lid"}], [{"boxes": [BOX], "labels": "cup"}])
+    assert (result["map"], result["f1@50"], result["mean_best_iou"]) == (0, 0, 1)
+    assert list(result["per_category"]) == ["cup", "lid"]
+    assert result["per_category"]["lid"] == {
+        "ap": None, "ap_50": None, "ap_75": None, "ar_100": None,
+        "f1@50": 0.0, "f1@[.5:.95]": 0.0, "n_predicted": 1, "support": 0,
+    }  # fmt: skip
+
+
+# arXiv 2605.12074, table 8: mAP, mAP@50, mAP@75 as printed.
+TABLE_8 = [
+    (0.362, 0.393, 0.377),
+    (0.534, 0.697, 0.564),
+    (0.068, 0.163, 0.048),
+    (0.432, 0.634, 0.473),
+    (0.518, 0.680, 0.552),
+    (0.350, 0.559, 0.374),
+]
+
+
+@pytest.mark.parametrize(("map_all", "map_50", "map_75"), TABLE_8)
+def test_published_means_lie_where_the_definition_puts_them(map_all, map_50, map_75):
+    # AP falls as the threshold rises: .55 to .70 lie between AP@75 and AP@50, .80 to .95 between 0 and AP@75.
+    assert 0.1 * map_50 + 0.5 * map_75 - 0.001 <= map_all <= 0.5 * map_50 + 0.5 * map_75 + 0.001
+
+
+def test_masks_of_rectangles_score_as_their_boxes():
+    mask = pytest.importorskip("pycocotools.mask")
+    rng = np.random.default_rng(3)
+
+    def both(count):
+        corners = rng.integers(0, 20, (count, 2))
+        boxes = np.hstack([corners, corners + rng.integers(1, 40, (count, 2))]).astype(float)
+        rles = mask.frPyObjects(np.hstack([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]]), 64, 64)
+        return {"boxes": boxes.tolist()}, {"masks": rles}
+
+    for _ in range(20):
+        pairs = [(both(3), both(2)) for _ in range(4)]
+        boxes = mean_ap([p[0] for p, _ in pairs], [r[0] for _, r in pairs])
+        masks = mean_ap([p[1] for p, _ in pairs], [r[1] for _, r in pairs], iou_type="segm")
+        assert [masks[name] for name in (*STATISTICS, *FREE_OF_ORDER)] == pytest.approx(
+            [boxes[name] for name in (*STATISTICS, *FREE_OF_ORDER)]
+        )
+
+
+# ---------------------------------------------------------------- properties
+
+numbers = st.integers(0, 40)
+boxes = st.lists(st.tuples(numbers, numbers, numbers, numbers).map(list), max_size=4)
+labelled = boxes.flatmap(
+    lambda some: st.fixed_dictionaries(
+        {"boxes": st.just(some), "labels": st.lists(st.sampled_from("ab"), min_size=len(some), max_size=len(some))}
+    )
+)
+upright = st.tuples(numbers, numbers, st.integers(1, 40), st.integers(1, 40)).map(
+    lambda b: [b[0], b[1], b[0] + b[2], b[1] + b[3]]
+)
+pairs = st.lists(st.tuples(st.none() | labelled, labelled), min_size=1, max_size=4)
+# The machine may be busy: a slow example is no failure.
+patiently = settings(deadline=None, max_examples=60)
+
+
+def scored(cases, **options):
+    return mean_ap([c[0] for c in cases], [c[1] for c in cases], **options)
+
+
+@patiently
+@given(pairs)
+def test_figures_are_bounded(cases):
+    result = scored(cases)
+    assert all(value == -1 or 0 <= value <= 1 for value in twelve(result))
+    assert all(0 <= result[name] <= 1 for name in (*FREE_OF_ORDER, "coverage"))
+    assert result["map_75"] <= result["map_50"]
+    assert result["mar_1"] <= result["mar_10"] <= result["mar_100"]
+    assert result["f1@[.5:.95]"] <= result["f1@50"] + 1e-12
+
+
+@patiently
+@given(pairs, st.randoms(use_true_random=False))
+def test_f1_and_recall_depend_on_no_order_of_the_images(cases, rng):
+    got, want = scored(rng.sample(cases, len(cases))), scored(cases)
+    names = [*FREE_OF_ORDER, "mar_1", "mar_10", "mar_100", "mar_small", "mar_medium", "mar_large"]
+    assert [got[name] for name in names] == pytest.approx([want[name] for name in names])
+
+
+@patiently
+@given(pairs, st.randoms(use_true_random=False))
+def test_f1_depends_on_no_order_within_an_image(cases, rng):
+    def shuffled(image):
+        if image is None:
+            return None
+        rows = list(zip(image["boxes"], image["labels"], strict=True))
+        rng.shuffle(rows)
+        return {"boxes": [box for box, _ in rows], "labels": [label for _, label in rows]}
+
+    got, want = scored([(shuffled(p), shuffled(r)) for p, r in cases]), scored(cases)
+    assert [got[name] for name in FREE_OF_ORDER] == pytest.approx([want[name] for name in FREE_OF_ORDER])
+
+
+@patiently
+@given(pairs, st.randoms(use_true_random=False))
+def test_with_distinct_scores_nothing_depends_on_the_order_of_the_images(cases, rng):
+    total = iter(rng.sample(range(100), 100))
+    cases = [(p and p | {"scores": [next(total) for _ in p["boxes"]]}, r) for p, r in cases]
+    assert twelve(scored(rng.sample(cases, len(cases)))) == pytest.approx(twelve(scored(cases)))
+
+
+@patiently
+@given(st.lists(st.lists(upright, max_size=4), min_size=1, max_size=4).filter(any))
+def test_a_perfect_prediction_scores_one(images):
+    result = mean_ap([{"boxes": image} for image in images], [{"boxes": image} for image in images])
+    assert result["map"] == pytest.approx(1)
+    assert result["mar_100"] == result["f1@50"] == result["f1@[.5:.95]"] == 1
+    assert result["mean_best_iou"] == pytest.approx(np.mean([bool(image) for image in images]))
+
+
+@patiently
+@given(st.lists(st.lists(upright, min_size=1, max_size=4), min_size=1, max_size=4))
+def test_an_all_wrong_prediction_scores_zero(images):
+    wrong = [{"boxes": [[value + 500 for value in box] for box in image]} for image in images]
+    result = mean_ap(wrong, [{"boxes": image} for image in images])
+    assert [result[name] for name in ("map", "mar_100", *FREE_OF_ORDER)] == [0] * 7
+
+
+@patiently
+@given(st.lists(st.tuples(upright, upright), min_size=1, max_size=6), st.integers(0, 5))
+def test_a_better_box_never_lowers_the_score(cases, index):
+    # One box and one reference per image: with more, a box that moves may leave another reference without any.
+    index %= len(cases)
+    better = [(r, r) if number == index else (p, r) for number, (p, r) in enumerate(cases)]
+    before, after = (
+        mean_ap([{"boxes": [p]} for p, _ in some], [{"boxes": [r]} for _, r in some]) for some in (cases, better)
+    )
+    for name in ("map", "map_50", "map_75", "mar_100", *FREE_OF_ORDER):
+        assert after[name] >= before[name] - 1e-12
+
+
+def test_lists_arrays_and_tensors_are_the_same():
+    torch = pytest.importorskip("torch")
+    predictions, references = random_images(np.random.default_rng(6))
+    lists = [
+        [{name: value.tolist() for name, value in image.items()} for image in s] for s in (predictions, references)
+    ]
+    tensors = [[{name: torch.tensor(v) for name, v in image.items()} for image in side] for side in lists]
+    want = mean_ap(predictions, references)
+    assert mean_ap(*lists) == mean_ap(tensors[0], lists[1]) == mean_ap(predictions, tensors[1]) == want
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+def test_cutting_the_work_into_chunks_changes_nothing(monkeypatch, chunk):
+    cases = [random_images(np.random.default_rng(seed), n_images=4) for seed in range(10)]
+    want = [mean_ap(*case) for case in cases]
+    monkeypatch.setattr(overlap, "CHUNK", chunk)
+    assert [mean_ap(*case) for case in cases] == want
+
+
+def test_one_label_stands_for_all_boxes_and_ints_are_strings():
+    image = {"boxes": [BOX, [0, 0, 5, 5]]}
+    want = mean_ap([image | {"labels": ["7", "7"]}], [image | {"labels": ["7", "7"]}])
+    assert mean_ap([image | {"labels": 7}], [image | {"labels": np.array([7, 7])}]) == want
+    assert mean_ap([image | {"labels": "7"}, {"boxes": []}], [image | {"labels": "7"}, {"boxes": []}])["f1@50"] == 1
+
+
+def test_the_runs_of_a_mask_are_read_as_pycocotools_writes_them():
+    mask = pytest.importorskip("pycocotools.mask")
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        height, width = rng.integers(1, [40, 3000])
+        values = (rng.random((height, width)) < rng.choice([0.001, 0.5, 0.999])).astype(np.uint8)
+        rle = mask.encode(np.asfortranarray(values))
+        flat = np.concatenate([[0], values.ravel(order="F"), [2]])
+        runs = np.diff(np.flatnonzero(np.diff(flat, prepend=2) != 0))
+        runs = np.concatenate([[runs[0] - 1], runs[1:]])  # without the zero put in front
+        assert runs_of(rle["counts"]).tolist() == runs.tolist()
+
+
+# ---------------------------------------------------------------- errors
+
+GOOD = {"boxes": [BOX]}
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references", "error", "message"),
+    [
+        ([], [], ValueError, "nothing to score"),
+        ([GOOD], [GOOD, GOOD], ValueError, "1 predictions for 2 references"),
+        (None, [GOOD], TypeError, "predictions: is of type NoneType"),
+        (GOOD, [GOOD], TypeError, "predictions: is of type dict"),
+        ([GOOD], [None], TypeError, r"references\[0\]: is None .*give a dict with boxes"),
+        ([[BOX]], [GOOD], TypeError, r"predictions\[0\]: .*give a dict with boxes, or None"),
+        ([{}], [GOOD], ValueError, r"predictions\[0\]: boxes is missing"),
+        ([GOOD | {"label": "cup"}], [GOOD], ValueError, r"predictions\[0\]: has the unknown field label"),
+        ([{"boxes": BOX}], [GOOD], ValueError, r"predictions\[0\]: boxes has the shape \(4,\); give n boxes"),
+        ([GOOD, {"boxes": [BOX, [1, 2]]}], [GOOD, GOOD], TypeError, r"predictions\[1\]: boxes is .* equally long"),
+        ([{"boxes": [["0", "0", "1", "1"]]}], [GOOD], TypeError, r"predictions\[0\]: boxes is .*give numbers"),
+        ([{"boxes": [[0, 0, 1, None]]}], [GOOD], TypeError, r"predictions\[0\]: boxes is .*give numbers"),
+        ([{"boxes": [[0, 0, 1, float("nan")]]}], [GOOD], ValueError, r"predictions\[0\]: boxes is .*finite"),
+        ([{"boxes": [[0, 0, 1, 10**400]]}], [GOOD], TypeError, r"predictions\[0\]: boxes is .*give numbers"),
+        ([GOOD | {"scores": [1, 2]}], [GOOD], ValueError, r"predictions\[0\]: scores has the shape \(2,\) for 1"),
+        ([GOOD | {"scores": ["a"]}], [GOOD], TypeError, r"predictions\[0\]: scores is .*give numbers"),
+        ([GOOD | {"scores": [1]}, GOOD], [GOOD, GOOD], ValueError, r"predictions\[1\]: scores is missing"),
+        (
+            [GOOD | {"labels": [1, 2]}],
+            [GOOD | {"labels": 1}],
+            ValueError,
+            r"predictions\[0\]: there are 2 labels for 1",
+        ),
+        ([GOOD | {"labels": [1.5]}], [GOOD | {"labels": 1}], TypeError, r"predictions\[0\]: labels holds 1.5 .float."),
+        ([GOOD | {"labels": [True]}], [GOOD | {"labels": 1}], TypeError, r"predictions\[0\]: labels holds True"),
+        ([GOOD | {"labels": "a"}, GOOD], [GOOD, GOOD], ValueError, r"predictions\[1\]: labels is missing"),
+        ([GOOD], [GOOD | {"labels": "a"}], ValueError, "predictions: have no labels, references have; give labels"),
+    ],
+)
+def test_wrong_input_is_named_with_its_place_and_remedy(predictions, references, error, message):
+    with pytest.raises(error, match=message):
+        mean_ap(predictions, references)
+
+
+@pytest.mark.parametrize(
+    ("masks", "error", "message"),
+    [
+        ("abc", TypeError, r"predictions\[0\]: masks is of type str"),
+        (["abc"], TypeError, r"predictions\[0\]: masks\[0\] is 'abc' .*give a dict with size"),
+        ([{"size": [4], "counts": "a"}], ValueError, r"masks\[0\]: size is \[4\].*height, width"),
+        ([{"size": [2, 2], "counts": [1, 2]}], ValueError, r"masks\[0\]: counts add up to 3 instead of 2 x 2"),
+        ([{"size": [2, 2], "counts": [-1, 5]}], ValueError, r"masks\[0\]: counts is \[-1, 5\].*give a COCO"),
+        ([{"size": [2, 2], "counts": "ab c"}], ValueError, r"masks\[0\]: counts is 'ab c'.*give a COCO"),
+        ([{"size": [2, 2], "counts": b"12"}], ValueError, r"masks\[0\]: counts add up to 3 instead of 2 x 2"),
+        ([{"size": [2, 2], "counts": [1, 3]}], ValueError, "image 0: its masks have the sizes"),
+    ],
+)
+def test_wrong_masks_are_named_with_their_place_and_remedy(masks, error, message):
+    reference = {"masks": [{"size": [3, 3], "counts": [4, 5]}]}
+    with pytest.raises(error, match=message):
+        mean_ap([{"masks": masks}], [reference], iou_type="segm")
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(ValueError, match="iou_type is 'boxes'; give 'bbox' or 'segm'"):
+        mean_ap([GOOD], [GOOD], iou_type="boxes")
+    with pytest.raises(ValueError, match="rounding is 'double'; give 'none' or 'float32'"):
+        mean_ap([GOOD], [GOOD], rounding="double")
+    with pytest.raises(ValueError, match=r"boxes is missing.*iou_type='segm'"):
+        evaluate_images([{"masks": []}], [{"masks": []}])

@@ -1,0 +1,203 @@
+"""Order, resampling and rounding of the mean_ap metric: tie spread, bootstrap, the single precision of torchmetrics."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from itertools import pairwise, permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.metrics.test_mean_ap_pycocotools import random_images, run_pycocotools, twelve
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "metrics"))
+from mean_ap import (  # noqa: E402
+    STATISTICS,
+    bootstrap_f1,
+    bootstrap_map,
+    evaluate_images,
+    mean_ap,
+    percentile_interval,
+    resample,
+    tie_spread,
+)
+from mean_ap.matching import single_precision_thresholds  # noqa: E402
+
+PRECISIONS = STATISTICS[:6]
+GOOD, BAD = {"boxes": [[0, 0, 40, 40]]}, {"boxes": [[60, 60, 99, 99]]}
+
+
+def unscored(rng, n_images):
+    """Images without confidences: the normal case."""
+    predictions, references = random_images(rng, n_images=n_images)
+    return [{"boxes": p["boxes"], "labels": p["labels"]} for p in predictions], references
+
+
+def reordered(cases, order):
+    predictions, references = cases
+    return [predictions[index] for index in order], [references[index] for index in order]
+
+
+# ---------------------------------------------------------------- tie spread
+
+
+def test_an_exhaustive_spread_contains_the_value_of_every_order():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        cases = unscored(rng, 4)
+        spread = tie_spread(*cases, orders=24)
+        assert spread["exhaustive"]
+        orders = list(permutations(range(len(cases[0]))))
+        values = np.array([twelve(mean_ap(*reordered(cases, order)))[:6] for order in orders])
+        for name, column in zip(PRECISIONS, values.T, strict=True):
+            found = [spread[name][key] for key in ("canonical", "min", "mean", "max")]
+            assert found == pytest.approx([column[0], column.min(), column.mean(), column.max()])
+            assert spread[name]["lower"] <= column.min() + 1e-12
+            assert column.max() <= spread[name]["upper"] + 1e-12
+
+
+def test_the_bounds_contain_every_order_that_pycocotools_is_given():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        cases = unscored(rng, 8)
+        spread = tie_spread(*cases, orders=5)
+        for _ in range(5):
+            ones = [p | {"scores": np.ones(len(p["labels"]))} for p in cases[0]]
+            values, _, _ = run_pycocotools(*reordered((ones, cases[1]), rng.permutation(len(ones))))
+            for name, value in zip(PRECISIONS, values[:6], strict=True):
+                assert spread[name]["lower"] - 1e-12 <= value <= spread[name]["upper"] + 1e-12
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.sampled_from([GOOD, BAD, {"boxes": GOOD["boxes"] + BAD["boxes"]}, None]), min_size=2, max_size=12))
+def test_a_sampled_spread_is_ordered_and_contains_the_canonical_value(predictions):
+    spread = tie_spread(predictions, [GOOD] * len(predictions), orders=3, seed=1)
+    assert spread["orders"] <= 3
+    for name in PRECISIONS:
+        values = [spread[name][key] for key in ("lower", "min", "mean", "max", "upper")]
+        assert all(low <= high for low, high in pairwise(values))
+        assert spread[name]["min"] <= spread[name]["canonical"] <= spread[name]["max"]
+    assert spread["map"]["canonical"] == mean_ap(predictions, [GOOD] * len(predictions))["map"]
+
+
+def test_the_spread_reaches_its_bounds_where_good_images_come_first_or_last():
+    predictions, references = [GOOD] * 10 + [BAD] * 10, [GOOD] * 20
+    spread = tie_spread(predictions, references, orders=50)
+    assert not spread["exhaustive"]
+    assert spread["map"]["canonical"] == spread["map"]["upper"]
+    assert tie_spread(predictions[::-1], references)["map"]["canonical"] == spread["map"]["lower"]
+    assert spread["map"]["min"] < spread["map"]["max"] == spread["map"]["upper"]
+
+
+def test_the_spread_depends_on_the_seed_alone():
+    cases = [GOOD, BAD] * 6, [GOOD] * 12
+    assert tie_spread(*cases, orders=9, seed=3) == tie_spread(*cases, orders=9, seed=3)
+    assert tie_spread(*cases, orders=9, seed=3) != tie_spread(*cases, orders=9, seed=4)
+    with pytest.raises(ValueError, match="orders is 0; give the number of orders"):
+        tie_spread(*cases, orders=0)
+
+
+def test_distinct_scores_leave_no_spread():
+    cases = [image | {"scores": [0.1 * number]} for number, image in enumerate([GOOD, BAD, GOOD, BAD])]
+    spread = tie_spread(cases, [GOOD] * 4)["map"]
+    assert len(set(spread.values())) == 1
+
+
+# ---------------------------------------------------------------- bootstrap
+
+
+@pytest.mark.parametrize("scored", [False, True])
+def test_each_resample_equals_the_metric_on_the_images_as_drawn(scored):
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        predictions, references = random_images(rng, n_images=8) if scored else unscored(rng, 8)
+        predictions[0] = None
+        clusters = [f"video {number // 2}" for number in range(len(references))]
+        evaluated = evaluate_images(predictions, references)
+        values = bootstrap_map(evaluated, clusters, n=8, seed=5)
+        f1 = bootstrap_f1(evaluated, clusters, n=8, seed=5)
+        for row, weights in enumerate(resample(clusters, 8, seed=5)):
+            order = np.repeat(np.arange(len(references)), weights)
+            want = mean_ap(*reordered((predictions, references), order))
+            assert np.nan_to_num(values[row], nan=-1) == pytest.approx(twelve(want), abs=1e-12)
+            assert f1[row] == pytest.approx([want["f1@50"], want["f1@[.5:.95]"]])
+
+
+def test_whole_clusters_are_drawn_as_many_as_there_are():
+    clusters = ["a", "b", "a", "c", "c", "c"]
+    weights = resample(clusters, 200)
+    assert (weights[:, 0] == weights[:, 2]).all()
+    assert (weights[:, 3:] == weights[:, 3:4]).all()
+    assert (weights[:, [0, 1, 3]].sum(axis=1) == 3).all()
+    assert weights[:, 1].mean() == pytest.approx(1, abs=0.2)
+
+
+def test_equal_seeds_give_equal_resamples():
+    evaluated = evaluate_images([GOOD, BAD, GOOD, None], [GOOD] * 4)
+    first, again, other = (bootstrap_map(evaluated, range(4), n=20, seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(first, again, equal_nan=True)
+    assert not np.array_equal(first, other, equal_nan=True)
+
+
+def test_a_statistic_without_references_is_nan_and_left_out_of_the_interval():
+    evaluated = evaluate_images([GOOD, {"boxes": []}], [GOOD, {"boxes": []}])
+    values = bootstrap_map(evaluated, ["a", "b"], n=50)
+    assert np.isnan(values[:, STATISTICS.index("map_small")]).all()
+    assert 0 < np.isnan(values[:, 0]).sum() < 50
+    assert percentile_interval(values[:, 0]) == pytest.approx((1, 1))
+    assert all(np.isnan(percentile_interval(values[:, 3])))
+
+
+def test_wrong_clusters_are_refused():
+    evaluated = evaluate_images([GOOD], [GOOD])
+    with pytest.raises(ValueError, match="there are 2 clusters for 1 images; give one per image"):
+        bootstrap_map(evaluated, ["a", "b"])
+    with pytest.raises(ValueError, match="1 images and 0 resamples"):
+        bootstrap_map(evaluated, ["a"], n=0)
+    with pytest.raises(ValueError, match="level is 95; give a share"):
+        percentile_interval(np.ones(3), 95)
+
+
+# ---------------------------------------------------------------- single precision
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="torch's last bit depends on the processor")
+def test_the_rounded_thresholds_are_those_of_torch():
+    torch = pytest.importorskip("torch")
+    iou, recall = single_precision_thresholds()
+    assert iou.tolist() == torch.linspace(0.5, 0.95, 10).tolist()
+    assert recall.tolist() == torch.linspace(0.0, 1.0, 101).tolist()
+
+
+def rounded(image):
+    """What torchmetrics hands on: corners in single precision, extents as their differences in single precision."""
+    boxes = image["boxes"].astype(np.float32)
+    extents = (boxes[:, 2:] - boxes[:, :2]).astype(float)
+    # The reference computes extents as differences in double precision: this corner gives the rounded extent.
+    corners = np.hstack([boxes[:, :2].astype(float), boxes[:, :2].astype(float) + extents])
+    scores = {"scores": image["scores"].astype(np.float32)} if "scores" in image else {}
+    return image | {"boxes": corners} | scores
+
+
+def test_float32_equals_pycocotools_with_rounded_inputs_and_thresholds():
+    rng, moved = np.random.default_rng(3), 0
+    for _ in range(100):
+        predictions, references = random_images(rng, n_images=4)
+        sides = [[rounded(image) for image in side] for side in (predictions, references)]
+        want, _, _ = run_pycocotools(*sides, thresholds=single_precision_thresholds())
+        got = twelve(mean_ap(predictions, references, rounding="float32"))
+        assert got.tolist() == want.astype(np.float32).astype(float).tolist()
+        moved += np.abs(got - twelve(mean_ap(predictions, references))).max() > 1e-4
+    assert moved  # the option is not idle
+
+
+def test_float32_leaves_f1_and_best_iou_alone():
+    predictions, references = random_images(np.random.default_rng(4), n_images=4)
+    plain, single = mean_ap(predictions, references), mean_ap(predictions, references, rounding="float32")
+    for name in ("f1@50", "f1@[.5:.95]", "mean_best_iou"):
+        assert plain[name] == single[name]

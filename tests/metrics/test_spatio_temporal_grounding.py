@@ -1,0 +1,340 @@
+"""The arithmetic of spatio_temporal_grounding: against a slow reference, by hand, and against the paper's tables."""
+
+from __future__ import annotations
+
+import functools
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+# The folder is tested where it stands, as the module that somebody copies out of the repository.
+sys.path.insert(0, str(REPO / "metrics"))
+from spatio_temporal_grounding import MEASURES, box_iou, frame_ious, spatio_temporal_grounding, temporal_iou  # noqa: E402
+
+BOX = [0, 0, 10, 10]
+LOW = [0, 0, 10, 4]  # IoU 0.4 with BOX
+
+
+def thing(intervals=((0, 4),), boxes=None, category="cup", **more):
+    return {"category": category, "intervals": intervals, "boxes": boxes or {0: BOX, 4: BOX}} | more
+
+
+def task(*objects, kind="explicit"):
+    return {"kind": kind, "objects": list(objects)}
+
+
+def found(match, intervals=((0, 4),), boxes=None):
+    return {"match": match, "intervals": intervals, "boxes": {0: BOX, 4: BOX} if boxes is None else boxes}
+
+
+# ---------------------------------------------------------------- a slow reference, by counting cells
+
+
+def cells(intervals):
+    """Half seconds in a set of intervals whose ends are whole seconds."""
+    return {half for start, end in intervals for half in range(2 * start, 2 * end)}
+
+
+def slow_t_iou(predicted, reference):
+    if len(predicted) == len(reference) == 1:  # V-STaR's formula, as it stands
+        (s, e), (start, end) = predicted[0], reference[0]
+        return max(0, min(e, end) - max(s, start)) / (max(e, end) - min(s, start))
+    mine, theirs = cells(predicted), cells(reference)
+    return len(mine & theirs) / len(mine | theirs)
+
+
+def painted(box):
+    canvas = np.zeros((12, 12), bool)
+    canvas[box[1] : box[3], box[0] : box[2]] = True
+    return canvas
+
+
+def slow_iou(a, b):
+    return counted_iou(tuple(a), tuple(b))
+
+
+@functools.cache
+def counted_iou(a, b):
+    return (painted(a) & painted(b)).sum() / (painted(a) | painted(b)).sum()
+
+
+def slow_object(predicted, reference, viou):
+    if predicted is None:
+        return dict.fromkeys(MEASURES, 0.0) | {"Acc": 0}
+    t_iou = slow_t_iou(predicted["intervals"], reference["intervals"]) if predicted["intervals"] else 0.0
+    per_frame = []
+    for second in range(12):
+        mine, theirs = predicted["boxes"].get(str(second), []), reference["boxes"].get(second)
+        if theirs is not None:
+            per_frame.append(max([slow_iou(box, theirs) for box in mine], default=0.0))
+        elif mine and viou == "union":
+            per_frame.append(0.0)
+    row = {"Acc": 1, "m_tIoU": t_iou, "m_vIoU": sum(per_frame) / len(per_frame)}
+    for t in (0.3, 0.5, 0.7):
+        row[f"R1@{t}"] = 1 if t_iou >= t else 0
+        row[f"AP@{t}"] = len([iou for iou in per_frame if iou >= t]) / len(per_frame)
+        row[f"vIoU@{t}"] = 1 if row["m_vIoU"] > t else 0
+    return row
+
+
+def mean(values):
+    return sum(values) / len(values) if values else None
+
+
+def slow_figures(tasks):
+    """tasks: (kind, rows, object kinds), rows as slow_object's."""
+    rows = [row for _, part, _ in tasks for row in part]
+    kinds = [kind for _, _, part in tasks for kind in part]
+    figures = {"O-Acc": mean([row["Acc"] for row in rows])}
+    for name, kind in (("EAcc", "explicit"), ("IAcc", "implicit")):
+        figures[name] = mean([row["Acc"] for row, own in zip(rows, kinds, strict=True) if own == kind])
+    figures["T-Acc"] = mean([float(all(row["Acc"] for row in part)) for _, part, _ in tasks])
+    for name in MEASURES:
+        figures[f"O-{name}"] = mean([row[name] for row in rows])
+        figures[f"T-{name}"] = mean([mean([row[name] for row in part]) for _, part, _ in tasks])
+        strict = [mean([row[name] for row in part]) if all(row["Acc"] for row in part) else 0 for _, part, _ in tasks]
+        figures[f"ST-{name}"] = mean(strict)
+    return figures
+
+
+def slow_grounding(predictions, references, viou):
+    tasks = []
+    for prediction, reference in zip(predictions, references, strict=True):
+        rows = []
+        for index, item in enumerate(reference["objects"]):
+            matches = [p for p in prediction or [] if p["match"] == index]
+            rows.append(slow_object(matches[0] if matches else None, item, viou))
+        kinds = [item.get("kind", reference["kind"]) for item in reference["objects"]]
+        tasks.append((reference["kind"], rows, kinds))
+    groups = {"all": slow_figures(tasks)}
+    for kind in ("explicit", "implicit"):
+        groups[kind] = slow_figures(part) if (part := [t for t in tasks if t[0] == kind]) else None
+    for number in (1, 2, 3):
+        groups[number] = slow_figures(part) if (part := [t for t in tasks if min(len(t[1]), 3) == number]) else None
+    return groups
+
+
+def random_intervals(rng, most=3):
+    starts = [rng.randrange(10) for _ in range(rng.randint(1, most) if rng.random() < 0.5 else 1)]
+    return [[start, rng.randint(start + 1, 11)] for start in starts]
+
+
+def random_box(rng):
+    x0, y0 = rng.randrange(10), rng.randrange(10)
+    return [x0, y0, rng.randint(x0 + 1, 11), rng.randint(y0 + 1, 11)]
+
+
+def random_case(rng):
+    kind = rng.choice(["explicit", "implicit"])
+    objects = []
+    for _ in range(rng.randint(1, 4)):
+        boxes = {second: random_box(rng) for second in rng.sample(range(12), rng.randint(1, 6))}
+        own = {"kind": rng.choice(["explicit", "implicit"])} if rng.random() < 0.3 else {}
+        objects.append(thing(random_intervals(rng), boxes, rng.choice("ab")) | own)
+    answer = []
+    for index, item in enumerate(objects):
+        if rng.random() < 0.8:
+            near = {str(s): [item["boxes"].get(s, BOX)] for s in range(12) if rng.random() < 0.4}
+            other = {str(s): [random_box(rng) for _ in range(rng.randint(1, 3))] for s in rng.sample(range(12), 3)}
+            intervals = rng.choice([[], item["intervals"], random_intervals(rng), random_intervals(rng)])
+            answer.append({"match": index, "intervals": intervals, "boxes": near | other})
+    answer += [found(None)] * rng.randint(0, 1)
+    rng.shuffle(answer)
+    return None if rng.random() < 0.1 else answer, task(*objects, kind=kind)
+
+
+def worst(got, want):
+    assert (want is None) == (got is None)
+    gaps = [0.0]
+    for name, value in (want or {}).items():
+        assert (value is None) == (got[name] is None)
+        gaps.append(0.0 if value is None else abs(value - got[name]))
+    return max(gaps)
+
+
+@pytest.mark.parametrize("viou", ["reference", "union"])
+def test_equals_a_slow_reference_on_2000_random_cases(viou):
+    rng = random.Random(0)
+    gaps = []
+    for _ in range(1000):
+        cases = [random_case(rng) for _ in range(rng.randint(1, 4))]
+        predictions, references = [c[0] for c in cases], [c[1] for c in cases]
+        got, want = (
+            spatio_temporal_grounding(predictions, references, viou=viou),
+            slow_grounding(predictions, references, viou),
+        )
+        gaps.append(worst(got, want["all"]))
+        for kind in ("explicit", "implicit"):
+            gaps.append(worst(got["by_kind"].get(kind), want[kind]))
+        for number, name in ((1, "1"), (2, "2"), (3, "3+")):
+            gaps.append(worst(got["by_number_of_objects"].get(name), want[number]))
+    print("worst absolute difference", max(gaps))
+    assert max(gaps) < 1e-12
+
+
+def test_the_overlap_of_boxes_equals_counted_pixels_and_that_of_intervals_counted_seconds():
+    rng = random.Random(1)
+    for _ in range(2000):
+        a, b = random_box(rng), random_box(rng)
+        assert box_iou(a, b) == pytest.approx(slow_iou(a, b), abs=1e-15)
+        mine, theirs = random_intervals(rng), random_intervals(rng)
+        assert temporal_iou(mine, theirs) == pytest.approx(slow_t_iou(mine, theirs), abs=1e-15)
+
+
+# ---------------------------------------------------------------- by hand
+
+
+@pytest.mark.parametrize(
+    ("predicted", "reference", "want"),
+    [
+        ([(0, 4)], [(0, 4)], 1),
+        ([(0, 4)], [(2, 6)], 1 / 3),
+        ([(0, 2)], [(2, 4)], 0),
+        ([(0, 1)], [(5, 6)], 0),
+        ([], [(0, 4)], 0),
+        ([(0, 1), (3, 4)], [(0, 4)], 0.5),
+        ([(0, 3), (1, 4)], [(0, 4)], 1),  # overlapping intervals are a union, not a sum
+        ([(0, 1), (5, 6)], [(0, 1), (8, 9)], 1 / 3),
+        ([(3, 3)], [(3, 3)], 1),
+        ([(3, 3)], [(4, 4)], 0),
+        ([(2, 4)], [(3, 3)], 0),
+    ],
+)
+def test_the_temporal_overlap_is_as_computed_by_hand(predicted, reference, want):
+    assert temporal_iou(predicted, reference) == want
+
+
+def test_boxes_at_other_times_cost_nothing_by_default_and_lower_the_union_score():
+    predicted, reference = {0: [BOX], 2: [BOX], 6: [BOX]}, {0: BOX, 4: BOX}
+    assert frame_ious(predicted, reference) == [1, 0]
+    assert frame_ious(predicted, reference, viou="union") == [1, 0, 0, 0]
+
+
+def test_the_best_of_several_boxes_counts_and_time_stamps_are_numbers():
+    answer = [found(0, boxes={"0": [[5, 5, 6, 6], LOW], "4.0": LOW})]
+    result = spatio_temporal_grounding([answer], [task(thing())])
+    assert result["O-m_vIoU"] == pytest.approx(0.4)
+    assert (result["O-AP@0.3"], result["O-AP@0.5"]) == (1, 0)
+    as_list = [found(0, boxes=[{"timestamp": 0, "box": [5, 5, 6, 6]}, {"timestamp": 0, "box": LOW}])]
+    assert spatio_temporal_grounding([as_list], [task(thing())])["O-m_vIoU"] == pytest.approx(0.2)
+    noisy = {0.1 + 0.2: BOX}
+    assert spatio_temporal_grounding([[found(0, boxes=noisy)]], [task(thing(boxes={0.3: BOX}))])["O-m_vIoU"] == 1
+
+
+def test_ap_takes_the_threshold_in_and_the_share_of_objects_leaves_it_out():
+    half = [0, 0, 10, 5]
+    result = spatio_temporal_grounding([[found(0, [[0, 2]], {0: half, 4: half})]], [task(thing())])
+    assert (result["O-m_tIoU"], result["O-R1@0.5"], result["O-R1@0.7"]) == (0.5, 1, 0)
+    assert (result["O-m_vIoU"], result["O-AP@0.5"], result["O-vIoU@0.5"], result["O-vIoU@0.3"]) == (0.5, 1, 0, 1)
+
+
+def test_levels_are_as_computed_by_hand():
+    two, one = task(thing(), thing(kind="implicit")), task(thing(), kind="implicit")
+    result = spatio_temporal_grounding([[found(0, [[0, 2]]), found(None)], [found(0)], None], [two, one, one])
+    assert (result["O-Acc"], result["EAcc"], result["IAcc"]) == (2 / 4, 1, pytest.approx(1 / 3))
+    assert (result["O-m_tIoU"], result["O-m_vIoU"]) == (1.5 / 4, 2 / 4)
+    assert result["T-Acc"] == pytest.approx(1 / 3)
+    assert result["T-m_tIoU"] == pytest.approx((0.25 + 1 + 0) / 3)
+    assert result["T-m_vIoU"] == pytest.approx((0.5 + 1 + 0) / 3)
+    assert result["ST-m_tIoU"] == result["ST-m_vIoU"] == pytest.approx(1 / 3)
+    assert (result["n"], result["n_failed"], result["n_objects"], result["n_extra"]) == (3, 1, 4, 1)
+    assert result["coverage"] == pytest.approx(2 / 3)
+    assert list(result["by_kind"]) == ["explicit", "implicit"]
+    assert result["by_kind"]["implicit"]["T-Acc"] == 0.5
+    assert result["by_kind"]["implicit"]["EAcc"] is None
+    assert list(result["by_number_of_objects"]) == ["1", "2"]
+    assert result["per_category"] == {"cup": {"Acc": 0.5, "m_tIoU": 0.375, "m_vIoU": 0.5, "n_objects": 4}}
+
+
+# ---------------------------------------------------------------- arXiv 2512.03666, tables 1, 2, 4 and 5
+
+# Explicit and implicit tasks, section 3.3; tasks with one, two, three and more objects.
+TASKS, NUMBERS = {"explicit": 1386, "implicit": 1318}, (1343, 1237, 124)
+# T-Acc, T-m_tIoU, T-R1@0.5, T-m_vIoU, T-AP@0.5: all, explicit, implicit.
+BY_KIND = {
+    "GPT-5": [
+        (89.42, 36.64, 40.49, 29.88, 27.97), (98.20, 40.51, 45.23, 33.70, 32.50), (80.20, 32.56, 35.51, 25.86, 23.20),
+    ],
+    "Gemini 2.5 Pro": [
+        (80.14, 41.58, 45.46, 38.48, 41.41), (91.49, 47.75, 52.08, 43.22, 46.50), (68.21, 35.10, 38.50, 33.49, 36.06),
+    ],
+    "Qwen2.5-VL-7B": [
+        (54.70, 14.47, 14.42, 3.40, 0.57), (75.97, 16.89, 16.92, 4.10, 0.76), (32.32, 11.93, 11.80, 2.68, 0.38),
+    ],
+    "Qwen3-VL-8B": [
+        (65.13, 23.86, 26.85, 9.69, 5.72), (75.97, 26.59, 30.64, 10.44, 5.19), (53.72, 20.99, 22.86, 8.91, 6.27),
+    ],
+}  # fmt: skip
+# O-Acc, EAcc, IAcc.
+BY_OBJECT_KIND = {
+    "GPT-5": (92.82, 95.60, 86.98), "Gemini 2.5 Pro": (84.55, 87.40, 78.55), "Qwen2.5-VL-7B": (66.09, 68.61, 60.80),
+    "Qwen3-VL-4B": (61.59, 60.34, 64.20), "Qwen3-VL-8B": (74.42, 76.50, 70.04), "VideoLLaMA3-7B": (32.50, 36.14, 24.85),
+    "InternVL3-8B": (68.88, 71.75, 62.87), "InternVL3.5-8B": (62.71, 63.27, 61.54),
+}  # fmt: skip
+# T-m_tIoU and T-m_vIoU of tasks with 1, 2, 3+ objects; O-m_tIoU and O-m_vIoU.
+BY_NUMBER = {
+    "GPT-5": ((38.26, 35.02, 35.11), (32.06, 27.67, 28.17), (36.06, 29.11)),
+    "Gemini 2.5 Pro": ((44.82, 38.64, 35.91), (41.18, 36.44, 29.52), (40.37, 37.32)),
+    "Qwen2.5-VL-7B": ((17.33, 11.32, 14.91), (4.41, 2.38, 2.73), (13.57, 3.06)),
+    "Qwen3-VL-8B": ((26.75, 21.16, 19.55), (10.96, 8.57, 7.15), (22.81, 9.21)),
+}
+
+
+@pytest.mark.parametrize("model", BY_KIND)
+def test_published_task_figures_are_the_means_of_explicit_and_implicit_tasks(model):
+    for overall, explicit, implicit in zip(*BY_KIND[model], strict=True):
+        pooled = (TASKS["explicit"] * explicit + TASKS["implicit"] * implicit) / sum(TASKS.values())
+        assert pooled == pytest.approx(overall, abs=0.0101)  # half a unit of the last place, twice
+
+
+def rounded_shares(percentage, total):
+    """The counts of `total` that are printed as `percentage`."""
+    near = round(percentage * total / 100)
+    return [n for n in (near - 1, near, near + 1) if abs(100 * n / total - percentage) <= 0.005 + 1e-9]
+
+
+def test_published_object_accuracies_fit_2842_explicit_of_4194_objects_and_no_other_number():
+    def fits(explicit):
+        return all(
+            any(
+                abs(100 * (e + i) / 4194 - overall) <= 0.005 + 1e-9
+                for e in rounded_shares(e_acc, explicit)
+                for i in rounded_shares(i_acc, 4194 - explicit)
+            )
+            for overall, e_acc, i_acc in BY_OBJECT_KIND.values()
+        )
+
+    assert [n for n in range(1, 4194) if fits(n)] == [2842]
+    assert 1.15 * TASKS["explicit"] < 2842  # more than the explicit tasks take: implicit tasks name objects too
+
+
+@pytest.mark.parametrize("model", BY_NUMBER)
+def test_published_object_overlaps_are_the_task_overlaps_weighted_by_the_number_of_objects(model):
+    objects = (NUMBERS[0], 2 * NUMBERS[1], 4194 - NUMBERS[0] - 2 * NUMBERS[1])
+    for parts, overall in zip(BY_NUMBER[model][:2], BY_NUMBER[model][2], strict=True):
+        # Tasks with three and more objects are pooled in the table, hence a margin beyond rounding.
+        assert np.dot(objects, parts) / 4194 == pytest.approx(overall, abs=0.03)
+
+
+def test_the_accuracies_of_gpt_5_come_out_of_the_metric_as_printed():
+    # 1290 of 1343, 1035 of 1237 and 93 of 124 tasks right; 1361 of the explicit, 1057 of the implicit ones.
+    right = {1: 1290, 2: 1035, 3: 93}
+    explicit_right, explicit_wrong = 1361, 25
+    predictions, references = [], []
+    for number, total in zip((1, 2, 3), NUMBERS, strict=True):
+        for index in range(total):
+            correct = index < right[number]
+            explicit = explicit_right > 0 if correct else explicit_wrong > 0
+            explicit_right -= correct and explicit
+            explicit_wrong -= not correct and explicit
+            references.append(task(*[thing()] * number, kind="explicit" if explicit else "implicit"))
+            predictions.append([found(k) for k in range(number if correct else number - 1)])
+    result = spatio_temporal_grounding(predictions, references)
+    assert result["n"] == 2704
+    assert round(100 * result["T-Acc"], 2) == 89.42
+    assert [round(100 * result["by_kind"][kind]["T-Acc"], 2) for kind in TASKS] == [98.20, 80.20]
+    assert [round(100 * part["T-Acc"], 2) for part in result["by_number_of_objects"].values()] == [96.05, 83.67, 75.00]

@@ -1,0 +1,159 @@
+"""Statistics of graphs whose every number is known."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from barista_bench.errors import ConfigError
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.statistics import Statistics, statistics, write_statistics
+from tests.releases import CUP, MACHINE, document, relation, span, write_release
+
+
+@pytest.fixture
+def stats(tmp_path: Path) -> Statistics:
+    """Two videos of 40 frames; the second has other ranges, no fps and a broken neighbour."""
+    write_release(tmp_path, "a", video=False)
+    other = document("portafilter")
+    del other["video_metadata"][0]["fps"]
+    other["video_metadata"][0]["recording_device_type"] = "smartphone"
+    # Two ranges of one record overlap on frames 5 to 9; the other one ends after the cup is last seen on frame 19.
+    other["annotations"] = [a for a in other["annotations"] if a["object_id"] != CUP or a["image_id"] < 20]
+    other["relations"] = [
+        relation(CUP, MACHINE, "position", "under", (0, 10), (5, 15)),
+        relation(CUP, MACHINE, "position", "on", (15, 30)),
+    ]
+    other["attributes"] = [
+        {"object_id": CUP, "attribute_type": "color", "value": "red", "image_ranges": [span(0, 10), span(5, 30)]},
+    ]
+    other["activities"] = [
+        {"image_range": span(0, 15), "activity_class_id": "a-place-cup", "display_name": "Put the cup"},
+        {"image_range": span(15, 20), "activity_class_id": "a-other", "display_name": "Place cup"},
+        {"image_range": span(20, 30), "activity_class_id": None, "display_name": "Place cup"},
+    ]
+    write_release(tmp_path, "b", other, video=False)
+    write_release(tmp_path, "c", b"{", video=False)
+    return statistics(SceneGraph(tmp_path))
+
+
+def test_layers_are_counted(stats: Statistics) -> None:
+    assert (stats.videos, stats.unusable_videos, stats.frames) == (2, 1, 80)
+    # A video has 40 frames of machine, cup and button, 20 of the left and 30 of the right hand; the second 20 cups less.
+    assert stats.instances == 170 + 150
+    assert (stats.objects, stats.categories) == (10, 5)
+    assert stats.category_counts["coffee machine"].instances == 80
+    assert asdict(stats.category_counts["coffee cup"]) == {"instances": 60, "objects": 2, "videos": 2}
+    assert list(stats.category_counts) == ["button", "coffee machine", "coffee cup", "right hand", "left hand"]
+
+
+def test_relations_count_where_both_ends_are_boxed_and_once_a_record(stats: Statistics) -> None:
+    # Video a: part of 40, under 40, left holds 20 (boxed to 19), right holds [10, 15) and [30, 40). Video b: under 15, on 5.
+    assert stats.predicate_counts == {
+        "position": {"under": 55, "part of": 40, "on": 5},
+        "human_actions": {"holds": 35},
+    }
+    assert (stats.relation_rows, stats.relation_ranges, stats.predicates) == (135, 8, 4)
+
+
+def test_attributes_count_where_the_object_is_boxed_and_once_a_record(stats: Statistics) -> None:
+    assert stats.attribute_counts["color"]["red"] % 40 == 20
+    assert stats.attribute_counts["type"] == {"capsule": 40}
+    assert stats.attribute_rows == sum(sum(values.values()) for values in stats.attribute_counts.values())
+
+
+def test_objects_and_relations_on_a_frame(stats: Statistics) -> None:
+    # Video a: 4, 5 and 4 objects on frames 0-9, 10-19, 20-39; video b: 4, 5 and 3.
+    assert stats.objects_per_frame.histogram == [0, 0, 0, 20, 40, 20]
+    assert (stats.objects_per_frame.mean, stats.objects_per_frame.median, stats.objects_per_frame.most) == (4.0, 4.0, 5)
+    # Video b: one relation on each of the frames 0-19, none on the other 20.
+    assert stats.relations_per_frame.histogram[:2] == [20, 20]
+    assert stats.relations_per_frame.mean == pytest.approx(135 / 80)
+    assert stats.relations_per_frame.mean_where_any == pytest.approx(135 / 60)
+
+
+def test_segments_count_by_class_and_those_without_one_apart(stats: Statistics) -> None:
+    assert (stats.activity_segments, stats.activity_classes, stats.segments_without_class) == (4, 3, 1)
+    # The class is called as it is first; another class of that name shows its id.
+    assert stats.activity_counts == {"Place cup (a-place-cup)": 2, "Place cup (a-other)": 1, "Press button": 1}
+    assert (stats.process_steps, stats.step_classes, stats.step_counts) == (2, 1, {"Extract coffee": 2})
+
+
+def test_durations_are_seconds_of_videos_whose_frame_rate_is_known(stats: Statistics) -> None:
+    assert stats.video_durations.values == [1.3333]
+    assert stats.activity_durations.values == [0.6667, 0.6667]
+    assert stats.step_durations.mean == 1.3333
+
+
+def test_videos_by_preparation_device_and_resolution(stats: Statistics) -> None:
+    assert stats.preparation_counts == {"capsule": 1, "unknown": 1}
+    assert stats.device_counts == {"smart glasses": 1, "smartphone": 1}
+    assert stats.resolution_counts == {"96x64": 2}
+
+
+def test_what_is_written_is_json_tables_and_pictures(stats: Statistics, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    paths = write_statistics(stats, tmp_path / "out")
+    assert json.loads(paths[0].read_text(encoding="utf-8")) == asdict(stats)
+    tables = paths[1].read_text(encoding="utf-8")
+    assert "| instances | 320 | 3,610,000 |" in tables
+    assert "| position | under | 55 | 40.7% |" in tables
+    assert [p.name for p in paths[2:]] == [
+        f"statistics_{name}.png"
+        for name in ("overview", "categories", "activities", "steps", "predicates", "attributes")
+    ]
+    for path in paths[2:]:
+        with Image.open(path) as image:
+            assert min(image.size) > 300
+    first = [path.read_bytes() for path in paths]
+    assert [path.read_bytes() for path in write_statistics(stats, tmp_path / "again")] == first
+
+
+def test_names_from_the_file_break_no_table_and_no_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    content = document()
+    content["categories"][0]["name"] = "<b>|$\\frac{1$ " + "x" * 500
+    content["activities"][0]["display_name"] = "Pour\n$_{"
+    root = write_release(tmp_path / "root", content=content, video=False)
+    paths = write_statistics(statistics(SceneGraph(root)), tmp_path / "out")
+    tables = paths[1].read_text(encoding="utf-8")
+    assert "<b>" not in tables
+    assert "\\|$\\frac" in tables
+
+
+def test_a_release_without_segments_and_relations_is_shown_too(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    content = document()
+    content["annotations"], content["activities"], content["process_steps"] = [], [], []
+    root = write_release(tmp_path / "root", content=content, video=False)
+    found = statistics(SceneGraph(root))
+    assert (found.instances, found.relation_rows, found.attribute_rows) == (0, 0, 0)
+    assert found.objects_per_frame.histogram == [40]
+    assert len(write_statistics(found, tmp_path / "out")) == 8
+
+
+def test_without_matplotlib_the_tables_are_written_and_the_extra_is_named(
+    stats: Statistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def absent(name: str, *args: object, **kwargs: object) -> object:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(ConfigError, match=r"barista_bench\[viz\]"):
+        write_statistics(stats, tmp_path / "out")
+    assert (tmp_path / "out/statistics.md").is_file()
+    assert len(write_statistics(stats, tmp_path / "out", plots=False)) == 2
+
+
+def test_real_clips_have_statistics(real_release: Path) -> None:
+    found = statistics(SceneGraph(real_release))
+    assert found.instances == sum(c.instances for c in found.category_counts.values()) > 0

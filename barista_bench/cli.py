@@ -124,6 +124,29 @@ def validate(
 
 
 @app.command()
+def stats(
+    root: Annotated[Path, typer.Argument(help="Data root: one folder a video.")],
+    out: Annotated[Path, typer.Option(help="Folder for statistics.json, statistics.md and the plots.")] = Path(
+        "statistics"
+    ),
+    plots: Annotated[bool, typer.Option(help="Draw the plots; needs the extra viz.")] = True,
+    progress: Progress = True,
+) -> None:
+    """Count what a release holds: layers, distributions, durations, preparation types."""
+    from barista_bench.scene_graph import SceneGraph
+    from barista_bench.scene_graph.statistics import statistics, write_statistics
+
+    with _explained():
+        found = statistics(SceneGraph(root), progress=progress)
+        files = write_statistics(found, out, plots=plots)
+    typer.echo(
+        f"{found.videos} videos, {found.frames} frames, {found.instances} instances, {found.relation_rows} relations, "
+        f"{found.activity_segments} activity segments"
+    )
+    typer.echo(f"wrote {', '.join(str(file) for file in files)}")
+
+
+@app.command()
 def build(
     source: Annotated[str, typer.Option(help="Data root, or a Hub dataset id such as ramblr/BARISTA.")],
     out: Annotated[Path, typer.Option(help="Dataset folder to write; name it barista to load it by that name.")] = Path(

@@ -23,7 +23,7 @@ invoke = CliRunner().invoke
 
 def test_help_names_every_command() -> None:
     text = invoke(cli.app, ["--help"]).output
-    assert all(name in text for name in ("mini", "validate", "build", "run", "score", "report"))
+    assert all(name in text for name in ("mini", "validate", "stats", "build", "run", "score", "report"))
     assert invoke(cli.app, ["--version"]).output.strip() == __version__
 
 
@@ -48,7 +48,7 @@ def test_report_flags_are_keywords() -> None:
     assert set(inspect.signature(cli.report).parameters) - {"folders"} <= keywords
 
 
-@pytest.mark.parametrize("command", ["mini", "validate", "build", "run", "score", "report"])
+@pytest.mark.parametrize("command", ["mini", "validate", "stats", "build", "run", "score", "report"])
 def test_every_option_is_explained(command: str) -> None:
     shown = invoke(cli.app, [command, "--help"], terminal_width=200)
     assert shown.exit_code == 0
@@ -64,6 +64,14 @@ def test_validate_fails_on_errors_and_names_them(tmp_path: Path, small_release: 
     assert shown.exit_code == 1
     assert "v1/video.mp4: missing" in shown.output
     assert "1 errors" in shown.output
+
+
+def test_stats_writes_tables_and_plots(small_release: Path, tmp_path: Path) -> None:
+    shown = invoke(cli.app, ["stats", str(small_release), "--out", str(tmp_path / "s"), "--no-progress"])
+    assert shown.exit_code == 0, shown.output
+    assert "6 videos, 240 frames, 1020 instances" in shown.output
+    assert {"statistics.json", "statistics.md"} <= {path.name for path in (tmp_path / "s").iterdir()}
+    assert list((tmp_path / "s").rglob("*.png"))
 
 
 def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path: Path, datasets_cache: Path) -> None:

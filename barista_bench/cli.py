@@ -278,6 +278,25 @@ def run(
 
 
 @app.command()
+def trace(
+    video_id: Annotated[str, typer.Argument(help="Video id.", metavar="VIDEO")],
+    frame: Annotated[int, typer.Argument(help="Frame index, from 0.")],
+    data: Annotated[Path, typer.Option(help="Dataset folder made by build.")] = Path("barista"),
+    within: Annotated[int, typer.Option(help="Frames to either side in which related examples are shown.")] = 30,
+) -> None:
+    """Show the examples of all tasks on one frame, and those near it about the same objects."""
+    from barista_bench.builders import trace as tracing
+    from barista_bench.builders.frozen import read_frozen
+
+    with _explained():
+        files = sorted((data / "frozen").glob("*.jsonl"))
+        if not files:
+            raise ConfigError(f"{data}: no frozen/*.jsonl here. Remedy: name the folder that build wrote with --data")
+        found = tracing.trace({file.stem: read_frozen(file) for file in files}, video_id, frame, within=within)
+    typer.echo(tracing.as_text(found), nl=False)
+
+
+@app.command()
 def score(
     folder: Annotated[Path, typer.Argument(help="Run folder.")],
     data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,

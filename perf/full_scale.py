@@ -3,7 +3,7 @@
     python perf/full_scale.py [--scales 0.1 1 3] [--quick]
 
 For each scale a release is generated in a temporary folder (about 1.5 GB at scale 1). Every step runs in a process of
-its own: wall and CPU seconds, and peak memory (of the process and all its workers, if they peak at the same moment).
+its own: wall and CPU seconds, and peak memory (of the process and all its workers, as if they peaked at once).
 Beside it stands what one would write first: json.load and a loop over frames, for reading and one derivation, the
 hand-object pairs; both must find the same pairs. The goal at scale 1, for reading, validating and deriving on 2 cores:
 30 s and 1 GiB.
@@ -12,6 +12,7 @@ hand-object pairs; both must find the same pairs. The goal at scale 1, for readi
 import argparse
 import json
 import multiprocessing
+import os
 import resource
 import tempfile
 import time
@@ -56,8 +57,9 @@ def derive(root: str) -> Row:
     """All frozen sets with their published sampling; each of two workers reads the release and takes task by task."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(CORES, mp_context=context, initializer=start_worker, initargs=(root,)) as pool:
-        found = list(pool.map(derive_one, TASKS))
-    return {"found": "; ".join(found)}
+        said, workers, peaks = zip(*pool.map(derive_one, TASKS), strict=True)
+    of_worker = {worker: max(p for w, p in zip(workers, peaks, strict=True) if w == worker) for worker in workers}
+    return {"found": "; ".join(said), "memory": own_peak() + sum(of_worker.values())}
 
 
 class Worker:
@@ -72,11 +74,13 @@ def start_worker(root: str) -> None:
     Worker.splits = split_videos(preparations(Worker.graph))
 
 
-def derive_one(name: str) -> str:
+def derive_one(name: str) -> tuple[str, int, int]:
+    """What was found, in words; which worker found it, and its peak memory so far in bytes."""
     busy = time.process_time()
     task = get_task("barista", name)
     plan = plan_task(Worker.graph, task, task.sampling, Worker.splits)
-    return f"{name} {len(plan.examples)} of {plan.candidates:,}, {time.process_time() - busy:.1f} s CPU"
+    said = f"{name} {len(plan.examples)} of {plan.candidates:,}, {time.process_time() - busy:.1f} s CPU"
+    return said, os.getpid(), own_peak()
 
 
 def pairs(root: str) -> Row:
@@ -132,10 +136,14 @@ TIMED = ("validate (2 cores)", "derive all (2 cores)")
 """What the goal covers; both read the whole release."""
 
 
+def own_peak() -> int:
+    """Bytes this process has held at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 def peak_memory() -> int:
     """Bytes: this process, and its workers as if all were as large as the largest."""
-    own, largest = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return (own + CORES * largest) * 1024
+    return own_peak() + CORES * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
 def measured(name: str, root: str) -> Row:

@@ -23,7 +23,7 @@ invoke = CliRunner().invoke
 
 def test_help_names_every_command() -> None:
     text = invoke(cli.app, ["--help"]).output
-    assert all(name in text for name in ("mini", "validate", "stats", "build", "run", "score", "report"))
+    assert all(name in text for name in ("mini", "validate", "stats", "build", "run", "trace", "score", "report"))
     assert invoke(cli.app, ["--version"]).output.strip() == __version__
 
 
@@ -48,7 +48,7 @@ def test_report_flags_are_keywords() -> None:
     assert set(inspect.signature(cli.report).parameters) - {"folders"} <= keywords
 
 
-@pytest.mark.parametrize("command", ["mini", "validate", "stats", "build", "run", "score", "report"])
+@pytest.mark.parametrize("command", ["mini", "validate", "stats", "build", "run", "trace", "score", "report"])
 def test_every_option_is_explained(command: str) -> None:
     shown = invoke(cli.app, [command, "--help"], terminal_width=200)
     assert shown.exit_code == 0
@@ -88,6 +88,9 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
         assert shown.exit_code == 0, shown.output
     assert "oracle: micro_f1 1.000 ± 0.000 over 3 run(s), 72/72 answered (ok 72)" in shown.output
     assert "oracle" in (tmp_path / "report/report.html").read_text()
+    traced = invoke(cli.app, ["trace", "v0", "10", "--data", data]).output
+    assert all(task in traced for task in ("relations", "hand_object", "referring"))
+    assert invoke(cli.app, ["trace", "v0", "10", "--data", str(tmp_path)]).exit_code == 1
     assert "chance" in (tmp_path / "report/report.md").read_text()
 
 

@@ -341,7 +341,8 @@ def summary_line(results: Results) -> str:
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
     incomplete = "" if coverage.complete else " INCOMPLETE"
     return (
-        f"{results.dataset.task}, {results.model.name}: {results.primary} {figure.mean:.3f}{spread} over {len(figure.runs)} run(s), "
+        f"{results.dataset.task}, {results.model.name}: {results.primary} {figure.mean:.3f}{spread} "
+        f"over {len(figure.runs)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}"
     )
 

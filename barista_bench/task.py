@@ -278,6 +278,29 @@ class Task(ABC):
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """A valid answer that knows nothing of the image: what the `chance` model says."""
 
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """What one would answer who knows only how the truths of `others` are distributed: the `prior` model.
+
+        Args:
+            others: examples of other videos than this one's, in the order of the set; may be empty.
+
+        Raises:
+            ConfigError: the task has no such answer.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} has no prior baseline. Remedy: use chance")
+
+    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+        """One box in the middle of the image for everything that is asked for: the `centre_box` model.
+
+        Raises:
+            ConfigError: the task asks for no boxes.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use chance or prior")
+
+    def answer_schema(self, example: Example) -> Fields | None:
+        """JSON Schema of the answer that the prompt asks for; None where it is no JSON."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class SkippedExample:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from PIL import Image
 
@@ -21,13 +21,23 @@ class GenerationConfig:
         temperature: 0 is greedy decoding. The BARISTA protocol is 0.7 over three runs (paper, section 4.1).
         max_new_tokens: tokens generated at the most, reasoning included; more is a truncation, never an answer.
         top_p: nucleus sampling, 1.0 for none.
+        top_k: only the k likeliest tokens are sampled from; None for all.
+        repetition_penalty: divides the logits of tokens that stand in the text already; 1.0 for none.
         stop: strings that end the answer; they are not part of it.
+        thinking_budget: tokens of reasoning at the most, after which the answer is asked for; None for no such limit.
+            A model that cannot keep to it refuses the setting when it is loaded.
+        top_logprobs: alternatives a token whose log-probabilities come with the completion, where the model gives
+            them; 0 for none. Judges weight their scores with them.
     """
 
     temperature: float = 0.7
     max_new_tokens: int = 4096
     top_p: float = 1.0
+    top_k: int | None = None
+    repetition_penalty: float = 1.0
     stop: tuple[str, ...] = ()
+    thinking_budget: int | None = None
+    top_logprobs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +50,43 @@ class Request:
         images: RGB images in the order that the prompt's parts count them.
         seeds: one seed a wanted sample, made from content (task, example id, run), so that neither batch size nor
             order changes what is sampled where the library allows it.
+        inputs: the question as data, for specialists that read no prompt (a phrase to ground). Never the truth.
+        schema: JSON Schema of the answer that the prompt asks for, for models that can be held to one; None where
+            the answer is free text.
     """
 
     request_id: str
     prompt: Prompt
     images: tuple[Image.Image, ...]
     seeds: tuple[int, ...] = (0,)
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    schema: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One generated token, its natural log-probability, and the likeliest tokens in its place (itself among them)."""
+
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered. `text` is the answer alone; what it thought before stands in `reasoning`."""
+    """What a model answered. `text` is the answer alone; what it thought before stands in `reasoning`.
+
+    `logprobs` are of the answer's tokens, without the reasoning's; None where they were not asked for or not given.
+    `batch_size` is the number of samples that were generated together, None where that means nothing.
+    """
 
     text: str
     finish_reason: FinishReason = "stop"
     reasoning: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    batch_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +126,27 @@ class Model(Protocol):
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
         """One list a request, in order, with one entry for each of its seeds."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request that is done: one entry for each of its seeds, and the seconds of generation that it took."""
+
+    request: Request
+    completions: list[Completion | Failure]
+    seconds: float
+
+
+@runtime_checkable
+class StreamingModel(Model, Protocol):
+    """A model that takes requests as it has room for them and hands answers back as they come, in any order.
+
+    `window` is how many requests it wants at hand, in the making or waiting: the runner prepares that many ahead.
+    `generate` of a streaming model gives the same answers, in order.
+    """
+
+    window: int
+
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+        """Every request once. Taking the next request may block while its frames are decoded: what is finished is
+        handed back first, so that it can be logged."""

@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Everything that a run caches stays below build/, so that `make clean` leaves nothing behind.
 ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
-TASKS  := grounding hand_object referring activity relations temporal_vqa
+MODELS := oracle chance prior tiny text_only:tiny
 # Examples of each task: enough to see everything work, few enough for a laptop.
 LIMIT  ?= 12
 
@@ -16,7 +16,7 @@ LIMIT  ?= 12
 $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,viz,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,api,peft,viz,dev]'
 	touch $@
 
 run: $(VENV)/installed
@@ -24,9 +24,12 @@ run: $(VENV)/installed
 	$(BIN)/barista-bench mini $(BUILD)/kitchen
 	$(BIN)/barista-bench validate $(BUILD)/kitchen
 	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/kitchen --out $(BUILD)/barista --sampling limit=$(LIMIT)
-	for task in $(TASKS); do for model in oracle chance tiny; do \
-	  $(ENV) $(BIN)/barista-bench run $(BUILD)/barista --task $$task --model $$model --max-new-tokens 32 \
-	    --out $(BUILD)/runs/$$task/$$model || exit 1; \
+	for model in $(MODELS); do \
+	  $(ENV) $(BIN)/barista-bench run $(BUILD)/barista --task all --model $$model --max-new-tokens 32 \
+	    --out $(BUILD)/runs/$$(echo $$model | tr : -) || exit 1; \
+	done
+	for task in referring temporal_vqa; do for run in $(BUILD)/runs/*/$$task; do \
+	  $(ENV) $(BIN)/barista-bench judge $$run --judge lexical || exit 1; \
 	done; done
 	$(ENV) $(BIN)/barista-bench report $(BUILD)/runs/*/* --out $(BUILD)/report
 	@echo "open $(BUILD)/report/report.html"

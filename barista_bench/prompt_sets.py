@@ -6,6 +6,7 @@ file for one task, or a folder of files called `<task>.yaml`. Its hash stands in
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ def _interleave(pieces: list[str], value: str) -> list[str]:
     return out
 
 
+@functools.cache
 def packaged_prompts(package: str, task: str) -> PromptTexts:
     """Our own wording of a task: `prompts/<task>.yaml` in the benchmark's package."""
     path = resources.files(package).joinpath("prompts", f"{task}.yaml")

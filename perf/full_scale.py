@@ -1,37 +1,37 @@
 """Reading, validating and deriving all frozen sets at the size of BARISTA, and at 1/10 and 3 times that size.
 
-    python perf/full_scale.py [--scales 0.1 1 3] [--quick]
+    python perf/full_scale.py [--scales 0.1 1 3] [--quick] [--release FOLDER]
 
-For each scale a release is generated in a temporary folder (about 1.5 GB at scale 1). Every step runs in a process of
-its own: wall and CPU seconds, and peak memory (of the process and all its workers, as if they peaked at once).
-Beside it stands what one would write first: json.load and a loop over frames, for reading and one derivation, the
-hand-object pairs; both must find the same pairs. The goal at scale 1, for reading, validating and deriving on 2 cores:
-30 s and 1 GiB.
+For each scale a release is generated in a temporary folder (about 1.5 GB at scale 1); with --release one that lies
+there already is measured instead. Every step runs in a process of its own: wall seconds, CPU seconds of all processes,
+and peak memory, the sum of the highest RSS (ru_maxrss) of the process and of each worker as if they peaked at once.
+Frozen sets made on one and on two processes must have the same hashes.
+Beside them stands what one would write first: json.load and a loop over frames, for reading and one derivation, the
+hand-object pairs; both must find the same pairs. The goal at scale 1, for everything on 2 cores: 30 s and 1 GiB.
 """
 
 import argparse
+import hashlib
 import json
 import multiprocessing
-import os
 import resource
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from generate_release import generate
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
-from barista_bench.builders.plan import plan_task, preparations
-from barista_bench.builders.splits import split_videos
-from barista_bench.scene_graph import SceneGraph, VideoGraph, validate
+from barista_bench.builders.plan import plan_tasks
+from barista_bench.scene_graph import SceneGraph, VideoGraph
 
 CORES = 2
 HANDS = ("left hand", "right hand")
-TASKS = [task.name for task in BENCHMARKS["barista"]]
+TASKS = [get_task("barista", task.name) for task in BENCHMARKS["barista"]]
 
 Step = Callable[[str], dict[str, object]]
 Row = dict[str, object]
@@ -45,42 +45,21 @@ def read(root: str) -> Row:
     return {"found": f"{videos} videos, {instances:,} masks"}
 
 
-def check(root: str) -> Row:
-    """Every record and every mask, on two cores; the videos themselves are absent, which is reported."""
-    found = validate(root, num_proc=CORES)
-    others = [problem for problem in found.problems if not problem.file.endswith(".mp4")]
+def everything(root: str, num_proc: int) -> Row:
+    """Every record and mask checked, and all frozen sets with their published sampling.
+
+    The videos themselves are absent, which is reported.
+    """
+    wanted = [(task, task.sampling) for task in TASKS]
+    made = plan_tasks(SceneGraph(root), wanted, num_proc=num_proc, check_masks=True)
+    assert made.validation is not None
+    others = [problem for problem in made.validation.problems if not problem.file.endswith(".mp4")]
     assert not others, others[:3]
-    return {"found": f"{sum(v.instances for v in found.videos):,} masks, no problem"}
-
-
-def derive(root: str) -> Row:
-    """All frozen sets with their published sampling; each of two workers reads the release and takes task by task."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(CORES, mp_context=context, initializer=start_worker, initargs=(root,)) as pool:
-        said, workers, peaks = zip(*pool.map(derive_one, TASKS), strict=True)
-    of_worker = {worker: max(p for w, p in zip(workers, peaks, strict=True) if w == worker) for worker in workers}
-    return {"found": "; ".join(said), "memory": own_peak() + sum(of_worker.values())}
-
-
-class Worker:
-    """What a worker process keeps between its tasks."""
-
-    graph: ClassVar[SceneGraph]
-    splits: ClassVar[dict[str, str]]
-
-
-def start_worker(root: str) -> None:
-    Worker.graph = SceneGraph(root)
-    Worker.splits = split_videos(preparations(Worker.graph))
-
-
-def derive_one(name: str) -> tuple[str, int, int]:
-    """What was found, in words; which worker found it, and its peak memory so far in bytes."""
-    busy = time.process_time()
-    task = get_task("barista", name)
-    plan = plan_task(Worker.graph, task, task.sampling, Worker.splits)
-    said = f"{name} {len(plan.examples)} of {plan.candidates:,}, {time.process_time() - busy:.1f} s CPU"
-    return said, os.getpid(), own_peak()
+    sets = {name: f"{len(plan.examples)} of {plan.candidates:,}" for name, plan in made.plans.items()}
+    digest = hashlib.sha256("".join(plan.content_hash for plan in made.plans.values()).encode()).hexdigest()
+    masks = sum(video.instances for video in made.validation.videos)
+    said = "; ".join(f"{name} {count}" for name, count in sets.items())
+    return {"found": f"{masks:,} masks, no problem; {said}; hash {digest[:12]}", "hash": digest, "workers": num_proc}
 
 
 def pairs(root: str) -> Row:
@@ -125,15 +104,14 @@ def plain_loop(root: str) -> Row:
     return {"pairs": found}
 
 
+GOAL = f"everything ({CORES} processes)"
 STEPS: dict[str, Step] = {
-    "read (1 core)": read,
-    "validate (2 cores)": check,
-    "derive all (2 cores)": derive,
-    "read + one derivation (1 core)": pairs,
-    "the same, plain loop (1 core)": plain_loop,
+    "read (1 process)": read,
+    "everything (1 process)": partial(everything, num_proc=1),
+    GOAL: partial(everything, num_proc=CORES),
+    "read + one derivation (1 process)": pairs,
+    "the same, plain loop (1 process)": plain_loop,
 }
-TIMED = ("validate (2 cores)", "derive all (2 cores)")
-"""What the goal covers; both read the whole release."""
 
 
 def own_peak() -> int:
@@ -141,9 +119,9 @@ def own_peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def peak_memory() -> int:
-    """Bytes: this process, and its workers as if all were as large as the largest."""
-    return own_peak() + CORES * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+def peak_memory(workers: int) -> int:
+    """Bytes: this process, and its workers as if all were as large as the largest and all peaked at once."""
+    return own_peak() + workers * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
 def measured(name: str, root: str) -> Row:
@@ -152,38 +130,55 @@ def measured(name: str, root: str) -> Row:
     wall = time.perf_counter() - begin
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(item.ru_utime + item.ru_stime for item in usage)
-    return {"step": name, "wall": wall, "cpu": cpu, "memory": peak_memory(), **row}
+    return {"step": name, "wall": wall, "cpu": cpu, "memory": peak_memory(int(str(row.get("workers", 0)))), **row}
 
 
-def measure(scale: float) -> None:
-    with tempfile.TemporaryDirectory(prefix="full_scale_") as folder:
-        size = generate(Path(folder), scale)
-        print(f"\n## Scale {scale:g}: {size / 1e6:,.0f} MB of JSON\n", flush=True)
-        print("| step | wall s | CPU s | peak MiB | found |\n|:--|--:|--:|--:|:--|", flush=True)
-        rows = {}
-        for name in STEPS:
-            context = multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(1, mp_context=context) as pool:
-                row = rows[name] = pool.submit(measured, name, folder).result()
-            found = row.get("found", f"{row.get('pairs')} pairs")
-            memory = int(str(row["memory"])) >> 20
-            print(f"| {name} | {row['wall']:.1f} | {row['cpu']:.1f} | {memory} | {found} |", flush=True)
+def measure(folder: str) -> Row:
+    """Prints a table of all steps; returns the row of the goal, with the ratio to the plain loop."""
+    size = sum(path.stat().st_size for path in Path(folder).glob("*/*.json"))
+    print(f"\n## {len(list(Path(folder).iterdir()))} videos, {size / 1e6:,.0f} MB of JSON\n", flush=True)
+    print("| step | wall s | CPU s | peak MiB | found |\n|:--|--:|--:|--:|:--|", flush=True)
+    rows = {}
+    for name in STEPS:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
+            row = rows[name] = pool.submit(measured, name, folder).result()
+        found = row.get("found", f"{row.get('pairs')} pairs")
+        memory = int(str(row["memory"])) >> 20
+        print(f"| {name} | {row['wall']:.1f} | {row['cpu']:.1f} | {memory} | {found} |", flush=True)
     ours, plain = (rows[name] for name in list(STEPS)[-2:])
     assert ours["pairs"] == plain["pairs"], (ours["pairs"], plain["pairs"])
-    wall = sum(float(str(rows[name]["wall"])) for name in TIMED)
-    memory = max(int(str(rows[name]["memory"])) for name in TIMED)
-    ratio = [float(str(plain[key])) / float(str(ours[key])) for key in ("wall", "cpu")]
-    print(f"\nEverything: {wall:.1f} s, {memory >> 20} MiB. ", end="")
-    print(f"Plain loop / ours, reading and one derivation: {ratio[0]:.1f}x wall, {ratio[1]:.1f}x CPU.", flush=True)
+    assert rows[GOAL]["hash"] == rows["everything (1 process)"]["hash"]
+    wall, cpu = (float(str(plain[key])) / float(str(ours[key])) for key in ("wall", "cpu"))
+    print(f"\nPlain loop / ours, reading and one derivation: {wall:.1f}x wall, {cpu:.1f}x CPU.", flush=True)
+    return rows[GOAL]
+
+
+def growth(rows: dict[float, Row]) -> None:
+    """What the whole work costs at each scale, and how often what it costs at the first."""
+    first = next(iter(rows.values()))
+    print("\n| scale | wall s | CPU s | peak MiB | wall, CPU and memory against the first |\n|--:|--:|--:|--:|:--|")
+    for scale, row in rows.items():
+        times = ", ".join(f"{float(str(row[key])) / float(str(first[key])):.1f}x" for key in ("wall", "cpu", "memory"))
+        memory = int(str(row["memory"])) >> 20
+        print(f"| {scale:g} | {row['wall']:.1f} | {row['cpu']:.1f} | {memory} | {times} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--scales", type=float, nargs="+", default=[0.1, 1, 3])
     parser.add_argument("--quick", action="store_true", help="4 videos")
+    parser.add_argument("--release", type=Path, help="measure this folder alone")
     given = parser.parse_args()
+    if given.release:
+        measure(str(given.release))
+        return
+    rows = {}
     for scale in [0.02] if given.quick else given.scales:
-        measure(scale)
+        with tempfile.TemporaryDirectory(prefix="full_scale_") as folder:
+            generate(Path(folder), scale)
+            rows[scale] = measure(folder)
+    growth(rows)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from barista_bench import __version__, cli
 from barista_bench.builders.folder import build
 from barista_bench.mini import write_kitchen
 from barista_bench.reporting import write_report
-from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from barista_bench.scene_graph import validate
 from tests.releases import write_release
@@ -23,32 +22,49 @@ invoke = CliRunner().invoke
 
 def test_help_names_every_command() -> None:
     text = invoke(cli.app, ["--help"]).output
-    assert all(name in text for name in ("mini", "validate", "stats", "build", "run", "trace", "score", "report"))
+    assert all(
+        name in text
+        for name in (
+            "mini",
+            "validate",
+            "stats",
+            "build",
+            "run",
+            "trace",
+            "score",
+            "report",
+            "diff",
+            "compact",
+            "import-run",
+        )
+    )
     assert invoke(cli.app, ["--version"]).output.strip() == __version__
 
 
 @pytest.mark.parametrize(
     ("command", "function"),
     [
-        (cli.mini, write_kitchen),
-        (cli.validate, validate),
-        (cli.build, build),
-        (cli.run, run),
-        (cli.score, score),
+        (cli.data_commands.mini, write_kitchen),
+        (cli.data_commands.validate, validate),
+        (cli.data_commands.build, build),
+        (cli.result_commands.score, score),
     ],
 )
 def test_every_flag_is_a_keyword_of_the_python_function(command: Callable, function: Callable) -> None:
-    of_the_command_alone = {"strict", "show"} if command is cli.validate else set()
+    of_the_command_alone = {"strict", "show"} if command is cli.data_commands.validate else set()
     flags = set(inspect.signature(command).parameters) - of_the_command_alone
     assert flags <= set(inspect.signature(function).parameters)
 
 
 def test_report_flags_are_keywords() -> None:
     keywords = set(inspect.signature(write_report).parameters) | set(inspect.signature(score).parameters)
-    assert set(inspect.signature(cli.report).parameters) - {"folders"} <= keywords
+    assert set(inspect.signature(cli.result_commands.report).parameters) - {"folders"} <= keywords
 
 
-@pytest.mark.parametrize("command", ["mini", "validate", "stats", "build", "run", "trace", "score", "report"])
+@pytest.mark.parametrize(
+    "command",
+    ["mini", "validate", "stats", "build", "run", "trace", "score", "report", "diff", "compact", "import-run"],
+)
 def test_every_option_is_explained(command: str) -> None:
     shown = invoke(cli.app, [command, "--help"], terminal_width=200)
     assert shown.exit_code == 0

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import datasets
@@ -14,14 +18,15 @@ from tqdm import tqdm
 from barista_bench import __version__
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.builders.media import JPEG_QUALITY, LostExample, file_sha256, render_rows
-from barista_bench.builders.plan import Plan, plan_task, preparations
+from barista_bench.builders.plan import Plan, plan_tasks, preparations
 from barista_bench.builders.rows import FramesMode, row_features
-from barista_bench.builders.splits import SPLITS, load_splits, split_videos
+from barista_bench.builders.splits import SPLITS, split_of
 from barista_bench.builders.tables import GRAPH_TABLES, table_features, video_table
 from barista_bench.errors import ConfigError
 from barista_bench.paths import confined
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE
+from barista_bench.task import ProtocolName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +55,7 @@ class BaristaConfig(datasets.BuilderConfig):
         sampling: overrides of the task's published sampling, e.g. {"frame_step": 100}.
         split_file: JSON file with the video ids of `train` and `test`; None derives the split.
         jpeg_quality: of frozen frames, Pillow's scale.
+        protocol: whose rules the examples follow where the release and the paper differ.
     """
 
     source: str | None = None
@@ -57,13 +63,15 @@ class BaristaConfig(datasets.BuilderConfig):
     sampling: Mapping[str, Any] = field(default_factory=dict)
     split_file: str | None = None
     jpeg_quality: int = JPEG_QUALITY
+    protocol: ProtocolName = "release"
 
 
 class BaristaBuilder(datasets.ArrowBasedBuilder):
     """All configs of BARISTA: frozen example sets and tables of the scene graph, `train` and `test` by video.
 
-    Work is divided by video (`num_proc`, streaming). For a task, `plan` is drawn when first asked for, and after
-    `download_and_prepare` `lost` lists the examples whose frames could not be made: they are in no split.
+    Work is divided by video (`num_proc`, streaming); into how many parts changes no row. For a task, `plan` is drawn
+    when first asked for, and after `download_and_prepare` `lost` lists the examples whose frames could not be made, in
+    the order of the plan: they are in no split.
     """
 
     VERSION = datasets.Version(__version__)
@@ -75,6 +83,8 @@ class BaristaBuilder(datasets.ArrowBasedBuilder):
     _graph: SceneGraph | None = None
     _plan: Plan | None = None
     _splits: dict[str, str] | None = None
+    _notes: Path | None = None
+    """Where each part of the work leaves its lost examples: with `num_proc` it is done by copies of this object."""
 
     @property
     def is_task(self) -> bool:
@@ -95,9 +105,12 @@ class BaristaBuilder(datasets.ArrowBasedBuilder):
     @property
     def plan(self) -> Plan:
         if self._plan is None:
-            task = get_task(NAME, self.config.name)
+            task = get_task(NAME, self.config.name, protocol=self.config.protocol)
             sampling = task.sampling.with_overrides(self.config.sampling, task.sampling_uses)
-            self._plan = plan_task(self.graph, task, sampling, self.splits)
+            found = plan_tasks(self.graph, [(task, sampling)], split=partial(split_of, self.config.split_file))
+            if found.empty:
+                raise found.empty[task.name]
+            self._plan, self._splits = found.plans[task.name], found.splits
         return self._plan
 
     @plan.setter
@@ -110,20 +123,32 @@ class BaristaBuilder(datasets.ArrowBasedBuilder):
 
     @property
     def splits(self) -> dict[str, str]:
-        """Video id to split. Reads the whole release once, so that one builder may hand it to the next."""
+        """Video id to split. Found by reading the whole release, so that one builder may hand it to the next."""
         if self._splits is None:
-            found = preparations(self.graph)
-            chosen = self.config.split_file
-            self._splits = load_splits(chosen, tuple(found)) if chosen else split_videos(found)
+            self._splits = split_of(self.config.split_file, preparations(self.graph))
         return self._splits
 
     @splits.setter
     def splits(self, splits: dict[str, str]) -> None:
         self._splits = splits
 
+    def download_and_prepare(self, *args: object, **kwargs: object) -> None:
+        """As in `datasets`; with `num_proc` on several processes. Fills `lost`."""
+        with TemporaryDirectory() as notes:
+            self._notes = Path(notes)
+            try:
+                super().download_and_prepare(*args, **kwargs)
+            finally:
+                self._notes = None
+            lines = [line for note in Path(notes).iterdir() for line in note.read_text(encoding="utf-8").splitlines()]
+        lost = [LostExample(**json.loads(line)) for line in lines]
+        if lost:
+            place = {example.example_id: position for position, example in enumerate(self.plan.examples)}
+            self.lost.extend(sorted(lost, key=lambda one: place[one.example_id]))
+
     def _info(self) -> datasets.DatasetInfo:
         if self.is_task:
-            features = row_features(get_task(NAME, self.config.name), self.config.frames)
+            features = row_features(get_task(NAME, self.config.name, protocol=self.config.protocol), self.config.frames)
         else:
             features = table_features(self.config.name)
         return datasets.DatasetInfo(
@@ -135,8 +160,8 @@ class BaristaBuilder(datasets.ArrowBasedBuilder):
         )
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
+        used = self.plan.video_ids if self.is_task else tuple(self.splits)
         splits = self.splits
-        used = self.plan.video_ids if self.is_task else tuple(splits)
         videos = {name: [video for video in used if splits[video] == name] for name in SPLITS}
         return [datasets.SplitGenerator(name, gen_kwargs={"videos": ids}) for name, ids in videos.items() if ids]
 
@@ -151,15 +176,21 @@ class BaristaBuilder(datasets.ArrowBasedBuilder):
         """One row a table: a row with its pictures is megabytes."""
         import pyarrow as pa
 
+        lost: list[LostExample] = []
+
         plan, features = self.plan, self.info.features
         chosen = [item for item in enumerate(plan.examples) if item[1].video_id in set(videos)]
         rendered = render_rows(self.graph, plan.task, chosen, self.config.frames, self.config.jpeg_quality)
         for row in tqdm(rendered, self.config.name, len(chosen), unit="example", disable=not self.progress):
             if isinstance(row, LostExample):
                 log.warning("%s: left out: %s", row.example_id, row.reason)
-                self.lost.append(row)
+                lost.append(row)
             else:
                 yield pa.Table.from_pylist([features.encode_example(row)], schema=features.arrow_schema)
+        if self._notes and lost:
+            lines = (json.dumps(asdict(one)) + "\n" for one in lost)
+            # Parts of the work have no video in common.
+            (self._notes / f"{videos[0]}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def videos_digest(graph: SceneGraph, video_ids: tuple[str, ...]) -> str:

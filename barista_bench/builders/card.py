@@ -12,16 +12,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from datasets.info import DatasetInfosDict
+from datasets.info import DatasetInfo, DatasetInfosDict
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard, DatasetCardData
 
 from barista_bench import __version__
-from barista_bench.builders.barista import CITATION, LICENCE, TASK_CONFIGS
+from barista_bench.benchmarks import BENCHMARKS, get_task, task_class
+from barista_bench.builders.barista import CITATION, CONFIGS, LICENCE, NAME, TASK_CONFIGS
 from barista_bench.builders.media import LostExample
-from barista_bench.builders.rows import FramesMode
+from barista_bench.builders.rows import FramesMode, row_features
+from barista_bench.builders.splits import SPLITS
+from barista_bench.builders.tables import table_features
 from barista_bench.errors import DataError
+from barista_bench.prompt_sets import fill
 from barista_bench.scene_graph import Problem
+from barista_bench.task import ProtocolName, Sampling
 
 MANIFEST = "barista_bench.json"
 """Written last into a finished folder; a folder with anything else in it is never overwritten."""
@@ -31,13 +36,7 @@ _FRAMES_NOTE = {
     "linked": "`frames` holds `{video, indices}`, the video's path relative to the data root; "
     "`barista_bench.frames.link_frames` turns it into frames that decode on access.",
 }
-_CONFIG_NOTES = {
-    "grounding": "a frame and a phrase, and the boxes of all objects that the phrase names",
-    "hand_object": "a frame, and every interaction of a hand with an object: boxes and hand",
-    "referring": "a frame and a box, and what a description of that object must say",
-    "activity": "frames of one activity, its lettered choices, and the right one",
-    "temporal_vqa": "frames of a clip, and a question about what changes in it",
-    "relations": "a frame, raw and with numbered masks, and all relations between the numbered objects",
+_TABLE_NOTES = {
     "graph_frames": "a frame of a video",
     "graph_instances": "one object on one frame: box and mask",
     "graph_attributes": "a range of frames on which an object has an attribute value",
@@ -64,16 +63,86 @@ class BuiltConfig:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What `build` wrote: `empty` are tasks without an example, `problems` the release's, `source` its origin."""
+    """What `build` wrote: `empty` are tasks without an example, `problems` the release's, `source` its origin, and
+    `protocol` whose rules the examples follow."""
 
     folder: Path
     configs: tuple[BuiltConfig, ...]
     empty: tuple[str, ...]
     problems: tuple[Problem, ...]
     source: Mapping[str, Any]
+    protocol: ProtocolName = "release"
 
 
 def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: FramesMode) -> None:
+    """Write README.md of a built folder: what it holds, counted and hashed."""
+    source = built.source
+    origin = f"`{source['id']}` at `{source['sha']}`" if source["kind"] == "hub" else "a local release folder"
+    rows = [
+        f"| `{c.name}` | {sum(c.rows.values())} | {c.candidates} | {len(c.skipped) + len(c.lost)} "
+        f"| {sampling_text(c.name, c.sampling)} | `{c.content_hash}` |"
+        for c in built.configs
+        if c.content_hash
+    ]
+    table = [
+        "| config | examples | of candidates | skipped | sampling | SHA-256 of the frozen lines |",
+        "|---" * 6 + "|",
+    ]
+    card = _card(
+        {config.name: tuple(config.rows) for config in built.configs},
+        infos,
+        frames,
+        made=f"By `barista_bench` {__version__} from {origin}, protocol `{built.protocol}`.",
+        provenance_table="\n".join([*table, *rows]),
+    )
+    card.save(folder / "README.md")
+
+
+def published_card() -> DatasetCard:
+    """The card of the published sets, made from the tasks alone: `dataset_cards/barista.md` holds its text."""
+    infos = DatasetInfosDict()
+    for name in CONFIGS:
+        features = row_features(get_task(NAME, name), "frozen") if name in TASK_CONFIGS else table_features(name)
+        infos[name] = DatasetInfo(features=features, config_name=name)
+    rows = []
+    for name in TASK_CONFIGS:
+        sampling = task_class(NAME, name).sampling
+        rows.append(f"| `{name}` | {sampling.limit} | {sampling_text(name, dataclasses.asdict(sampling))} |")
+    return _card(
+        dict.fromkeys(CONFIGS, SPLITS),
+        infos,
+        "frozen",
+        made="By `barista-bench build --source ramblr/BARISTA`, with the published parameters and protocol `release`. "
+        "The card of a built folder counts its examples and names the commit and the hash of each set.",
+        provenance_table="\n".join(["| config | examples at the most | sampling |", "|---|---|---|", *rows]),
+    )
+
+
+def sampling_text(name: str, sampling: Mapping[str, Any]) -> str:
+    """The values that a task's set was drawn with: those that the task reads, and common ones that are set."""
+    default = dataclasses.asdict(Sampling())
+    reads = task_class(NAME, name).sampling_uses | {"seed"}
+    return ", ".join(
+        f"{key}={value}"
+        for key, value in sampling.items()
+        if value is not None and (key in reads or value != default[key])
+    )
+
+
+def protocol_table() -> str:
+    """Rules on which the release and the paper differ, for all tasks, as a Markdown table."""
+    rows = [
+        f"| `{task.name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |"
+        for task in BENCHMARKS[NAME]
+        for rule in task.protocol_rules
+    ]
+    return "\n".join(["| config | rule | release | paper | changes |", "|---" * 5 + "|", *rows])
+
+
+def _card(
+    splits: Mapping[str, Sequence[str]], infos: DatasetInfosDict, frames: FramesMode, **values: str
+) -> DatasetCard:
+    """Metadata and body; `splits` are those of each config, `values` what is known of how it was made."""
     data = DatasetCardData(
         license=LICENCE,
         pretty_name="BARISTA",
@@ -84,35 +153,22 @@ def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: Fram
     infos.to_dataset_card_data(data)
     MetadataConfigs(
         {
-            config.name: {
-                "data_files": [{"split": split, "path": f"{config.name}/{split}-*"} for split in config.rows],
-                **({"default": True} if config.name == TASK_CONFIGS[0] else {}),
+            name: {
+                "data_files": [{"split": split, "path": f"{name}/{split}-*"} for split in found],
+                **({"default": True} if name == TASK_CONFIGS[0] else {}),
             }
-            for config in built.configs
+            for name, found in splits.items()
         }
     ).to_dataset_card_data(data)
-    body = resources.files("barista_bench.dataset_cards").joinpath("barista.md").read_text(encoding="utf-8")
-    for name, value in _card_values(built, frames).items():
-        body = body.replace(f"{{{name}}}", value)
-    DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{body}").save(folder / "README.md")
-
-
-def _card_values(built: Built, frames: FramesMode) -> dict[str, str]:
-    tasks = [config for config in built.configs if config.content_hash]
-    source = built.source
-    return {
-        "config_table": "\n".join(f"| `{config.name}` | {_CONFIG_NOTES[config.name]} |" for config in built.configs),
+    notes = {task.name: task.row_note for task in BENCHMARKS[NAME]} | _TABLE_NOTES
+    values |= {
+        "config_table": "\n".join(f"| `{name}` | {notes[name]} |" for name in splits),
         "frames_note": _FRAMES_NOTE[frames],
-        "version": __version__,
-        "source": f"`{source['id']}` at `{source['sha']}`" if source["kind"] == "hub" else "a local release folder",
-        "protocol": "release",
-        "provenance_table": "\n".join(
-            f"| `{c.name}` | {sum(c.rows.values())} | {c.candidates} | {len(c.skipped) + len(c.lost)} "
-            f"| {', '.join(f'{k}={v}' for k, v in c.sampling.items() if v is not None)} | `{c.content_hash}` |"
-            for c in tasks
-        ),
+        "protocol_table": protocol_table(),
         "citation": CITATION,
     }
+    body = resources.files("barista_bench.dataset_cards").joinpath("body.md").read_text(encoding="utf-8")
+    return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{fill(body, values)}")
 
 
 def write_manifest(folder: Path, built: Built, frames: FramesMode, root: Path) -> None:
@@ -120,7 +176,7 @@ def write_manifest(folder: Path, built: Built, frames: FramesMode, root: Path) -
     counts = Counter(problem.severity for problem in built.problems)
     manifest = {
         "version": __version__,
-        "protocol": "release",
+        "protocol": built.protocol,
         "frames": frames,
         "source": dict(built.source),
         "data_root": os.path.relpath(root.resolve(), built.folder.resolve()) if frames == "linked" else None,

@@ -12,6 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
@@ -21,15 +22,18 @@ import numpy as np
 from datasets.info import DatasetInfosDict
 
 from barista_bench import __version__
+from barista_bench.benchmarks import get_task
 from barista_bench.builders.barista import CONFIGS, NAME, TASK_CONFIGS, BaristaBuilder, graph_digest, videos_digest
 from barista_bench.builders.card import MANIFEST, Built, BuiltConfig, write_card, write_manifest
 from barista_bench.builders.frozen import write_frozen
 from barista_bench.builders.media import JPEG_QUALITY, LostExample
-from barista_bench.builders.plan import NoExamples, task_overrides
+from barista_bench.builders.plan import Plan, Plans, plan_tasks, task_overrides
 from barista_bench.builders.rows import FramesMode
+from barista_bench.builders.splits import split_of
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.sources import Source, open_source
+from barista_bench.task import ProtocolName
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +51,8 @@ def build(
     cache: bool = True,
     strict: bool = False,
     dry_run: bool = False,
+    num_proc: int = 1,
+    protocol: ProtocolName = "release",
     progress: bool = False,
 ) -> Built:
     """Make the dataset folder `out` from a release, and with `cache` the entry that `load_dataset("barista")` finds.
@@ -64,6 +70,8 @@ def build(
         cache: also prepare the `datasets` cache, so that loading works from any folder.
         strict: stop at the first error in the release.
         dry_run: draw the examples and count them, but touch no video and write nothing.
+        num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
+        protocol: whose rules the examples follow where the release and the paper differ.
         progress: show progress bars.
 
     Raises:
@@ -83,24 +91,25 @@ def build(
     refuse_foreign(out)
     opened = open_source(source, revision=revision)
     settings = {"source": str(opened.root), "split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality}
+    settings["protocol"] = protocol
     with TemporaryDirectory() as scratch, quiet_datasets():
         graph = SceneGraph(opened.root, strict=strict)
-        partial = Path(scratch) if dry_run else _fresh_folder_beside(out)
-        work = _Work(graph, opened, settings, overrides, partial, Path(scratch), cache, progress)
+        plans = _plans(graph, overrides, split_file, num_proc, progress, protocol)
         if dry_run:
-            drawn = [work.draw(name) for name in tasks]
-            return _result(work, out, [config for config in drawn if config])
+            return _result(opened, plans, out, [_drawn(plan) for plan in plans.plans.values()], protocol)
+        folder = _fresh_folder_beside(out)
+        work = _Work(graph, opened, plans, settings, overrides, folder, Path(scratch), cache, num_proc, progress)
         infos = DatasetInfosDict()
         try:
-            made = [work.make(name, infos) for name in configs]
-            result = _result(work, out, [config for config in made if config])
-            write_card(partial, result, infos, frames)
-            write_manifest(partial, result, frames, opened.root)
+            made = [work.make(name, infos) for name in configs if name not in plans.empty]
+            result = _result(opened, plans, out, made, protocol)
+            write_card(folder, result, infos, frames)
+            write_manifest(folder, result, frames, opened.root)
             if out.exists():
                 shutil.rmtree(out)
-            os.replace(partial, out)
+            os.replace(folder, out)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
     return result
 
 
@@ -112,15 +121,31 @@ def _fresh_folder_beside(out: Path) -> Path:
     return folder
 
 
-def _result(work: _Work, out: Path, made: list[BuiltConfig]) -> Built:
+def _plans(
+    graph: SceneGraph,
+    overrides: Mapping[str, dict[str, Any]],
+    split_file: str | None,
+    num_proc: int,
+    progress: bool,
+    protocol: ProtocolName,
+) -> Plans:
+    """The examples of all chosen tasks, and the split."""
+    wanted = []
+    for name, changes in overrides.items():
+        task = get_task(NAME, name, protocol=protocol)
+        wanted.append((task, task.sampling.with_overrides(changes, task.sampling_uses)))
+    plans = plan_tasks(graph, wanted, split=partial(split_of, split_file), num_proc=num_proc, progress=progress)
+    for name, reason in plans.empty.items():
+        log.warning("%s: left out: %s", name, reason)
+    return plans
+
+
+def _result(opened: Source, plans: Plans, out: Path, made: list[BuiltConfig], protocol: ProtocolName) -> Built:
     if not any(config.rows for config in made):
-        raise DataError(
-            f"{work.opened.root}: no example for any of {', '.join(work.empty)}. Remedy: loosen the sampling"
-        )
-    problems = (*work.graph.problems, *(problem for video in work.graph for problem in video.problems))
+        raise DataError(f"{opened.root}: no example for any of {', '.join(plans.empty)}. Remedy: loosen the sampling")
     # A local path says nothing to others, and may say too much.
-    origin = work.opened.identity if work.opened.identity["kind"] == "hub" else {"kind": "local"}
-    return Built(out, tuple(made), tuple(work.empty), problems, origin)
+    origin = opened.identity if opened.identity["kind"] == "hub" else {"kind": "local"}
+    return Built(out, tuple(made), tuple(plans.empty), plans.problems, origin, protocol)
 
 
 @contextmanager
@@ -155,28 +180,19 @@ class _Work:
 
     graph: SceneGraph
     opened: Source
+    plans: Plans
     settings: dict[str, Any]
     overrides: dict[str, dict[str, Any]]
     folder: Path
     scratch: Path
     """Where `datasets` may keep what nobody wants."""
     cache: bool
+    num_proc: int
     progress: bool
-    splits: dict[str, str] = dataclasses.field(default_factory=dict)
-    empty: list[str] = dataclasses.field(default_factory=list)
-    """Tasks that this release has no example for."""
 
-    def draw(self, name: str) -> BuiltConfig | None:
-        """A task's frozen set without media; None if there is no example."""
-        draft = self._draft(name)
-        return _drawn(draft) if self._has_examples(draft) else None
-
-    def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig | None:
-        """Prepare and export one config; None for a task without examples."""
-        draft = self._draft(name)
-        if draft.is_task and not self._has_examples(draft):
-            return None
-        builder = self._prepared(name, draft)
+    def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig:
+        """Prepare and export one config."""
+        builder = self._prepared(name)
         rows = _export(builder, self.folder / name)
         if not any(rows.values()):
             raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")
@@ -188,40 +204,27 @@ class _Work:
         # Reasons name files; where the release lies on this machine is nobody else's business.
         root = f"{self.graph.root}{os.sep}"
         lost = [LostExample(one.example_id, one.reason.replace(root, "")) for one in builder.lost]
-        return dataclasses.replace(_drawn(builder), rows=rows, lost=lost)
+        return dataclasses.replace(_drawn(builder.plan), rows=rows, lost=lost)
 
-    def _has_examples(self, draft: BaristaBuilder) -> bool:
-        try:
-            return bool(draft.plan.examples)
-        except NoExamples as error:
-            log.warning("%s: left out: %s", draft.config.name, error)
-            self.empty.append(draft.config.name)
-            return False
-
-    def _draft(self, name: str) -> BaristaBuilder:
-        """A builder that is never prepared: it draws the examples, whose hash names the one that is."""
-        draft = self._builder(name, self.scratch, None)
-        self.splits = draft.splits
-        return draft
-
-    def _prepared(self, name: str, draft: BaristaBuilder) -> BaristaBuilder:
+    def _prepared(self, name: str) -> BaristaBuilder:
         identity: list[Any] = [__version__, name, {k: self.settings[k] for k in ("frames", "jpeg_quality")}]
-        if draft.is_task:
+        plan = self.plans.plans.get(name)
+        if plan:
             # Without a callback the hub client shows bars of its own.
             quiet = None if self.progress else lambda present, total: None
-            self.opened.ensure_videos(draft.plan.video_ids, quiet)
-            identity += [draft.plan.content_hash, videos_digest(self.graph, draft.plan.video_ids)]
+            self.opened.ensure_videos(plan.video_ids, quiet)
+            identity += [plan.content_hash, videos_digest(self.graph, plan.video_ids)]
         else:
-            identity += [draft.splits, graph_digest(self.graph)]
+            identity += [self.plans.splits, graph_digest(self.graph)]
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
         builder = self._builder(name, None if self.cache else self.scratch, content_hash)
-        if builder.is_task:
-            builder.plan = draft.plan
-        _prepare(builder, self.progress)
+        if plan:
+            builder.plan = plan
+        _prepare(builder, self.num_proc, self.progress)
         return builder
 
-    def _builder(self, name: str, cache_dir: Path | None, content_hash: str | None) -> BaristaBuilder:
-        """With `content_hash` it prepares the cache entry that `load_dataset("barista", name)` finds."""
+    def _builder(self, name: str, cache_dir: Path | None, content_hash: str) -> BaristaBuilder:
+        """It prepares the cache entry that `load_dataset("barista", name)` finds."""
         builder = _PreparedBuilder(
             cache_dir=str(cache_dir) if cache_dir else None,
             dataset_name=NAME,
@@ -233,15 +236,13 @@ class _Work:
             **self.settings,
         )
         builder.graph = self.graph
-        if self.splits:
-            builder.splits = self.splits
+        builder.splits = self.plans.splits
         return builder
 
 
-def _drawn(builder: BaristaBuilder) -> BuiltConfig:
-    plan = builder.plan
+def _drawn(plan: Plan) -> BuiltConfig:
     return BuiltConfig(
-        name=builder.config.name,
+        name=plan.task.name,
         rows=dict(plan.counts("split")),
         content_hash=plan.content_hash,
         candidates=plan.candidates,
@@ -258,10 +259,10 @@ class _PreparedBuilder(BaristaBuilder):
     BUILDER_CONFIGS = []  # noqa: RUF012  (datasets' own convention)
 
 
-def _prepare(builder: BaristaBuilder, progress: bool) -> None:
+def _prepare(builder: BaristaBuilder, num_proc: int, progress: bool) -> None:
     """Prepare the cache entry. Lost examples are part of what was made, so they are kept beside it."""
     builder.progress = progress
-    builder.download_and_prepare()
+    builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
     # A split that lost all its examples: `datasets` writes it, but cannot read it.
     for split in [name for name, info in builder.info.splits.items() if not info.num_examples]:
         del builder.info.splits[split]

@@ -2,8 +2,9 @@
 
     {example_id, task_name, label, frames: [{video_id, frame_index, mp4_path}], metadata, task_data}
 
-`task_data` holds our `inputs`, `target` and `evidence`; `mp4_path` is relative to the data root, so that the same
-examples have the same bytes in every folder.
+In ours `task_data` holds `inputs`, `target` and `evidence`; in a file of the release itself it holds each task's own
+fields, and is read all the same. `mp4_path` is written relative to the data root, so that the same examples have the
+same bytes in every folder; it is never read.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks import IMPORTERS, task_class
+from barista_bench.benchmarks.released import ReleaseRoot, released_example
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph.release import VIDEO_FILE
-from barista_bench.task import Example, FrameRef
+from barista_bench.task import Example
 
 MAX_LINE = 64 * 2**20
 """Bytes of one line that are read."""
@@ -27,7 +29,7 @@ def frozen_line(example: Example) -> str:
     """One example as one line of JSON, without the line end."""
     record = {
         "example_id": example.example_id,
-        "task_name": get_task(example.benchmark, example.task).upstream_name,
+        "task_name": task_class(example.benchmark, example.task).upstream_name,
         "label": example.label,
         "frames": [
             {
@@ -57,40 +59,82 @@ def write_frozen(examples: Iterable[Example], path: str | Path) -> None:
             file.write(frozen_line(example) + "\n")
 
 
-def read_frozen(path: str | Path, benchmark: str = "barista") -> Iterator[Example]:
-    """Examples of a frozen file, in its order.
+def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Path | None = None) -> Iterator[Example]:
+    """Examples of a frozen file, in its order: ours, or one of the release itself.
+
+    Args:
+        path: JSONL file.
+        benchmark: whose examples they are.
+        root: the release, for what a released line leaves out (masks, frame sizes); see
+            `benchmarks/barista/released_tasks.py`.
 
     Raises:
-        DataError: a line is no example of a known task, ids repeat or tasks are mixed; names file and line.
+        DataError: a line is no example of a known task, ids repeat or tasks are mixed; names file, line and field.
     """
-    path, seen, tasks = Path(path), set(), set()
+    path, release = Path(path), ReleaseRoot(Path(root) if root is not None else None)
+    records = list(_records(path))
+    examples: dict[int, Example] = {}
+    # A released line may need its video's annotations: those of one video are read together, since only few are kept.
+    for number, record in sorted(records, key=lambda item: _first_video(item[1])):
+        try:
+            examples[number] = _example(record, benchmark, release)
+            frozen_line(examples[number]).encode()
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ConfigError) as error:
+            raise DataError(f"{path}: line {number}: no frozen example ({error!r}). Remedy: freeze again") from error
+        except DataError as error:
+            raise DataError(f"{path}: line {number}: {error}") from error
+    seen: set[str] = set()
+    task = ""
+    for number, _ in records:
+        example = examples[number]
+        if example.example_id in seen:
+            raise DataError(f"{path}: line {number}: {example.example_id!r} repeats. Remedy: keep one")
+        seen.add(example.example_id)
+        if task not in ("", example.task):
+            tasks = sorted((task, example.task))
+            raise DataError(f"{path}: line {number}: tasks {tasks} are mixed. Remedy: one task a file")
+        task = example.task
+        yield example
+
+
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line number and object of each line that is not empty."""
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), start=1):
             if not line.strip():
                 continue
             try:
-                example = _example(json.loads(line), benchmark)
-            except (ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
-                raise DataError(
-                    f"{path}: line {number}: no frozen example ({error!r}). Remedy: freeze again"
-                ) from error
-            if example.example_id in seen:
-                raise DataError(f"{path}: line {number}: {example.example_id!r} repeats. Remedy: keep one")
-            seen.add(example.example_id)
-            tasks.add(example.task)
-            if len(tasks) > 1:
-                raise DataError(f"{path}: line {number}: tasks {sorted(tasks)} are mixed. Remedy: one task a file")
-            yield example
+                record = json.loads(line, parse_constant=_refuse_constant)
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{path}: line {number}: no frozen example ({error}). Remedy: freeze again") from error
+            if not isinstance(record, dict):
+                raise DataError(f"{path}: line {number}: no frozen example, no object. Remedy: freeze again")
+            yield number, record
 
 
-def _example(record: dict[str, Any], benchmark: str) -> Example:
-    data = record["task_data"]
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _first_video(record: dict[str, Any]) -> str:
+    """By what lines are sorted before they are read; of what is no example, anything."""
+    try:
+        return str(record["frames"][0]["video_id"])
+    except (KeyError, IndexError, TypeError):
+        return ""
+
+
+def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Example:
+    task, data = task_class(benchmark, record["task_name"]), record["task_data"]
+    line = released_example(record)
+    if "inputs" not in data or "target" not in data:
+        return IMPORTERS[benchmark](task, line, release)
     return Example(
-        example_id=str(record["example_id"]),
+        example_id=line.example_id,
         benchmark=benchmark,
-        task=get_task(benchmark, record["task_name"]).name,
-        label=str(record["label"]),
-        frames=tuple(FrameRef(str(f["video_id"]), int(f["frame_index"])) for f in record["frames"]),
+        task=task.name,
+        label=line.label,
+        frames=line.frames,
         inputs=dict(data["inputs"]),
         target=dict(data["target"]),
         metadata=dict(record["metadata"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,13 @@ class LostExample:
 
 
 def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, read once as long as its size and time of change stay the same."""
+    found = path.stat()
+    return _sha256(path, found.st_size, found.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=4096)
+def _sha256(path: Path, size: int, changed: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -46,11 +54,14 @@ def render_rows(
     mode: FramesMode,
     jpeg_quality: int,
 ) -> Iterator[dict[str, Any] | LostExample]:
-    """Rows of (position, example) pairs with their media, a video at a time, within it in order of frames."""
+    """Rows of (position, example) pairs with their media: by video id, within a video in order of frames.
+
+    The order is that of the videos, not of the draw, so that parts made apart fit together.
+    """
     by_video: dict[str, list[tuple[int, Example]]] = {}
     for position, example in examples:
         by_video.setdefault(example.video_id, []).append((position, example))
-    for video_id, group in by_video.items():
+    for video_id, group in sorted(by_video.items()):
         try:
             path = graph.video_path(video_id)
             if not path.is_file():

@@ -1,17 +1,35 @@
-"""Which examples a config will hold: drawn from the graph, joined with the split, hashed. No frame is touched."""
+"""Which examples a config will hold: drawn from the graph, joined with the split, hashed. No frame is touched.
+
+Two passes over the release serve all tasks. The first finds where examples can be made; caps, shuffling and cutting
+work on these light candidates. The second makes the examples that were drawn, and no others.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tqdm import tqdm
+
 from barista_bench.benchmarks import get_task
 from barista_bench.builders.frozen import content_hash
+from barista_bench.builders.splits import split_videos
+from barista_bench.builders.survey import (
+    BuildJob,
+    Shared,
+    TaskSurvey,
+    VideoPool,
+    VideoSurvey,
+    Wanted,
+    build_video,
+    joined,
+    survey_video,
+)
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, Sampling, SkippedExample, Task
+from barista_bench.scene_graph import Problem, SceneGraph, Validation
+from barista_bench.task import Candidate, Example, Sampling, SkippedExample, Task, Vocabulary
 
 
 class NoExamples(DataError):
@@ -49,28 +67,149 @@ class Plan:
         return dict(Counter(example.label for example in self.examples).most_common())
 
 
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The frozen sets of several tasks, and what was learnt of the release on the way.
+
+    Args:
+        plans: by task name, in the order asked for.
+        empty: tasks for which the release has no example, with the reason.
+        splits: video id to split, for every usable video.
+        problems: what is wrong with folders, files and records.
+        validation: where masks and videos were to be checked.
+    """
+
+    plans: dict[str, Plan]
+    empty: dict[str, NoExamples]
+    splits: dict[str, str]
+    problems: tuple[Problem, ...]
+    validation: Validation | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """What one task draws: positions in `selected`, in the order drawn."""
+
+    selected: list[Candidate]
+    order: list[int]
+    vocabulary: Vocabulary
+    skipped: tuple[SkippedExample, ...]
+
+
+def plan_tasks(
+    graph: SceneGraph,
+    wanted: Sequence[tuple[Task, Sampling]],
+    *,
+    split: Callable[[Mapping[str, str]], Mapping[str, str]] = split_videos,
+    num_proc: int = 1,
+    check_masks: bool = False,
+    progress: bool = False,
+) -> Plans:
+    """Draw the frozen sets of several tasks.
+
+    Args:
+        wanted: tasks, each once, and how to sample them.
+        split: from preparation types by video id to splits by video id.
+        num_proc: processes that read videos; they change nothing but the time it takes.
+        check_masks: also look at every mask and video, as `validate` does.
+        progress: show a bar for each of the two passes.
+
+    Raises:
+        DataError: a sampling names an unknown video, or the graph is strict and a file has an error.
+        ConfigError: `num_proc` is less than 1.
+    """
+    by_name = {task.name: (task, sampling) for task, sampling in wanted}
+    for _, sampling in wanted:
+        sampling.refuse_unknown_videos(graph)
+    with VideoPool(Shared(graph, by_name, check_masks), num_proc) as pool:
+        surveys = _surveyed(graph, pool, progress)
+        splits = dict(split({survey.video_id: survey.preparation for survey in surveys}))
+        draws = {name: _draw(name, by_name, surveys, splits) for name in by_name}
+        problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
+        validations = tuple(survey.validation for survey in surveys if survey.validation)
+        del surveys
+        built = _built(pool, draws, progress)
+    plans: dict[str, Plan] = {}
+    empty: dict[str, NoExamples] = {}
+    for name, draw in draws.items():
+        if draw.selected:
+            plans[name] = _plan(*by_name[name], draw, built[name], splits)
+        else:
+            empty[name] = _no_examples(graph, *by_name[name], draw)
+    validation = Validation(str(graph.root), validations, graph.problems) if check_masks else None
+    return Plans(plans, empty, splits, problems, validation)
+
+
 def plan_task(graph: SceneGraph, task: Task, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
-    """Draw a task's frozen set.
+    """Draw one task's frozen set.
 
     Raises:
         NoExamples: no candidate fits the sampling.
     """
-    found: list[Example] = []
-    skipped: list[SkippedExample] = []
-    for candidate in task.examples(graph, sampling):
-        if isinstance(candidate, SkippedExample):
-            skipped.append(candidate)
-        elif not sampling.splits or splits[candidate.video_id] in sampling.splits:
-            metadata = {**candidate.metadata, "split": splits[candidate.video_id]}
-            found.append(replace(candidate, metadata=metadata))
-    if not found:
-        reasons = f"; {len(skipped)} were skipped, first: {skipped[0].reason}" if skipped else ""
-        raise NoExamples(
-            f"{graph.root}: no example for {task.benchmark}/{task.name} with {sampling}{reasons}. "
-            "Remedy: loosen the sampling, or check the release with `barista-bench validate`"
+    found = plan_tasks(graph, [(task, sampling)], split=lambda _: splits)
+    if found.empty:
+        raise found.empty[task.name]
+    return found.plans[task.name]
+
+
+def _surveyed(graph: SceneGraph, pool: VideoPool, progress: bool) -> list[VideoSurvey]:
+    found = []
+    outcomes = pool.map(survey_video, graph.video_ids)
+    bar = tqdm(outcomes, "reading videos", len(graph), unit="video", disable=not progress)
+    for video_id, outcome in zip(graph.video_ids, bar, strict=True):
+        if isinstance(outcome, Problem):
+            graph.failed[video_id] = outcome
+        else:
+            found.append(outcome)
+    return found
+
+
+def _draw(name: str, wanted: Wanted, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]) -> _Draw:
+    """Caps over all videos, then the draw, of the candidates in the sampled splits."""
+    task, sampling = wanted[name]
+    inside = [s.tasks[name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits]
+    found, whole = joined(inside), joined(TaskSurvey(survey.tasks[name].vocabulary) for survey in surveys)
+    capped = list(task.select(found.candidates, whole.vocabulary, sampling))
+    selected = [item for item in capped if isinstance(item, Candidate)]
+    skipped = (*found.skipped, *(item for item in capped if isinstance(item, SkippedExample)))
+    return _Draw(selected, sampling.draw(range(len(selected))), whole.vocabulary, skipped)
+
+
+def _built(pool: VideoPool, draws: Mapping[str, _Draw], progress: bool) -> dict[str, dict[int, Example]]:
+    """By task name: the examples drawn, by their position among the candidates selected."""
+    places: dict[str, dict[str, list[int]]] = defaultdict(dict)
+    for name, draw in draws.items():
+        for position in sorted(draw.order):
+            places[draw.selected[position].video_id].setdefault(name, []).append(position)
+    jobs = [
+        BuildJob(
+            video_id,
+            {name: [draws[name].selected[position] for position in chosen] for name, chosen in by_task.items()},
+            {name: draws[name].vocabulary for name in by_task},
         )
-    drawn = tuple(sampling.draw(found))
-    return Plan(task, sampling, drawn, tuple(skipped), len(found), content_hash(drawn))
+        for video_id, by_task in sorted(places.items())
+    ]
+    built: dict[str, dict[int, Example]] = {name: {} for name in draws}
+    outcomes = pool.map(build_video, jobs)
+    bar = tqdm(outcomes, "making examples", len(jobs), unit="video", disable=not progress)
+    for job, outcome in zip(jobs, bar, strict=True):
+        for name, examples in outcome.items():
+            built[name].update(zip(places[job.video_id][name], examples, strict=True))
+    return built
+
+
+def _plan(task: Task, sampling: Sampling, draw: _Draw, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
+    in_order = (built[position] for position in draw.order)
+    drawn = tuple(replace(item, metadata={**item.metadata, "split": splits[item.video_id]}) for item in in_order)
+    return Plan(task, sampling, drawn, draw.skipped, len(draw.selected), content_hash(drawn))
+
+
+def _no_examples(graph: SceneGraph, task: Task, sampling: Sampling, draw: _Draw) -> NoExamples:
+    reasons = f"; {len(draw.skipped)} were skipped, first: {draw.skipped[0].reason}" if draw.skipped else ""
+    return NoExamples(
+        f"{graph.root}: no example for {task.benchmark}/{task.name} with {sampling}{reasons}. "
+        "Remedy: loosen the sampling, or check the release with `barista-bench validate`"
+    )
 
 
 def preparations(graph: SceneGraph) -> dict[str, str]:

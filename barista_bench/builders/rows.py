@@ -28,6 +28,9 @@ def row_features(task: Task, frames: FramesMode) -> Features:
         if frames == "frozen"
         else {"frames": {"video": Value("string"), "indices": List(Value("int32"))}}
     )
+    features = task.features()
+    if task.follows_paper and task.freezes_by_protocol():
+        features["metadata"] = {**features["metadata"], "protocol": Value("string")}
     return Features(
         {
             "position": Value("int32"),
@@ -39,7 +42,7 @@ def row_features(task: Task, frames: FramesMode) -> Features:
             "video_sha256": Value("string"),
             "frame_indices": List(Value("int32")),
             **media,
-            **task.features(),
+            **features,
         }
     )
 

@@ -33,6 +33,11 @@ def split_videos(preparations: Mapping[str, str], *, test_share: float = 0.2, se
     return {video_id: TEST if video_id in chosen else TRAIN for video_id in sorted(preparations)}
 
 
+def split_of(split_file: str | Path | None, preparations: Mapping[str, str]) -> dict[str, str]:
+    """Video id to split, for the preparation types of all videos: from a file (see `load_splits`), or derived."""
+    return load_splits(split_file, tuple(preparations)) if split_file else split_videos(preparations)
+
+
 def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
     """A split from a JSON file `{"train": [video ids], "test": [video ids]}`.
 

@@ -22,7 +22,8 @@ class GenerationConfig:
         max_new_tokens: tokens generated at the most, reasoning included; more is a truncation, never an answer.
         top_p: nucleus sampling, 1.0 for none.
         top_k: only the k likeliest tokens are sampled from; None for all.
-        repetition_penalty: divides the logits of tokens that stand in the text already; 1.0 for none.
+        repetition_penalty: divides the logits of tokens that stand in the text already; 1.0 leaves the checkpoint's
+            own, which its identity names.
         stop: strings that end the answer; they are not part of it.
         thinking_budget: tokens of reasoning at the most, after which the answer is asked for; None for no such limit.
             A model that cannot keep to it refuses the setting when it is loaded.

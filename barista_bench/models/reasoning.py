@@ -26,12 +26,35 @@ def split_reasoning(text: str, tags: tuple[str, str] = ("<think>", "</think>")) 
     >>> split_reasoning("no thoughts")
     (None, 'no thoughts')
     """
-    opening, closing = tags
-    if not opening or not closing:
-        raise ValueError(f"think tags must not be empty, got {tags!r}")
+    opening, closing = _checked(tags)
     thought, closed, rest = text.rpartition(closing)
     if opening in rest:  # never closed: what stands before the tag is no answer either
         thought, rest = text, ""
     elif not closed:
         return None, text
     return thought.replace(opening, "").replace(closing, "").strip(), rest.strip()
+
+
+def is_still_thinking(text: str, tags: tuple[str, str] = ("<think>", "</think>")) -> bool:
+    """Whether the text ends within reasoning that never closed: it was cut off, whatever ended it.
+
+    Args:
+        text: the whole generated text, beginning with the opening tag where the prompt has written that one.
+        tags: the opening and the closing tag, neither empty.
+
+    Raises:
+        ValueError: a tag is empty.
+
+    >>> is_still_thinking("<think>the cup, or perhaps the ju")
+    True
+    >>> is_still_thinking("<think>The cup.</think>left"), is_still_thinking("left")
+    (False, False)
+    """
+    opening, closing = _checked(tags)
+    return opening in text.rpartition(closing)[2]
+
+
+def _checked(tags: tuple[str, str]) -> tuple[str, str]:
+    if not all(tags):
+        raise ValueError(f"think tags must not be empty, got {tags!r}")
+    return tags

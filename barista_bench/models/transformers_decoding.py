@@ -1,4 +1,4 @@
-"""Decoding with transformers: seeded sampling, stop texts, and one prefill for all samples of a prompt.
+"""Decoding with transformers: seeded sampling, log-probabilities, and one prefill for all samples of a prompt.
 
 Imports torch and transformers, so it is itself imported only where a model is loaded.
 """
@@ -6,95 +6,135 @@ Imports torch and transformers, so it is itself imported only where a model is l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import torch
 from transformers import (
     LogitsProcessor,
     LogitsProcessorList,
-    StoppingCriteria,
+    RepetitionPenaltyLogitsProcessor,
     StoppingCriteriaList,
     TemperatureLogitsWarper,
+    TopKLogitsWarper,
     TopPLogitsWarper,
 )
 from transformers.generation.utils import MULTIMODAL_INPUTS_TO_DROP_OUTSIDE_PREFILL
 
-if TYPE_CHECKING:
-    from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+from barista_bench.models.base import GenerationConfig as Settings
 
-_SEED_RANGE = 2**63
-_RANDOM_STEP = 2.0**-24  # torch.rand draws float32 in whole steps of this size
+if TYPE_CHECKING:
+    from transformers import GenerationConfig, PreTrainedModel
+
+# SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), as signed numbers.
+_STEP = 0x9E3779B97F4A7C15 - 2**64
+_FACTORS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
+_SHIFTS = (30, 27, 31)
+_RANDOM_BITS = 52
 
 
 class SeededGumbel(LogitsProcessor):
     """Turn the argmax over the scores into a sample, drawn with a seed of each row's own.
 
-    argmax(log p + Gumbel noise) is distributed as p. `do_sample=True` would draw all rows from one global
-    stream, and a sample would then change with the rows beside it; here a row's noise depends on its seed and
-    step alone. The generators are on the CPU, so that the noise is the same on every device.
+    argmax(log p + Gumbel noise) is distributed as p. `do_sample=True` would draw all rows from one global stream,
+    and a sample would then change with the rows beside it. Here the noise is a hash of seed, step and token, made on
+    the model's device: the same in every batch and on every device, without a number that travels. Looking one
+    uniform number up in the cumulative distribution would be less work, but rounding of the scores (batches round
+    differently) would then change many more samples.
 
     Args:
         seeds: one a row, in the order of the rows.
     """
 
     def __init__(self, seeds: Sequence[int]) -> None:
-        self._generators = [torch.Generator().manual_seed(seed % _SEED_RANGE) for seed in seeds]
+        self._seeds, self._step = torch.tensor([seed % 2**63 for seed in seeds])[:, None], 0
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Add noise to scores of shape (rows, vocabulary); masked scores (-inf) stay masked."""
-        uniform = torch.empty(scores.shape, dtype=torch.float32)
-        for row, generator in zip(uniform, self._generators, strict=True):
-            torch.rand(row.shape, generator=generator, out=row)
-        exponential = -torch.log1p(-(uniform.to(scores.device) + _RANDOM_STEP / 2).clamp_(max=1 - _RANDOM_STEP))
-        return cast("torch.FloatTensor", scores.float() - exponential.log())
+        """Add noise to scores of shape (rows, vocabulary), in float64; masked scores (-inf) stay masked."""
+        if len(scores) != len(self._seeds):
+            raise ValueError(f"{len(scores)} rows of scores for {len(self._seeds)} seeds")
+        self._seeds, self._step = self._seeds.to(scores.device), self._step + 1
+        stream = split_mix(split_mix(self._seeds) + _wrapped(self._step * _STEP))
+        tokens = torch.arange(1, scores.shape[1] + 1, device=scores.device)
+        bits = _unsigned_shift(split_mix(stream + tokens * _STEP), 64 - _RANDOM_BITS)
+        uniform = (bits.double() + 0.5) * 2.0**-_RANDOM_BITS
+        return cast("torch.FloatTensor", scores.double() - (-uniform.log()).log())
 
 
-class StopTexts(StoppingCriteria):
-    """Stop a row when the text that it generated holds a stop text, and remember after how many tokens.
+def split_mix(values: torch.Tensor) -> torch.Tensor:
+    """The output function of SplitMix64, on int64 values read as unsigned ones."""
+    for shift, factor in zip(_SHIFTS, (*_FACTORS, 1), strict=True):
+        values = (values ^ _unsigned_shift(values, shift)) * factor
+    return values
 
-    Only generated tokens are read, so that a prompt which ends like a stop text stops nothing. Special tokens
-    count as text here: `<|im_end|>` may be a stop text.
+
+def _unsigned_shift(values: torch.Tensor, bits: int) -> torch.Tensor:
+    return (values >> bits) & (2 ** (64 - bits) - 1)
+
+
+def _wrapped(value: int) -> int:
+    """As a signed number of 64 bits."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def sampling_processors(
+    config: Settings, penalty: float, padding: torch.Tensor, seeds: Sequence[int]
+) -> LogitsProcessorList:
+    """Repetition penalty, temperature, top-k, nucleus, then the draw; at temperature 0 the penalty alone.
 
     Args:
-        tokenizer: decodes the tokens.
-        texts: the stop texts, none of them empty.
-        prompt_length: columns of the padded prompt.
-        rows: rows generated.
+        config: the settings; their repetition penalty is not read.
+        penalty: of repetition, 1.0 for none.
+        padding: columns of padding on the left of each row, shape (rows,); padding repeats nothing.
+        seeds: one a row.
     """
-
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], prompt_length: int, rows: int) -> None:
-        self.lengths: list[int | None] = [None] * rows
-        self._tokenizer, self._texts, self._prompt_length = tokenizer, tuple(texts), prompt_length
-        # A token writes a byte or more; four tokens to spare for one that starts within a character.
-        self._tail = max((len(text.encode()) for text in texts), default=0) + 4
-
-    def __call__(self, input_ids: torch.LongTensor, scores: object, **_: object) -> torch.BoolTensor:
-        """Shape (rows,): true for each row that has met a stop text."""
-        if self._texts:
-            start = max(self._prompt_length, input_ids.shape[1] - self._tail)
-            tails = input_ids[:, start:].tolist()
-            for row, tail in enumerate(tails):
-                if self.lengths[row] is None and self._stops(tail):
-                    self.lengths[row] = input_ids.shape[1] - self._prompt_length
-        met = torch.tensor([length is not None for length in self.lengths], device=input_ids.device)
-        return cast("torch.BoolTensor", met)
-
-    def _stops(self, tail: list[int]) -> bool:
-        text = self._tokenizer.decode(tail, clean_up_tokenization_spaces=False)
-        return any(stop in text for stop in self._texts)
-
-
-def sampling_processors(temperature: float, top_p: float, seeds: Sequence[int]) -> LogitsProcessorList:
-    """Temperature, then nucleus, then noise; empty (greedy) at temperature 0."""
     processors = LogitsProcessorList()
-    if temperature <= 0:
+    if penalty != 1.0:
+        processors.append(RepetitionPenaltyLogitsProcessor(float(penalty), prompt_ignore_length=padding))
+    if config.temperature <= 0:
         return processors
-    if temperature != 1.0:
-        processors.append(TemperatureLogitsWarper(temperature))
-    if top_p < 1.0:
-        processors.append(TopPLogitsWarper(top_p))
+    if config.temperature != 1.0:
+        processors.append(TemperatureLogitsWarper(float(config.temperature)))
+    if config.top_k is not None:
+        processors.append(TopKLogitsWarper(config.top_k))
+    if config.top_p < 1.0:
+        processors.append(TopPLogitsWarper(config.top_p))
     processors.append(SeededGumbel(seeds))
     return processors
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScores:
+    """Natural log-probabilities of one row, a step each: of the token taken, and of the likeliest ones."""
+
+    chosen: list[float]
+    ids: list[list[int]]
+    values: list[list[float]]
+
+
+class LogprobRecorder:
+    """Remembers log-probabilities as the model itself gives them, before penalty, temperature and cuts.
+
+    So that they mean the same whatever the sampling settings are (OpenAI's and vLLM's do as well).
+
+    Args:
+        count: likeliest tokens to remember of each step, one or more.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._steps: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+
+    def add(self, logits: torch.Tensor, chosen: torch.Tensor) -> None:
+        """One step: logits of shape (rows, vocabulary) in float32, the tokens taken of shape (rows,)."""
+        scores = torch.log_softmax(logits, dim=-1)
+        values, ids = scores.topk(min(self._count, scores.shape[-1]), dim=-1)
+        self._steps.append((scores.gather(1, chosen[:, None])[:, 0], ids, values))
+
+    def rows(self) -> list[TokenScores]:
+        """One entry a row, with one step for each column that was generated."""
+        chosen, ids, values = (torch.stack(column, dim=1).tolist() for column in zip(*self._steps, strict=True))
+        return [TokenScores(*row) for row in zip(chosen, ids, values, strict=True)]
 
 
 def decode_after_shared_prefill(
@@ -105,6 +145,7 @@ def decode_after_shared_prefill(
     generation_config: GenerationConfig,
     *,
     rows: torch.Tensor,
+    recorder: LogprobRecorder | None = None,
     **model_kwargs: object,
 ) -> torch.LongTensor:
     """Greedy decoding for `generate(custom_generate=...)` that runs each prompt once, for all its samples.
@@ -113,40 +154,42 @@ def decode_after_shared_prefill(
     `do_sample=False`.
 
     Args:
-        rows: the prompt that each sample continues, shape (samples,).
+        rows: the prompt that each sample continues, shape (samples,), in rising order.
+        recorder: is told of every step.
 
     Returns:
         Prompts and continuations, shape (samples, columns).
+
+    Raises:
+        ValueError: the model's scores are not numbers.
     """
     outputs = model._prefill(input_ids, generation_config, model_kwargs)  # type: ignore[operator]
     model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)  # type: ignore[operator]
-    model_kwargs = _take_rows(model_kwargs, rows, prompts=input_ids.shape[0])
-    _repeat_penalties(logits_processor, rows, prompts=input_ids.shape[0])
-    sequences, logits = input_ids[rows], outputs.logits[:, -1].float()[rows]
+    if len(rows) > input_ids.shape[0]:
+        model_kwargs = _take_rows(model_kwargs, rows, prompts=input_ids.shape[0])
+    sequences, logits = input_ids[rows], outputs.logits[:, -1].to(rows.device, torch.float32)[rows]
     pad = torch.as_tensor(generation_config.pad_token_id, device=sequences.device)
     running = torch.ones(len(rows), dtype=torch.bool, device=sequences.device)
-    while True:
-        chosen = logits_processor(cast("torch.LongTensor", sequences), logits).argmax(dim=-1)
-        chosen = torch.where(running, chosen, pad)
-        sequences = torch.cat([sequences, chosen[:, None]], dim=-1)
-        running &= ~stopping_criteria(sequences, None)
-        if not running.any():
-            return cast("torch.LongTensor", sequences)
-        del outputs  # frees the logits before the next ones are made
-        step = model.prepare_inputs_for_generation(  # type: ignore[operator]
-            sequences, next_sequence_length=1, **model_kwargs
-        )
-        outputs = model(**step, return_dict=True)
-        model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)  # type: ignore[operator]
-        logits = outputs.logits[:, -1].to(dtype=torch.float32, device=sequences.device)
-
-
-def _repeat_penalties(processors: LogitsProcessorList, rows: torch.Tensor, prompts: int) -> None:
-    """A checkpoint's repetition penalty (Qwen has one) keeps each prompt's padding; make it each sample's."""
-    for processor in processors:
-        padding = getattr(processor, "prompt_ignore_length", None)
-        if isinstance(padding, torch.Tensor) and padding.shape[0] == prompts:
-            processor.prompt_ignore_length = padding[rows]
+    with model._optimize_model_for_decode():  # type: ignore[operator]
+        while True:
+            if bool(logits.isnan().any()):
+                raise ValueError("the model's scores are not numbers. Remedy: load it with another dtype (bfloat16)")
+            # The processors may write into what they are given, and the recorder wants the logits as they were.
+            scores = logits_processor(cast("torch.LongTensor", sequences), cast("torch.FloatTensor", logits.clone()))
+            chosen = torch.where(running, scores.argmax(dim=-1), pad)
+            if recorder is not None:
+                recorder.add(logits, chosen)
+            sequences = torch.cat([sequences, chosen[:, None]], dim=-1)
+            running &= ~stopping_criteria(sequences, None)
+            if not running.any():
+                return cast("torch.LongTensor", sequences)
+            del outputs  # frees the logits before the next ones are made
+            step = model.prepare_inputs_for_generation(  # type: ignore[operator]
+                sequences, next_sequence_length=1, **model_kwargs
+            )
+            outputs = model(**step, return_dict=True)
+            model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)  # type: ignore[operator]
+            logits = outputs.logits[:, -1].to(dtype=torch.float32, device=sequences.device)
 
 
 def _take_rows(kwargs: dict[str, object], rows: torch.Tensor, prompts: int) -> dict[str, object]:

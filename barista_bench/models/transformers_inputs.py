@@ -5,8 +5,11 @@ Imports torch and transformers, so it is itself imported only where a model is l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -15,13 +18,17 @@ from PIL import Image
 
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Request
-from barista_bench.prompt import Prompt, TextPart
+from barista_bench.prompt import ImagePart, TextPart
 
 if TYPE_CHECKING:
     from transformers import ProcessorMixin
 
 SystemStyle = Literal["parts", "text", "folded"]
+FramesAs = Literal["images", "video"]
 Message = dict[str, object]
+
+# What a processor or a chat template raises at inputs that it cannot take.
+PROCESSOR_ERRORS = (ValueError, TypeError, RuntimeError, OSError, MemoryError, TemplateError)
 
 _PROBE = "barista-system-probe"
 _SIZE_STEP = 32  # pixels; sizes are rounded up to it before their tokens are measured, to measure few of them
@@ -49,19 +56,36 @@ class Encoded:
 class PromptEncoder:
     """Writes prompts the way that one model wants them.
 
+    `encode` may run in a thread beside the other methods. Tokenizers may not, so `tokenizer` reads and writes
+    apart from the one in the processor.
+
     Args:
         processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
         name: the model's name, for messages.
         opening_tag: the tag that starts reasoning.
+        frames_as: `video` makes one video of images that follow each other, two or more of them.
+        video_fps: frames a second that the processor is told of such a video, for models that read times.
 
     Raises:
-        ModelError: the processor has no chat template, or cannot pad.
+        ModelError: the processor has no chat template, cannot pad, or takes no video where one is wanted.
     """
 
-    def __init__(self, processor: ProcessorMixin, *, name: str, opening_tag: str) -> None:
+    def __init__(
+        self,
+        processor: ProcessorMixin,
+        *,
+        name: str,
+        opening_tag: str,
+        frames_as: FramesAs = "images",
+        video_fps: float = 2.0,
+    ) -> None:
         self.processor, self.tokenizer = processor, processor.tokenizer
-        self._opening_tag = opening_tag
+        self._opening_tag, self._video_fps = opening_tag, video_fps
+        self._as_video = frames_as == "video"
+        self._lock = Lock()
         self._image_tokens: dict[tuple[int, int], int] = {}
+        if self._as_video and getattr(processor, "video_processor", None) is None:
+            raise ModelError(f"model {name}: its processor takes no video. Remedy: use frames_as='images'")
         if not (processor.chat_template or self.tokenizer.chat_template):
             raise ModelError(f"model {name}: it has no chat template; use its instruction-tuned version")
         if self.tokenizer.pad_token_id is None:
@@ -70,11 +94,18 @@ class PromptEncoder:
             self.tokenizer.pad_token = self.tokenizer.eos_token
         # With padding on the right a model continues the padding instead of the prompt.
         self.tokenizer.padding_side = "left"
+        self.tokenizer = copy.deepcopy(self.tokenizer)
         self.system_style = self._find_system_style()
+
+    def knows(self, tags: tuple[str, str]) -> bool:
+        """Whether the chat template writes these tags, or the vocabulary holds them as tokens."""
+        templates = f"{self.processor.chat_template}{self.tokenizer.chat_template}"
+        vocabulary = self.tokenizer.get_vocab()
+        return all(tag in vocabulary or tag in templates for tag in tags)
 
     def messages(self, request: Request) -> list[Message]:
         """The conversation: a system message where there is one and the template takes it; a user turn."""
-        content = _merged_parts(request)
+        content = _merged_parts(request, self._as_video)
         system = request.prompt.system
         if not system:
             return [_message("user", content)]
@@ -87,16 +118,20 @@ class PromptEncoder:
         """Tensors of one request.
 
         Raises:
-            ValueError, TypeError, RuntimeError, OSError: the processor cannot take these inputs.
+            PROCESSOR_ERRORS: the processor cannot take these inputs.
         """
         messages = self.messages(request)
-        tensors = self._apply([messages])
-        prompt_end = self.tokenizer.decode(tensors["input_ids"][0, -32:], skip_special_tokens=False)
+        with self._lock:
+            tensors = self._apply([messages])
+            prompt_end = self.processor.tokenizer.decode(tensors["input_ids"][0, -32:], skip_special_tokens=False)
         return Encoded(messages, tensors, prompt_end.rstrip().endswith(self._opening_tag))
 
     def tokens(self, request: Request) -> int:
         """Visual and text tokens of a request, near enough to order by; its images are not processed."""
-        written = self._written(self.messages(request))
+        try:
+            written = self._written(self.messages(request))
+        except PROCESSOR_ERRORS:
+            return 0  # the request will say so itself when it is encoded
         text = len(self.tokenizer(written, add_special_tokens=False)["input_ids"])
         return text + sum(self._tokens_of_image(image.size) for image in request.images)
 
@@ -108,19 +143,28 @@ class PromptEncoder:
         """
         batch = _collated([one.tensors for one in encoded], self.tokenizer.pad_token_id)
         if batch is None:
-            batch = self._apply([one.messages for one in encoded])
+            with self._lock:
+                batch = self._apply([one.messages for one in encoded])
         if not bool((batch["attention_mask"][:, -1] == 1).all()):
             raise AssertionError("a batch is padded on the right")
         return batch
 
     def _apply(self, conversations: list[list[Message]]) -> dict[str, torch.Tensor]:
+        wanted: dict[str, object] = {"padding": len(conversations) > 1}
+        if videos := list(_videos(conversations)):
+            # All frames, as they are: which ones to show is the task's choice.
+            seen = [
+                {"total_num_frames": len(video), "fps": self._video_fps, "frames_indices": list(range(len(video)))}
+                for video in videos
+            ]
+            wanted |= {"do_sample_frames": False, "video_metadata": seen}
         inputs = self.processor.apply_chat_template(
             conversations,  # type: ignore[arg-type]
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
-            processor_kwargs={"padding": len(conversations) > 1},
+            processor_kwargs=wanted,
         )
         return {name: value for name, value in inputs.items() if value is not None}  # type: ignore[attr-defined]
 
@@ -132,9 +176,10 @@ class PromptEncoder:
         if (width, height) not in self._image_tokens:
             blank = Image.new("RGB", (width, height))
             try:
-                inputs = self._apply([[_message("user", [_image(blank)])]])
+                with self._lock:
+                    inputs = self._apply([[_message("user", [_image(blank)])]])
                 self._image_tokens[width, height] = inputs["input_ids"].shape[1]
-            except (ValueError, TypeError, RuntimeError, OSError):
+            except PROCESSOR_ERRORS:
                 self._image_tokens[width, height] = 0  # the request itself will say what is wrong with its image
         return self._image_tokens[width, height]
 
@@ -164,19 +209,30 @@ def _image(image: Image.Image) -> Message:
     return {"type": "image", "image": image}
 
 
-def _merged_parts(request: Request) -> list[Message]:
+def _merged_parts(request: Request, as_video: bool) -> list[Message]:
     """The user turn; texts that touch are one part, because templates may trim each part."""
     content: list[Message] = []
-    run = ""
-    for part in request.prompt.parts:
-        if isinstance(part, TextPart):
-            run += part.text
+    for is_text, run in groupby(request.prompt.parts, lambda part: isinstance(part, TextPart)):
+        parts = list(run)
+        if is_text:
+            text = "".join(part.text for part in parts if isinstance(part, TextPart))
+            content += [_text(text)] if text else []
             continue
-        if run:
-            content.append(_text(run))
-        run = ""
-        content.append(_image(request.images[part.index]))
-    return [*content, _text(run)] if run else content
+        images = [request.images[part.index] for part in parts if isinstance(part, ImagePart)]
+        if as_video and len(images) > 1:
+            content.append({"type": "video", "video": images})
+        else:
+            content += [_image(image) for image in images]
+    return content
+
+
+def _videos(conversations: list[list[Message]]) -> Iterator[list[Image.Image]]:
+    for conversation in conversations:
+        for message in conversation:
+            content = message["content"]
+            for part in content if isinstance(content, list) else ():
+                if part["type"] == "video":
+                    yield part["video"]
 
 
 def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
@@ -200,13 +256,3 @@ def _padded(value: torch.Tensor | None, item: dict[str, torch.Tensor], columns: 
     """A row of tokens, shape (1, n), with `fill` on its left up to `columns`; all `fill` where it is None."""
     row = torch.full_like(item["input_ids"], fill) if value is None else value
     return torch.nn.functional.pad(row, (columns - row.shape[1], 0), value=fill)
-
-
-def check_images(prompt: Prompt, images: Sequence[Image.Image], request_id: str) -> None:
-    """Raise ValueError unless the prompt places each image exactly once."""
-    placed = sorted(part.index for part in prompt.parts if not isinstance(part, TextPart))
-    if placed != list(range(len(images))):
-        raise ValueError(
-            f"request {request_id}: the prompt places images {placed}, but {len(images)} images came; "
-            "place each image exactly once"
-        )

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from barista_bench.judging.scoring import JudgedRun, all_judged
 from barista_bench.reporting.html import NO_ROOM, render_html
 from barista_bench.reporting.markdown import render_markdown
 from barista_bench.reporting.pictures import Pictures, within_budget
@@ -49,7 +50,7 @@ def write_report(
     Raises:
         ConfigError: there is no run, or `samples` is negative.
     """
-    report = _fitting(runs, samples, title, max_bytes)
+    report = _fitting(runs, samples, title, max_bytes, {run.folder: all_judged(run) for run in runs})
     bare = len(_page(report, [None] * len(report.samples)))
     sources = [
         (report.sections[sample.section].runs[0].examples, sample.index, report.sections[sample.section].runs[0].task)
@@ -64,10 +65,16 @@ def write_report(
     return page, text
 
 
-def _fitting(runs: Sequence[ScoredRun], samples: int, title: str | None, max_bytes: int) -> Report:
+def _fitting(
+    runs: Sequence[ScoredRun],
+    samples: int,
+    title: str | None,
+    max_bytes: int,
+    judged: Mapping[Path, Sequence[JudgedRun]],
+) -> Report:
     """The report with answers as long as leave half of the page to pictures."""
     for max_text in _ANSWER_SIZES:
-        report = build_report(runs, samples=samples, title=title, max_text=max_text)
+        report = build_report(runs, samples=samples, title=title, max_text=max_text, judged=judged)
         if len(_page(report, [None] * len(report.samples))) < max_bytes // 2:
             break
     return report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections import defaultdict
@@ -12,6 +13,7 @@ from typing import Protocol
 from PIL import Image
 
 from barista_bench.prompt import BoxFormat
+from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.reporting.tables import words
 from barista_bench.running.scoring import ScoredRun, ScoredSample
 from barista_bench.task import Example, ExplanationRow, Json, Status, Task
@@ -34,7 +36,10 @@ class Examples(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of one run. `scores` are in the order of the section's score names; None where not scored."""
+    """One answer of one run. `scores` are in the order of the section's score names; None where not scored.
+
+    `verdicts` are those of judges: judge with criterion, and the verdict in words.
+    """
 
     run: int
     status: str
@@ -44,6 +49,7 @@ class Answer:
     scores: tuple[float | None, ...]
     facts: tuple[tuple[str, str], ...]
     rows: tuple[ExplanationRow, ...]
+    verdicts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +93,17 @@ def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
     return (first, *(name for name in names if name != first))
 
 
-def section_samples(section: int, runs: Sequence[ScoredRun], wanted: int, max_text: int) -> tuple[Sample, ...]:
-    """Evenly spread examples, the same ones for all models; `max_text` cuts each answer."""
+def section_samples(
+    section: int,
+    runs: Sequence[ScoredRun],
+    wanted: int,
+    max_text: int,
+    verdicts: Sequence[SampleVerdicts] = (),
+) -> tuple[Sample, ...]:
+    """Evenly spread examples, the same ones for all models; `max_text` cuts each answer.
+
+    `verdicts` are judges' words on the samples of each run; none where nobody judged.
+    """
     examples: Examples = runs[0].examples
     names = score_names(runs)
     by_example = [_by_example(run) for run in runs]
@@ -96,8 +111,8 @@ def section_samples(section: int, runs: Sequence[ScoredRun], wanted: int, max_te
     for index in spread(len(examples.examples), wanted):
         example = examples.examples[index]
         answers = [
-            _model_answers(run, found.get(example.example_id, []), names, max_text)
-            for run, found in zip(runs, by_example, strict=True)
+            _model_answers(run, found.get(example.example_id, []), names, max_text, judged)
+            for run, found, judged in zip(runs, by_example, verdicts or [{}] * len(runs), strict=True)
         ]
         samples.append(_sample(section, index, runs[0], example, tuple(answers)))
     return tuple(samples)
@@ -128,9 +143,15 @@ def _by_example(run: ScoredRun) -> Mapping[str, list[ScoredSample]]:
 
 
 def _model_answers(
-    run: ScoredRun, samples: Sequence[ScoredSample], names: Sequence[str], max_text: int
+    run: ScoredRun, samples: Sequence[ScoredSample], names: Sequence[str], max_text: int, verdicts: SampleVerdicts
 ) -> ModelAnswers:
-    answers = tuple(_answer(run.task, sample, names, max_text) for sample in samples)
+    answers = tuple(
+        dataclasses.replace(
+            _answer(run.task, sample, names, max_text),
+            verdicts=verdicts.get((sample.example.example_id, sample.record.run), ()),
+        )
+        for sample in samples
+    )
     means = []
     for place in range(len(names)):
         known = [score for answer in answers if (score := answer.scores[place]) is not None]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from barista_bench.errors import ConfigError
-from barista_bench.reporting import tables
+from barista_bench.judging.scoring import JudgedRun
+from barista_bench.reporting import judges, tables
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.reporting.tables import Table
 from barista_bench.running.scoring import ScoredRun
@@ -31,6 +33,7 @@ class Section:
     labels: tuple[str, ...]
     scores: tuple[str, ...]
     overview: tuple[Table, ...]
+    judges: tuple[Table, ...]
     breakdowns: tuple[Table, ...]
     details: tuple[Table, ...]
     timing: Table
@@ -40,7 +43,7 @@ class Section:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return (*self.overview, *self.breakdowns, *self.details, self.timing, self.provenance)
+        return (*self.overview, *self.judges, *self.breakdowns, *self.details, self.timing, self.provenance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,17 @@ class Report:
         )
 
 
-def build_report(runs: Sequence[ScoredRun], *, samples: int, title: str | None, max_text: int) -> Report:
+def build_report(
+    runs: Sequence[ScoredRun],
+    *,
+    samples: int,
+    title: str | None,
+    max_text: int,
+    judged: Mapping[Path, Sequence[JudgedRun]] | None = None,
+) -> Report:
     """The report over `runs`, with `samples` examples a section and answers cut at `max_text` characters.
+
+    `judged` holds what judges say of a run, by its folder.
 
     Raises:
         ConfigError: there is nothing to report.
@@ -82,7 +94,7 @@ def build_report(runs: Sequence[ScoredRun], *, samples: int, title: str | None, 
         groups.setdefault(_comparable(run), []).append(run)
     headings = _headings(list(groups))
     sections = tuple(
-        _section(place, heading, group, samples, max_text)
+        _section(place, heading, group, samples, max_text, judged or {})
         for place, (heading, group) in enumerate(zip(headings, groups.values(), strict=True))
     )
     return Report(title or f"Evaluation of {', '.join(headings)}", sections)
@@ -102,21 +114,32 @@ def _headings(groups: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _section(place: int, heading: str, runs: Sequence[ScoredRun], samples: int, max_text: int) -> Section:
+def _section(
+    place: int,
+    heading: str,
+    runs: Sequence[ScoredRun],
+    samples: int,
+    max_text: int,
+    judged: Mapping[Path, Sequence[JudgedRun]],
+) -> Section:
     labels = _labels(runs)
+    by_judge = judges.labelled([(label, judged.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)])
     models = [(label, run.results) for label, run in zip(labels, runs, strict=True)]
     return Section(
         heading=heading,
         facts=_facts(runs),
-        warnings=_warnings(models),
+        warnings=(*_warnings(models), *judges.warnings(by_judge)),
         labels=labels,
         scores=score_names(runs),
         overview=(tables.overview(models), *tables.further_figures(models)),
+        judges=judges.tables(by_judge),
         breakdowns=tuple(tables.breakdowns(models)),
         details=tuple(tables.details(models)),
         timing=tables.timing(models),
         provenance=tables.provenance(models),
-        samples=section_samples(place, runs, samples, max_text),
+        samples=section_samples(
+            place, runs, samples, max_text, [judges.verdicts(by_judge, label, max_text) for label in labels]
+        ),
         runs=tuple(runs),
     )
 

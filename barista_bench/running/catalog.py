@@ -1,75 +1,189 @@
-"""From a name to a model: embedded ones (`oracle`, `chance`, `tiny`), and any checkpoint for transformers."""
+"""From a name to a model: embedded ones, any checkpoint for transformers, served models, specialists, files.
+
+oracle chance prior centre_box   scripted, from the examples
+tiny                             a small randomly initialised checkpoint, made on this machine
+served:NAME                      an OpenAI-compatible endpoint
+sam3:NAME                        SAM 3 as grounder
+predictions:FILE                 answers that another program wrote
+text_only:NAME first_frame:NAME shuffled_frames:NAME
+                                 any of these with less to see
+anything else                    a local folder or a Hub id for transformers
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from huggingface_hub.constants import HF_HOME
 
+from barista_bench.errors import ConfigError
 from barista_bench.models import Model
+from barista_bench.models.ablations import ABLATIONS, ablated
 from barista_bench.models.scripted import ScriptedModel
 from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, Task, content_seed
+from barista_bench.running.config import ModelSettings
+from barista_bench.running.dataset import ExampleSet
+from barista_bench.running.keys import sample_seed
+from barista_bench.running.shards import Shard
+from barista_bench.task import Example, Task
 
-EMBEDDED = ("oracle", "chance", "tiny")
+THINK_TAGS = ("<think>", "</think>")
+EMBEDDED = ("oracle", "chance", "prior", "centre_box", "tiny")
+Pairs = Sequence[tuple[Task, ExampleSet]]
+_Answer = Callable[[Task, Example, int], str]
 
 
-def load_model(
-    name: str,
-    task: Task,
-    examples: Mapping[str, Example],
-    *,
-    revision: str | None = None,
-    batch_size: int = 8,
-    device: str = "auto",
-    dtype: str = "auto",
-    trust_remote_code: bool = False,
-) -> Model:
-    """The model called `name`.
+def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) -> Model:
+    """The model that `config.model` names.
 
     Args:
-        name: `oracle` (the ground truth as a model would write it), `chance` (valid random answers), `tiny` (a small
-            randomly initialised checkpoint, made on this machine), a local folder, or a Hub id.
-        examples: by id; only the two scripted models use them.
+        config: with all settings that a model may read.
+        tasks: what will be asked; the scripted models answer from it.
+        shard: which process this is; each takes a GPU of its own.
 
     Raises:
-        ModelError: it cannot be loaded.
+        ModelError, ConfigError: it cannot be loaded, or cannot do what is asked of it.
     """
-    if name == "oracle":
-        return ScriptedModel(name, _oracle(task, examples))
-    if name == "chance":
-        return ScriptedModel(name, _chance(task, examples))
+    kind, _, rest = config.model.partition(":")
+    if kind in ABLATIONS:
+        if not rest:
+            raise ConfigError(f"{config.model!r} names no model. Remedy: write {kind}:MODEL")
+        return ablated(load_model(config.model_copy(update={"model": rest}), tasks, shard), kind)
+    scripted = _scripted(config.model, tasks)
+    if scripted is not None:
+        return scripted
+    if kind == "predictions" and rest:
+        from barista_bench.models.predictions_file import PredictionsModel
+
+        owners = {example.example_id: task for task, examples in tasks for example in examples.examples}
+        return PredictionsModel.load(
+            rest,
+            example_ids=owners,
+            box_format=config.boxes,
+            seed_of=lambda example_id, run: sample_seed(owners[example_id], example_id, run),
+        )
+    if kind == "served" and rest:
+        return _served(config, rest)
+    if kind == "sam3" and rest:
+        from barista_bench.models.sam3 import Sam3Grounder
+
+        device = _device(config, shard)
+        return Sam3Grounder.load(
+            rest,
+            revision=config.revision,
+            device=device,
+            dtype=config.dtype,
+            threshold=config.threshold,
+            mask_threshold=config.mask_threshold,
+            batch_size=4 if config.batch_size == "auto" else config.batch_size,
+        )
+    return _transformers(config, shard)
+
+
+def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
+    boxes = BoxFormat()
+    others = _Others(tasks)
+    answers: dict[str, _Answer] = {
+        "oracle": lambda task, example, _: task.reference_answer(example, boxes),
+        "chance": lambda task, example, seed: task.random_answer(example, random.Random(seed), boxes),  # noqa: S311
+        "prior": lambda task, example, _: task.prior_answer(example, others.of(task, example), boxes),
+        "centre_box": lambda task, example, _: task.centre_answer(example, boxes),
+    }
+    if name not in answers:
+        return None
+    answer = answers[name]
+    known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
+    if name in ("prior", "centre_box"):
+        for task, examples in tasks:  # a task without this baseline says so before anything is asked
+            if len(examples):
+                answer(task, examples.examples[0], 0)
+    return ScriptedModel(name, lambda example_id, seed: answer(*known[example_id], seed))
+
+
+class _Others:
+    """The examples of other videos than an example's own, one tuple a video: tasks remember what they make of it."""
+
+    def __init__(self, tasks: Pairs) -> None:
+        self._examples = {task.name: examples.examples for task, examples in tasks}
+        self._kept: dict[tuple[str, str], tuple[Example, ...]] = {}
+
+    def of(self, task: Task, example: Example) -> tuple[Example, ...]:
+        key = (task.name, example.video_id)
+        if key not in self._kept:
+            self._kept[key] = tuple(one for one in self._examples[task.name] if one.video_id != example.video_id)
+        return self._kept[key]
+
+
+def _served(config: ModelSettings, name: str) -> Model:
+    from barista_bench.models.served import ServedModel
+
+    model = ServedModel.load(
+        name,
+        base_url=config.base_url,
+        api_key_env=config.api_key_env,
+        revision=config.revision,
+        timeout=config.timeout,
+        max_concurrency=config.max_concurrency,
+        max_attempts=config.max_attempts,
+        image_format=config.image_format,
+        jpeg_quality=config.jpeg_quality,
+        max_image_side=config.max_image_side,
+        image_detail=config.image_detail,
+        structured_output=config.structured_output,
+        box_format=config.boxes,
+        think_tags=config.tags or THINK_TAGS,
+        prompt_opens_thinking=config.prompt_opens_thinking,
+        thinking_budget_field=config.thinking_budget_field,
+        token_limit_field=config.token_limit_field,
+        explicit_sampling=config.explicit_sampling,
+        omit=config.omit,
+        extra_body=config.extra_body,
+        price_input=config.price_input,
+        price_output=config.price_output,
+    )
+    model.check(config.generation)
+    return model
+
+
+def _transformers(config: ModelSettings, shard: Shard | None) -> Model:
     from barista_bench.models.transformers_model import TransformersModel
 
-    path = name
-    if name == "tiny":
+    path = config.model
+    if config.model == "tiny":
         from barista_bench.models.tiny import make_tiny_model
 
         path = str(make_tiny_model(Path(HF_HOME) / "barista_bench" / "tiny"))
     model = TransformersModel.load(
         path,
-        revision=revision,
-        batch_size=batch_size,
-        device=device,
-        dtype=dtype,
-        trust_remote_code=trust_remote_code,
+        revision=config.revision,
+        device=_device(config, shard),
+        dtype=config.dtype,
+        attn_implementation=config.attn_implementation,
+        quantization=config.quantization,
+        adapter=config.adapter,
+        adapter_revision=config.adapter_revision,
+        trust_remote_code=config.trust_remote_code,
+        batch_size=config.batch_size,
+        min_pixels=config.min_pixels,
+        max_pixels=config.max_pixels,
+        frames_as=config.frames_as,
+        video_fps=config.video_fps,
+        box_format=config.boxes,
+        think_tags=config.tags,
     )
     # The folder of the embedded model differs between machines; its content hash stands in the revision.
-    model.identity = dataclasses.replace(model.identity, name=name)
+    model.identity = dataclasses.replace(model.identity, name=config.model)
     return model
 
 
-def _oracle(task: Task, examples: Mapping[str, Example]) -> Callable[[str, int], str]:
-    return lambda example_id, _seed: task.reference_answer(examples[example_id], BoxFormat())
+def _device(config: ModelSettings, shard: Shard | None) -> str:
+    """With several processes, each takes the GPU that the launcher counted out for it."""
+    if config.device != "auto" or shard is None or shard.alone:
+        return config.device
+    import torch
 
-
-def _chance(task: Task, examples: Mapping[str, Example]) -> Callable[[str, int], str]:
-    return lambda example_id, seed: task.random_answer(examples[example_id], random.Random(seed), BoxFormat())  # noqa: S311
-
-
-def sample_seed(task: Task, example_id: str, run: int) -> int:
-    """The seed of one sample: made from content, so that order, batches and processes do not change it."""
-    return content_seed("sample", task.benchmark, task.name, example_id, run)
+    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"

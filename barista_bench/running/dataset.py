@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from abc import ABC, abstractmethod
@@ -25,14 +24,14 @@ from barista_bench.builders.media import file_sha256
 from barista_bench.builders.rows import from_row
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.frames import LazyFrames
+from barista_bench.running.media import FrameStore
+from barista_bench.running.timing import StageClock
 from barista_bench.scene_graph.release import VIDEO_FILE
 from barista_bench.task import Example, Task
 
 if TYPE_CHECKING:
     import datasets
 
-MAX_IMAGE_PIXELS = 64_000_000
-"""Pixels of one stored image that are decoded; more is refused, since a small file can claim to be huge."""
 MAX_FRAMES = 1024
 """Frames of one example."""
 
@@ -45,15 +44,25 @@ class Item:
     media: LinkedMedia | tuple[bytes, ...]
     media_digest: str
 
-    def images(self, task: Task) -> tuple[Image.Image, ...]:
-        """What the model sees, as RGB images.
+    def images(
+        self, task: Task, store: FrameStore | None = None, clock: StageClock | None = None
+    ) -> tuple[Image.Image, ...]:
+        """What the model sees, as RGB images of the caller's own.
+
+        Args:
+            store: keeps decoded frames for other examples; its clock takes the time of `decode`. None decodes all.
+            clock: takes the time of `prepare`: what the task makes of the frames. Stored images are ready as they are.
 
         Raises:
             DataError: a frame or an image cannot be decoded, or the video is not the one that the dataset names.
         """
+        store = store or FrameStore(max_bytes=0)
+        clock = clock or StageClock()
         if isinstance(self.media, LinkedMedia):
-            return task.images(self.example, self.media.frames())
-        return tuple(_decode(data, self.example.example_id) for data in self.media)
+            frames = self.media.frames(store, self.example.video_id)
+            with clock("prepare"):
+                return task.images(self.example, frames)
+        return store.images(self.media, self.example.example_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,13 @@ class LinkedMedia:
     lazy: LazyFrames
     sha256: str
 
-    def frames(self) -> list[NDArray[np.uint8]]:
+    def frames(self, store: FrameStore, video_id: str) -> list[NDArray[np.uint8]]:
+        """Read-only uint8 RGB frames, each (height, width, 3). Raises DataError, see `Item.images`."""
+        with store.clock("decode", count=0):
+            self._check_video()
+        return store.frames(self.lazy, video_id)
+
+    def _check_video(self) -> None:
         path = Path(self.lazy.path)
         if not path.is_file():
             raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
@@ -73,7 +88,6 @@ class LinkedMedia:
                 f"{path}: is another video (SHA-256 {found[:12]}) than the dataset was made from ({self.sha256[:12]}). "
                 "Remedy: fetch that one, or build the dataset again"
             )
-        return list(self.lazy.array())
 
 
 class ExampleSet(ABC):
@@ -126,6 +140,24 @@ def open_examples(
     return BuiltExamples(data, config, split, root, limit)
 
 
+def config_names(data: str | Path) -> tuple[str, ...]:
+    """The configs that a dataset has.
+
+    Raises:
+        ConfigError: `data` is a file, which holds one task.
+        DataError: there is no such dataset.
+    """
+    import datasets
+
+    if Path(data).is_file():
+        raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
+    with quiet_datasets():
+        try:
+            return tuple(datasets.get_dataset_config_names(str(data)))
+        except (ValueError, FileNotFoundError, ConnectionError, datasets.exceptions.DatasetsError) as error:
+            raise DataError(f"{data}: no dataset here ({error}). Remedy: run `barista-bench build`") from error
+
+
 class FrozenExamples(ExampleSet):
     """Examples of a frozen JSONL file; their frames are decoded from the videos below `root`.
 
@@ -135,7 +167,7 @@ class FrozenExamples(ExampleSet):
     def __init__(
         self, path: Path, benchmark: str, config: str, split: str, root: str | Path | None, limit: int | None
     ) -> None:
-        examples = list(read_frozen(path, benchmark))
+        examples = list(read_frozen(path, benchmark, root=root))
         if examples and examples[0].task != config:
             raise ConfigError(f"{path}: holds {examples[0].task}, not {config}. Remedy: say --task {examples[0].task}")
         if split != "all":
@@ -236,13 +268,3 @@ def _data_root(data: str | Path, root: str | Path | None) -> Path:
     if not (Path(data) / MANIFEST).is_file():
         raise ConfigError(f"{data}: its frames are linked to videos. Remedy: say where they lie with --root")
     return Path(os.path.normpath(Path(data).resolve() / read_manifest(data)["data_root"]))
-
-
-def _decode(data: bytes, example_id: str) -> Image.Image:
-    try:
-        image = Image.open(io.BytesIO(data), formats=("JPEG", "PNG"))
-        if image.width * image.height > MAX_IMAGE_PIXELS:
-            raise DataError(f"{example_id}: image of {image.width}x{image.height} pixels refused. Remedy: build again")
-        return image.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{example_id}: stored image is damaged ({error}). Remedy: build the dataset again") from error

@@ -1,104 +1,281 @@
 """The sample log: one JSON line appended and flushed for each finished sample. It is the cache and the resume.
 
 A run may be killed at any moment: a line that was cut off is dropped when the log is opened again, and every sample
-whose line is whole is never asked again. The last line of a key counts, so that samples that failed for reasons of
-infrastructure can be tried again.
+whose line is whole is never asked again.
+
+A run folder holds one log a writer: `samples.jsonl` of a single process, `samples-<rank>.jsonl` of each process of a
+launch. Together they say one thing, whoever wrote what: of the records with the same key a finished one beats a failed
+one; among finished ones the first counts, by file (`samples.jsonl`, then the ranks upwards) and line; among failed ones
+the last. Files of other names are nobody's logs and are left alone.
 """
 
 from __future__ import annotations
 
-import json
+import bisect
+import hashlib
 import logging
 import os
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import re
+import time
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, BinaryIO, Self
+from typing import BinaryIO, Self, cast
 
-import msgspec
+import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
-from barista_bench.errors import ConfigError
-from barista_bench.task import Status
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.running.record import LoggedToken, SampleRecord, decode_record, encode_record, logged_logprobs
+
+__all__ = [
+    "LOG_FILE",
+    "FinishedKeys",
+    "LogReader",
+    "LoggedToken",
+    "SampleLog",
+    "SampleRecord",
+    "finished_keys",
+    "latest_records",
+    "log_files",
+    "logged_logprobs",
+    "read_folder",
+    "read_records",
+    "running_elsewhere",
+]
 
 log = logging.getLogger(__name__)
 
+LOG_FILE = "samples.jsonl"
 MAX_LINE = 64 * 2**20
 """Bytes of one line that are read."""
+LOCK_WAIT = 1.0
+"""Seconds after which a lock counts as held: whoever only looks (`running_elsewhere`) lets go at once."""
+
+_LOG_NAME = re.compile(r"samples(?:-(0|[1-9][0-9]{0,5}))?\.jsonl")
+_NAMED_LINES = 5
+_DIGEST_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class SampleRecord:
-    """One answer of one run.
-
-    Args:
-        key: identity of the sample: fingerprint, model, generation settings and run.
-        fingerprint: identity of what was asked: task version, prompt text, media content.
-        run: 0-based index of the repetition.
-        status: as found when the answer came; scoring parses the text anew.
-        text: the answer without reasoning; None where there is none.
-        error: why there is no answer, or why it cannot be read.
-        seconds: time of generation, shared evenly by the samples of a batch.
-    """
-
-    key: str
-    fingerprint: str
-    example_id: str
-    run: Annotated[int, msgspec.Meta(ge=0)]
-    status: Status
-    text: str | None
-    reasoning: str | None = None
-    finish_reason: str | None = None
-    error: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    seconds: float = 0.0
-
-    @property
-    def finished(self) -> bool:
-        return self.status is not Status.INFRA_ERROR
+def log_files(folder: str | Path) -> list[Path]:
+    """The logs of a run folder: the single process's, then those of the ranks upwards."""
+    found = [path for path in Path(folder).glob("samples*.jsonl") if _LOG_NAME.fullmatch(path.name) and path.is_file()]
+    return sorted(found, key=_place)
 
 
-_DECODER = msgspec.json.Decoder(SampleRecord)
+def _place(path: Path) -> int:
+    match = _LOG_NAME.fullmatch(path.name)
+    return int(match[1]) if match and match[1] else -1
 
 
 def read_records(path: Path) -> Iterator[SampleRecord]:
-    """All whole records, oldest first. A damaged line costs its sample alone, and is named in a warning."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        for number, line in enumerate(_lines(file), start=1):
-            record = _record(line)
-            if record is None:
-                log.warning(
-                    "%s: line %d is no sample record: passed over, its sample will be asked again", path, number
-                )
-            else:
+    """All whole records of one log, oldest first. A damaged line costs its sample alone, and is named in a warning."""
+    if path.exists():
+        with path.open("rb") as file:
+            for _, record in _records(path, file):
                 yield record
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Whole lines; an overlong one comes as its first piece, which no record is, and the rest of it is passed over."""
-    while line := file.readline(MAX_LINE):
-        if line.endswith(b"\n"):
-            yield line
+def _records(path: Path, file: BinaryIO) -> Iterator[tuple[int, SampleRecord]]:
+    """Byte offset and record of each whole line."""
+    damaged = 0
+    for number, (offset, line) in enumerate(whole_lines(file), start=1):
+        record = decode_record(line)
+        if record is None:
+            damaged += 1
+            if damaged <= _NAMED_LINES:
+                log.warning("%s: line %d is no sample record: passed over, its sample is asked again", path, number)
             continue
-        rest = line
-        while rest and not rest.endswith(b"\n"):
-            rest = file.readline(MAX_LINE)
-        if not rest:
+        yield offset, record
+    if damaged > _NAMED_LINES:
+        log.warning("%s: %d lines in all are no sample records", path, damaged)
+
+
+def whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Offset and content of whole lines; an overlong one comes empty, which no record is."""
+    offset = 0
+    while line := file.readline(MAX_LINE):
+        start = offset
+        offset += len(line)
+        if line.endswith(b"\n"):
+            yield start, line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE)
+            offset += len(line)
+        if not line:
             return  # cut off at the end of the file
-        yield b""
+        yield start, b""
+
+
+def key_digest(key: str) -> bytes:
+    """16 bytes that stand for a text in memory."""
+    return hashlib.blake2b(key.encode("utf-8", errors="surrogatepass"), digest_size=_DIGEST_BYTES).digest()
+
+
+def digest_array(digests: bytes | bytearray) -> NDArray[np.bytes_]:
+    """Digests set one after the other as an array of 16-byte values."""
+    return np.frombuffer(digests, dtype=f"S{_DIGEST_BYTES}")
+
+
+class FinishedKeys:
+    """The keys of finished samples; 16 bytes a key, so that a million of them weigh 16 MB."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        digests = bytearray()
+        for key in keys:
+            digests += key_digest(key)
+        self._digests = np.unique(digest_array(digests))
+
+    def __contains__(self, key: str) -> bool:
+        wanted = key_digest(key).rstrip(b"\0")  # as numpy gives back what it holds at full width
+        place = int(self._digests.searchsorted(np.bytes_(wanted)))
+        return place < len(self._digests) and bool(self._digests[place] == wanted)
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+
+def finished_keys(folder: str | Path) -> FinishedKeys:
+    """Keys of all finished samples of a run folder. Reads line by line; no text stays in memory."""
+    with ExitStack() as stack:
+        opened = _open_logs(folder, stack)
+        return FinishedKeys(r.key for path, file in opened for _, r in _records(path, file) if r.finished)
+
+
+def read_folder(folder: str | Path) -> Iterator[SampleRecord]:
+    """The record that counts of each key, in the order of files and lines. Only one text is in memory at a time."""
+    with LogReader(folder) as reader:
+        yield from reader
 
 
 def latest_records(path: Path) -> dict[str, SampleRecord]:
-    """Key to its last record."""
-    return {record.key: record for record in read_records(path)}
+    """Key to the record of it that counts, of one log."""
+    latest: dict[str, SampleRecord] = {}
+    for record in read_records(path):
+        if record.key not in latest or not latest[record.key].finished:
+            latest[record.key] = record
+    return latest
+
+
+def _open_logs(folder: str | Path, stack: ExitStack) -> Sequence[tuple[Path, BinaryIO]]:
+    """All logs of a folder, opened together: what they hold stays readable even if they are compacted meanwhile."""
+    while True:
+        try:
+            return [(path, stack.enter_context(path.open("rb"))) for path in log_files(folder)]
+        except FileNotFoundError:
+            continue  # compacted between listing and opening: its lines stand in another file now
+
+
+class LogReader:
+    """One consistent view of a run folder's logs. Use as a context manager.
+
+    The first pass over the files keeps 25 bytes a line and finds which lines count; records are read when asked for.
+
+    Args:
+        folder: a run folder.
+        identify: `key_digest` of what a record is one of, of which one record counts: its key where nothing is given.
+            None leaves the record out.
+
+    Attributes:
+        line_count: records on disk, superseded ones among them, without those left out.
+        left_out: records that `identify` left out.
+        winners: positions of the records that count, upwards, (n,); a position counts lines over all files.
+        digests: what `identify` said of the winners, (n,).
+    """
+
+    def __init__(self, folder: str | Path, identify: Callable[[SampleRecord], bytes | None] | None = None) -> None:
+        self._folder = folder
+        self._identify = identify or (lambda record: key_digest(record.key))
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            opened = _open_logs(self._folder, stack)
+            self.paths = [path for path, _ in opened]
+            self._files = [file for _, file in opened]
+            self._index(opened)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _index(self, opened: Sequence[tuple[Path, BinaryIO]]) -> None:
+        digests, finished = bytearray(), bytearray()
+        self._offsets, self._ends, self.left_out = array("Q"), list[int](), 0
+        for path, file in opened:
+            for offset, record in _records(path, file):
+                identity = self._identify(record)
+                if identity is None:
+                    self.left_out += 1
+                    continue
+                digests += identity
+                finished.append(record.finished)
+                self._offsets.append(offset)
+            self._ends.append(len(self._offsets))
+        self.line_count = len(self._offsets)
+        of_lines = digest_array(digests)
+        self.winners, seconds = _winners(of_lines, np.frombuffer(finished, dtype=np.bool_))
+        self.digests = of_lines[self.winners]
+        self._warn_of_second_answers(seconds)
+
+    def line(self, position: int) -> bytes:
+        """The line as it stands on disk, its end included."""
+        file = self._files[bisect.bisect_right(self._ends, position)]
+        file.seek(self._offsets[position])
+        return file.readline(MAX_LINE)
+
+    def record(self, position: int) -> SampleRecord:
+        """The record at a position.
+
+        Raises:
+            DataError: the file was changed in place since the first pass.
+        """
+        record = decode_record(self.line(position))
+        if record is None:
+            raise DataError(f"{self._folder}: a log was changed in place while it was read. Remedy: try again")
+        return record
+
+    def __iter__(self) -> Iterator[SampleRecord]:
+        for position in self.winners:
+            yield self.record(int(position))
+
+    def _warn_of_second_answers(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Copies of one line are what a merge leaves that was cut short; two answers to one question are a mistake."""
+        different = sum(self.line(first) != self.line(second) for first, second in pairs)
+        if different:
+            log.warning(
+                "%s: %d finished records have the key of an earlier one: the first counts", self._folder, different
+            )
+
+
+def _winners(
+    digests: NDArray[np.bytes_], finished: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], Iterator[tuple[int, int]]]:
+    """Positions that count, and (first, later) of each finished record after the first of its key."""
+    position = np.arange(len(digests))
+    preference = np.where(finished, position, 2 * len(digests) - position)
+    order = np.lexsort((preference, digests))
+    ordered = digests[order]
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    later = np.flatnonzero(~first & finished[order])
+    starts = np.flatnonzero(first)
+    first_of_later = order[starts[np.searchsorted(starts, later) - 1]] if len(later) else later
+    pairs = zip(first_of_later.tolist(), order[later].tolist(), strict=True)
+    return np.sort(order[first]), cast("Iterator[tuple[int, int]]", pairs)
 
 
 class SampleLog:
     """Appends records; one process at a time. Use as a context manager.
+
+    The lock is the operating system's: it ends with the process that holds it, however that ends.
 
     Raises:
         ConfigError: another process is writing to this log.
@@ -106,18 +283,22 @@ class SampleLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = FileLock(f"{path}.lock")
+        self._lock = log_lock(path)
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._lock.acquire(timeout=0)
+            self._lock.acquire(timeout=LOCK_WAIT, poll_interval=0.02)
         except Timeout as error:
             raise ConfigError(
                 f"{self.path}: another run is writing here. Remedy: wait for it, or use another --out"
             ) from error
-        _drop_torn_line(self.path)
-        self._file = self.path.open("ab")
+        try:
+            _drop_torn_line(self.path)
+            self._file = self.path.open("ab")
+        except OSError:
+            self._lock.release()
+            raise
         return self
 
     def __exit__(
@@ -130,17 +311,40 @@ class SampleLog:
 
     def append(self, record: SampleRecord) -> None:
         """Write and flush one record; it survives the death of this process from here on."""
-        line = json.dumps(asdict(record), ensure_ascii=False)
-        # Lone surrogates can come out of a byte-level tokenizer and have no UTF-8 form: they become "?".
-        self._file.write(line.encode("utf-8", errors="replace") + b"\n")
+        self._file.write(encode_record(record) + b"\n")
         self._file.flush()
 
 
-def _record(line: bytes) -> SampleRecord | None:
+def log_lock(path: Path) -> FileLock:
+    """The lock of a log's writer. Lock files stay behind; an unlocked one means nothing."""
+    return FileLock(f"{path}.lock")
+
+
+def running_elsewhere(folder: str | Path, except_: Iterable[str] = ()) -> list[str]:
+    """Names of the logs in a run folder that a live process writes to.
+
+    Args:
+        folder: a run folder; may be missing.
+        except_: names of logs that are not asked about: those of the caller's own launch.
+    """
+    own = set(except_)
+    names = {path.name.removesuffix(".lock") for path in Path(folder).glob("samples*.jsonl.lock")}
+    suspects = [Path(folder) / name for name in names if _LOG_NAME.fullmatch(name) and name not in own]
+    until = time.monotonic() + LOCK_WAIT
+    # Looked at more than once: another process that only looks, as this one does, holds a lock for a moment.
+    while suspects := [path for path in suspects if _is_held(path)]:
+        if time.monotonic() > until:
+            break
+        time.sleep(0.02)
+    return [path.name for path in sorted(suspects, key=_place)]
+
+
+def _is_held(path: Path) -> bool:
     try:
-        return _DECODER.decode(line)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return None
+        with log_lock(path).acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
 
 
 def _drop_torn_line(path: Path) -> None:

@@ -48,11 +48,16 @@ class DatasetInfo(_Strict):
 
 
 class Figure(_Strict):
-    """A figure over runs: mean, sample standard deviation (None for one run), and the value of each run."""
+    """A figure over runs: mean, sample standard deviation (None for one run), and the value of each run.
+
+    [low, high] is the 95% interval of the mean over videos (`analysis.intervals`); None where there is none.
+    """
 
     mean: float
     std: float | None
     runs: list[float]
+    low: float | None = None
+    high: float | None = None
 
 
 class Coverage(_Strict):
@@ -77,12 +82,19 @@ class Breakdown(_Strict):
 
 
 class Timing(_Strict):
-    """Seconds by stage over all sessions of the run, and tokens; the only part that differs between equal runs."""
+    """Seconds by stage over all sessions of the run, and tokens; the only part that differs between equal runs.
+
+    Rates are over the seconds that generation took or stood still, summed over processes. `cost` is in US dollars,
+    and None where no prices were given.
+    """
 
     sessions: int
     seconds: dict[str, float]
     input_tokens: int
     output_tokens: int
+    samples_per_second: float | None = None
+    output_tokens_per_second: float | None = None
+    cost: float | None = None
 
 
 class Results(_Strict):

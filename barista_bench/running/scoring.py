@@ -19,7 +19,8 @@ from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat
 from barista_bench.prompt_sets import PromptTexts
 from barista_bench.running.dataset import ExampleSet, open_examples
-from barista_bench.running.log import SampleRecord, latest_records
+from barista_bench.running.keys import sample_keys
+from barista_bench.running.log import SampleRecord, read_folder
 from barista_bench.running.results import (
     Breakdown,
     Coverage,
@@ -31,13 +32,14 @@ from barista_bench.running.results import (
     Timing,
     write_results,
 )
-from barista_bench.running.runner import LOG_FILE, SESSIONS_FILE, read_run, sample_key
+from barista_bench.running.run_folder import read_run
 from barista_bench.task import Example, Json, Prediction, Scored, Status, Task
 
 log = logging.getLogger(__name__)
 
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
+SESSIONS_FILES = "sessions*.jsonl"
 BREAKDOWN_KEYS = ("split", "preparation")
 
 
@@ -76,7 +78,8 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
     folder = Path(folder)
     described = read_run(folder)
     identity = described["identity"]
-    task = get_task(identity["benchmark"], identity["task"], PromptTexts(**described["prompts"]))
+    prompts = PromptTexts(**described["prompts"])
+    task = get_task(identity["benchmark"], identity["task"], prompts, protocol=described["protocol"])
     boxes = BoxFormat(**identity["model"]["box_format"])
     examples = open_examples(
         data or described["data"]["path"],
@@ -91,7 +94,7 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
             f"{folder}: was run on examples {identity['content_hash'][:12]}, the dataset now holds "
             f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
         )
-    records = _own_records(folder / LOG_FILE, described, examples)
+    records = _own_records(folder, described, examples)
     samples = tuple(_samples(task, boxes, examples, records))
     scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
     if not scored:
@@ -102,21 +105,22 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
     return ScoredRun(folder, task, examples, samples, results)
 
 
-def _own_records(path: Path, described: dict[str, Any], examples: ExampleSet) -> list[SampleRecord]:
+def _own_records(folder: Path, described: dict[str, Any], examples: ExampleSet) -> list[SampleRecord]:
     """The last record of each example and run. A record with another key, example or run is not of this run."""
     identity = described["identity"]
     model = {name: value for name, value in identity["model"].items() if name != "box_format"}
     known = {example.example_id for example in examples.examples}
     own: dict[tuple[str, int], SampleRecord] = {}
     strangers = 0
-    for record in latest_records(path).values():
-        key = sample_key(record.example_id, record.fingerprint, model, identity["generation"], record.run)
+    key_of = sample_keys(model, identity["generation"])
+    for record in read_folder(folder):
+        key = key_of(record.example_id, record.fingerprint, record.run)
         if record.key == key and record.example_id in known:
             own[record.example_id, record.run] = record
         else:
             strangers += 1
     if strangers:
-        log.warning("%s: %d records are not of this run: left out", path, strangers)
+        log.warning("%s: %d records are not of this run: left out", folder, strangers)
     return [record for record in own.values() if record.run < described["runs"]]
 
 
@@ -179,7 +183,7 @@ def _results(
         breakdowns={key: _breakdown(task, scored, key) for key in BREAKDOWN_KEYS},
         details=cast("Any", details),
         versions=described["versions"],
-        timing=_timing(folder / SESSIONS_FILE, samples),
+        timing=_timing(folder, samples, described.get("prices", {})),
     )
 
 
@@ -209,24 +213,37 @@ def figure(values: Sequence[float]) -> Figure:
     return Figure(mean=statistics.fmean(values), std=std, runs=list(values))
 
 
-def _timing(path: Path, samples: Sequence[ScoredSample]) -> Timing:
-    sessions = _sessions(path)
+def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, float | None]) -> Timing:
+    sessions = [line for path in sorted(folder.glob(SESSIONS_FILES)) for line in _sessions(path)]
     seconds: Counter[str] = Counter()
     for session in sessions:
         seconds.update(session)
+    tokens_in = sum(s.record.input_tokens or 0 for s in samples)
+    tokens_out = sum(s.record.output_tokens or 0 for s in samples)
+    busy = seconds["wait"] + seconds["generate"]
     return Timing(
         sessions=len(sessions),
         seconds={name: round(value, 3) for name, value in sorted(seconds.items())},
-        input_tokens=sum(s.record.input_tokens or 0 for s in samples),
-        output_tokens=sum(s.record.output_tokens or 0 for s in samples),
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        samples_per_second=round(len(samples) / busy, 3) if busy else None,
+        output_tokens_per_second=round(tokens_out / busy, 3) if busy else None,
+        cost=_cost(tokens_in, tokens_out, prices),
     )
+
+
+def _cost(tokens_in: int, tokens_out: int, prices: Mapping[str, float | None]) -> float | None:
+    """US dollars; prices are of a million tokens."""
+    first, second = prices.get("input"), prices.get("output")
+    if first is None or second is None:
+        return None
+    return round((tokens_in * first + tokens_out * second) / 1e6, 6)
 
 
 def _sessions(path: Path) -> list[dict[str, float]]:
     """Seconds by stage of each session. A damaged line costs its seconds, and is named."""
     found = []
-    lines = path.read_bytes().splitlines() if path.exists() else []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             found.append(msgspec.json.decode(line, type=_SessionLine).seconds)
         except (msgspec.MsgspecError, RecursionError):

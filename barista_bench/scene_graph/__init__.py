@@ -3,7 +3,7 @@
 from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.problems import Problem
 from barista_bench.scene_graph.scene_graph import SceneGraph
-from barista_bench.scene_graph.validation import Validation, VideoValidation, validate
+from barista_bench.scene_graph.validation import Validation, VideoValidation, validate, validate_video
 from barista_bench.scene_graph.video_graph import (
     Attribute,
     Contact,
@@ -34,5 +34,6 @@ __all__ = [
     "encode_mask",
     "release_bytes",
     "validate",
+    "validate_video",
     "write_release",
 ]

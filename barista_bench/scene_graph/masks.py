@@ -17,7 +17,7 @@ LONGEST_RUN_CODE = 7
 _QUICK_RUN_CODE = 6
 """Characters of a run that the quick look reads: 30 bits with their sign."""
 _MOST_PIXELS = 2**28
-_PART_BYTES = 2**14
+_PART_BYTES = 2**16
 
 
 class Rle(msgspec.Struct, frozen=True):
@@ -38,17 +38,35 @@ def parse_segmentation(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle
     Raises:
         DataError: it is neither form, its size is not (height, width), or its runs do not fill the frame.
     """
+    (found,) = parse_segmentations([raw], height, width)
+    if isinstance(found, DataError):
+        raise found
+    return found
+
+
+def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width: int) -> list[Rle | DataError]:
+    """As `parse_segmentation`, of many at once: what it would return or raise for each."""
+    found = [_unchecked(raw, height, width) for raw in raws]
+    doubtful = [place for place, rle in enumerate(found) if isinstance(rle, Rle)]
+    problems = run_problems([rle.counts for rle in found if isinstance(rle, Rle)], height * width)
+    for place, problem in zip(doubtful, problems, strict=True):
+        if problem:
+            found[place] = DataError(f"mask counts are not a run-length encoding: {problem}")
+    return found
+
+
+def _unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle | DataError:
+    """An encoding of the frame's size whose runs are still to be checked."""
     try:
         parsed = msgspec.json.decode(raw, type=Rle | Polygons)
+        if isinstance(parsed, list):
+            return _from_polygons(parsed, height, width)
     except msgspec.MsgspecError as error:
-        raise DataError(f"segmentation is neither run-length encoded nor polygons: {error}") from error
-    if isinstance(parsed, list):
-        return _from_polygons(parsed, height, width)
+        return DataError(f"segmentation is neither run-length encoded nor polygons: {error}")
+    except DataError as error:
+        return error
     if parsed.size != (height, width):
-        raise DataError(f"mask size {list(parsed.size)} is not the frame's [{height}, {width}]")
-    problem = run_problems([parsed.counts], height * width)[0]
-    if problem:
-        raise DataError(f"mask counts are not a run-length encoding: {problem}")
+        return DataError(f"mask size {list(parsed.size)} is not the frame's [{height}, {width}]")
     return parsed
 
 
@@ -75,21 +93,23 @@ def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
     A quick look that only says yes or no passes healthy strings; what it does not pass is taken apart with care.
     """
     problems: list[str | None] = [None] * len(counts)
-    usable: list[int] = []
-    for index, text in enumerate(counts):
-        if not text or not text.isascii():
+    usable: Sequence[int] = range(len(counts))
+    lengths = np.fromiter(map(len, counts), np.int64, len(counts))
+    if not lengths.all() or not "".join(counts).isascii():
+        usable = [index for index, text in enumerate(counts) if text and text.isascii()]
+        lengths = lengths[usable]
+        for index in set(range(len(counts))).difference(usable):
             problems[index] = "empty, or not ASCII"
-        else:
-            usable.append(index)
-    lengths = np.fromiter((len(counts[index]) for index in usable), np.int64, len(usable))
+    texts = [counts[index] for index in usable]
+    data = "".join(texts).encode("ascii")
+    edges = np.concatenate(([0], np.cumsum(lengths))).tolist()
     for part in _parts(lengths):
-        strings = [counts[index] for index in usable[part]]
-        sound = _sound("".join(strings).encode("ascii"), lengths[part], pixels)
-        doubtful = np.flatnonzero(~sound).tolist()
+        sound = _sound(data[edges[part.start] : edges[part.stop]], lengths[part], pixels)
+        doubtful = (part.start + np.flatnonzero(~sound)).tolist()
         if doubtful:
-            found = _check_runs([strings[place].encode("ascii") for place in doubtful], pixels)
+            found = _check_runs([texts[place].encode("ascii") for place in doubtful], pixels)
             for place, problem in zip(doubtful, found, strict=True):
-                problems[usable[part.start + place]] = problem
+                problems[usable[place]] = problem
     return problems
 
 

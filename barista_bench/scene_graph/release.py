@@ -52,8 +52,11 @@ class ReleaseCategory(ReleaseRecord):
     name: str
 
 
-class ReleaseAnnotation(ReleaseRecord):
-    """One object on one frame. `segmentation` stays undecoded JSON until a mask is asked for."""
+class ReleaseAnnotation(ReleaseRecord, gc=False):
+    """One object on one frame. `segmentation` stays undecoded JSON until a mask is asked for.
+
+    A file has tens of thousands, none of which can be part of a cycle: the collector need not look at them.
+    """
 
     image_id: FrameIndex
     object_id: str

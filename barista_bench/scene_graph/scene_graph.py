@@ -37,10 +37,15 @@ class SceneGraph:
         self.strict = strict
         self._cache: OrderedDict[str, VideoGraph] = OrderedDict()
         self._cache_videos = cache_videos
-        self._failed: dict[str, Problem] = {}
+        self.failed: dict[str, Problem] = {}
+        """Videos that cannot be used, as far as they have been read, by id."""
         self.video_ids, self._root_problems = _find_videos(self.root)
         if strict and self._root_problems:
             raise DataError(str(self._root_problems[0]))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the graphs that it keeps: another process reads what it needs itself."""
+        return {**self.__dict__, "_cache": OrderedDict()}
 
     def __len__(self) -> int:
         return len(self.video_ids)
@@ -54,7 +59,7 @@ class SceneGraph:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with folders and whole files, as far as they have been read."""
-        return (*self._root_problems, *self._failed.values())
+        return (*self._root_problems, *self.failed.values())
 
     def __getitem__(self, video_id: str) -> VideoGraph:
         """The graph of one video.
@@ -80,7 +85,7 @@ class SceneGraph:
             except DataError as error:
                 if self.strict or video_id not in self.video_ids:
                     raise
-                self._failed[video_id] = _file_problem(video_id, error)
+                self.failed[video_id] = _file_problem(video_id, error)
                 continue
             yield graph
 

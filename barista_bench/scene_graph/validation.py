@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -19,6 +19,7 @@ from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph
 from barista_bench.video import open_reader
 
+_RLE = msgspec.json.Decoder(Rle)
 _MASK_REMEDY = "write a COCO mask of the frame's size"
 
 
@@ -93,13 +94,17 @@ def _validate_video(job: tuple[str, str]) -> VideoValidation | Problem:
     graphs = list(scene.videos([video_id]))
     if not graphs:
         return scene.problems[-1]
-    graph = graphs[0]
-    log = ProblemLog(f"{video_id}/{ANNOTATION_FILE}")
+    return validate_video(graphs[0], scene.video_path(video_id))
+
+
+def validate_video(graph: VideoGraph, path: Path) -> VideoValidation:
+    """Check every mask of a video, and its file at `path`; what reading found is among the problems."""
+    log = ProblemLog(f"{graph.video_id}/{ANNOTATION_FILE}")
     _check_masks(graph, log)
-    video_log = ProblemLog(f"{video_id}/{VIDEO_FILE}")
-    _check_video(graph, scene.video_path(video_id), video_log)
+    video_log = ProblemLog(f"{graph.video_id}/{VIDEO_FILE}")
+    _check_video(graph, path, video_log)
     return VideoValidation(
-        video_id=video_id,
+        video_id=graph.video_id,
         frames=graph.frame_count,
         objects=len(graph.objects),
         instances=len(graph.instances_table.frame),
@@ -112,7 +117,32 @@ def _validate_video(job: tuple[str, str]) -> VideoValidation | Problem:
 
 
 def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
-    height, width = graph.video.height, graph.video.width
+    size = (graph.video.height, graph.video.width)
+    rows, counts = _sound_masks(graph, size) or _masks_one_by_one(graph, size, log)
+    for row, problem in zip(rows, run_problems(counts, size[0] * size[1]), strict=True):
+        if problem:
+            log.error(f"annotations[{row}].segmentation.counts", f"{problem}: the mask is refused", _MASK_REMEDY)
+
+
+_Masks = tuple[Sequence[int], list[str]]
+"""Indices in the file of annotations whose runs are still to be checked, and their `counts`."""
+
+
+def _sound_masks(graph: VideoGraph, size: tuple[int, int]) -> _Masks | None:
+    """All masks of a video, if each is an encoding of the frame's size that has a box; None: look at each."""
+    raws = [annotation.segmentation for annotation in graph.read.release.annotations]
+    if not graph.read.annotation_columns().boxed.all() or not all(isinstance(raw, msgspec.Raw) for raw in raws):
+        return None
+    try:
+        rles = [_RLE.decode(raw) for raw in raws if isinstance(raw, msgspec.Raw)]
+    except msgspec.MsgspecError:
+        return None
+    if not {rle.size for rle in rles} <= {size}:
+        return None
+    return graph.read.annotation_rows().tolist(), [rle.counts for rle in rles]
+
+
+def _masks_one_by_one(graph: VideoGraph, size: tuple[int, int], log: ProblemLog) -> _Masks:
     rows, counts = [], []
     for position, annotation in enumerate(graph.read.release.annotations):
         row = graph.read.row("annotations", position)
@@ -122,27 +152,25 @@ def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
         elif not isinstance(annotation.segmentation, msgspec.Raw):
             log.error(f"{key}.segmentation", "missing: tasks that draw the mask lose this frame", "add the mask")
         else:
-            rle = _parse(annotation.segmentation, height, width, f"{key}.segmentation", log)
+            rle = _parse(annotation.segmentation, size, f"{key}.segmentation", log)
             if rle is not None:
                 rows.append(row)
                 counts.append(rle.counts)
-    for row, problem in zip(rows, run_problems(counts, height * width), strict=True):
-        if problem:
-            log.error(f"annotations[{row}].segmentation.counts", f"{problem}: the mask is refused", _MASK_REMEDY)
+    return rows, counts
 
 
-def _parse(raw: msgspec.Raw, height: int, width: int, key: str, log: ProblemLog) -> Rle | None:
+def _parse(raw: msgspec.Raw, size: tuple[int, int], key: str, log: ProblemLog) -> Rle | None:
     """The encoding whose runs are still to be checked; polygons are checked here."""
     try:
-        rle = msgspec.json.decode(raw, type=Rle)
+        rle = _RLE.decode(raw)
     except msgspec.MsgspecError:
         try:
-            parse_segmentation(raw, height, width)
+            parse_segmentation(raw, *size)
         except DataError as error:
             log.error(key, f"{error}: the mask is refused", _MASK_REMEDY)
         return None
-    if rle.size != (height, width):
-        what = f"mask size {list(rle.size)} is not the frame's [{height}, {width}]: the mask is refused"
+    if rle.size != size:
+        what = f"mask size {list(rle.size)} is not the frame's {list(size)}: the mask is refused"
         log.error(f"{key}.size", what, _MASK_REMEDY)
         return None
     return rle

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.checks import check
-from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentation
+from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentations
 from barista_bench.scene_graph.problems import Problem, ProblemLog
 from barista_bench.scene_graph.reading import ReadRelease, read_release
 from barista_bench.scene_graph.release import (
@@ -257,17 +257,23 @@ class VideoGraph:
         Raises:
             DataError: the annotation has no mask, or its mask is not one of this frame size.
         """
-        key = f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
-        try:
-            raw = self._segmentation(instance.row)
-        except (msgspec.MsgspecError, IndexError) as error:
-            raise DataError(f"{key}: gone, the file has changed. Remedy: start again") from error
-        if not isinstance(raw, msgspec.Raw):
-            raise DataError(f"{key}: missing. Remedy: add the mask, or leave this frame out")
-        try:
-            return parse_segmentation(raw, self.video.height, self.video.width)
-        except DataError as error:
-            raise DataError(f"{key}: {error}. Remedy: write a COCO mask of the frame's size") from error
+        (found,) = self.rles([instance])
+        if isinstance(found, DataError):
+            raise found
+        return found
+
+    def rles(self, instances: Sequence[Instance]) -> list[Rle | DataError]:
+        """What `rle` returns or raises for each instance; many masks at once cost little more than one."""
+        raws = [self._mask_json(instance) for instance in instances]
+        usable = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
+        parsed = iter(parse_segmentations(usable, self.video.height, self.video.width))
+        found: list[Rle | DataError] = []
+        for instance, raw in zip(instances, raws, strict=True):
+            rle = next(parsed) if isinstance(raw, msgspec.Raw) else raw
+            if isinstance(rle, DataError) and isinstance(raw, msgspec.Raw):
+                rle = DataError(f"{self._mask_key(instance)}: {rle}. Remedy: write a COCO mask of the frame's size")
+            found.append(rle)
+        return found
 
     def mask(self, instance: Instance) -> NDArray[np.bool_]:
         """The instance's mask, (height, width) booleans. Raises DataError as `rle` does."""
@@ -328,8 +334,20 @@ class VideoGraph:
             row=self.read.annotation_rows()[order],
         )
 
-    def _segmentation(self, row: int) -> msgspec.Raw | msgspec.UnsetType:
+    def _mask_key(self, instance: Instance) -> str:
+        return f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
+
+    def _mask_json(self, instance: Instance) -> msgspec.Raw | DataError:
         """The undecoded mask of one annotation: from the records, or else from the file, and only its outer layer."""
+        try:
+            raw = self._segmentation(instance.row)
+        except (msgspec.MsgspecError, IndexError):
+            return DataError(f"{self._mask_key(instance)}: gone, the file has changed. Remedy: start again")
+        if isinstance(raw, msgspec.Raw):
+            return raw
+        return DataError(f"{self._mask_key(instance)}: missing. Remedy: add the mask, or leave this frame out")
+
+    def _segmentation(self, row: int) -> msgspec.Raw | msgspec.UnsetType:
         if self._read is not None:
             kept = self._read.rows.get("annotations")
             return self._read.release.annotations[row if kept is None else bisect_left(kept, row)].segmentation

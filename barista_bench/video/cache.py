@@ -6,9 +6,10 @@ an empty cache: it never touches a reader of its parent. A thread's readers clos
 
 import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import SupportsIndex
+from typing import SupportsIndex, TypeAlias
 
 from barista_bench.errors import ConfigError
 from barista_bench.video.base import FrameReader, Images
@@ -18,16 +19,34 @@ from barista_bench.video.registry import open_reader
 _limit = 4  # readers a thread: one of 1080p video takes 50 to 150 MB
 
 
+Readers: TypeAlias = OrderedDict[tuple[Stamp, str], FrameReader]
+
+
+class _Thread:
+    """Goes when its thread ends: nothing but the thread's own storage refers to it."""
+
+
+def _close_all(readers: Readers) -> None:
+    for reader in readers.values():
+        reader.close()
+
+
 class _Cache(threading.local):
     """The calling thread's open readers, the one used last at the end."""
 
     def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
         self.pid = os.getpid()
-        self.readers: OrderedDict[tuple[Stamp, str], FrameReader] = OrderedDict()
+        self.readers: Readers = OrderedDict()
+        self.thread = _Thread()
+        # Decoders stand in reference cycles: without this they would stay open until garbage is collected.
+        weakref.finalize(self.thread, _close_all, self.readers).atexit = False
 
     def get(self, path: str | os.PathLike[str], backend: str) -> FrameReader:
         if self.pid != os.getpid():
-            self.pid, self.readers = os.getpid(), OrderedDict()
+            self._start()
         key = (stamp_of(path), "pyav" if backend == "auto" else backend)
         reader = self.readers.pop(key, None)
         if reader is None:

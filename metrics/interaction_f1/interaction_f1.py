@@ -38,7 +38,8 @@ Args:
         An interaction is a dict with hand_boxes (list of [x0, y0, x1, y1]), object_box ([x0, y0, x1, y1]) and
         hand_type ("left", "right" or "both").
     references: one list of interactions per frame.
-    matching: "greedy" (the published rule, the default) or "optimal" (as many pairs as possible).
+    matching: "greedy" (the released rule, the default), "highest_first" (the paper's: the highest IoU of all first,
+        0.5 counts) or "optimal" (as many pairs as possible).
 Returns:
     precision, recall, f1: over the interactions of all frames together, 0 to 1.
     object_iou, hand_iou, hand_type_accuracy: means over the matched pairs, None where there are none.

@@ -103,7 +103,40 @@ def optimal_pairs(ious: IouTable) -> IndexPairs:
     return [(row, column) for row, column in pairs if weights[row][column] > 0]
 
 
-_MATCHINGS: dict[str, Callable[[IouTable], IndexPairs]] = {"greedy": greedy_pairs, "optimal": optimal_pairs}
+def highest_first_pairs(ious: IouTable) -> IndexPairs:
+    """Pairs in the order of the paper: the highest IoU of all that are left, as long as it is 0.5 or more.
+
+    At a tie the earlier reference, then the earlier prediction. Unlike in `greedy_pairs`, a pair at exactly 0.5
+    counts, and a reference whose best prediction is gone waits until its next best pair comes up.
+
+    >>> highest_first_pairs([[0.9, 0.6], [0.8, 0.7]]), highest_first_pairs([[0.5]])
+    ([(0, 0), (1, 1)], [(0, 0)])
+    >>> ious = [[0.95, 0.0], [0.9, 0.55], [0.0, 0.85]]
+    >>> greedy_pairs(ious), highest_first_pairs(ious)
+    ([(0, 0), (1, 1)], [(0, 0), (2, 1)])
+    """
+    ranked = sorted(
+        (-iou, reference, prediction)
+        for reference, row in enumerate(ious)
+        for prediction, iou in enumerate(row)
+        if iou >= IOU_THRESHOLD
+    )
+    pairs: IndexPairs = []
+    references: set[int] = set()
+    predictions: set[int] = set()
+    for _, reference, prediction in ranked:
+        if reference not in references and prediction not in predictions:
+            pairs.append((reference, prediction))
+            references.add(reference)
+            predictions.add(prediction)
+    return pairs
+
+
+_MATCHINGS: dict[str, Callable[[IouTable], IndexPairs]] = {
+    "greedy": greedy_pairs,
+    "highest_first": highest_first_pairs,
+    "optimal": optimal_pairs,
+}
 
 
 class Pair(NamedTuple):
@@ -171,7 +204,7 @@ def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: s
 def check_matching(matching: str) -> str:
     """The name of a matching. Raises ValueError for an unknown one."""
     if matching not in _MATCHINGS:
-        raise ValueError(f'matching is {matching!r}; give "greedy" (the published rule) or "optimal"')
+        raise ValueError(f'matching is {matching!r}; give "greedy" (as released), "highest_first" (paper) or "optimal"')
     return matching
 
 
@@ -216,7 +249,8 @@ def interaction_f1(
     Each frame is a list of interactions: dicts with `hand_boxes` (list of [x0, y0, x1, y1], may be empty in a
     prediction only), `object_box` ([x0, y0, x1, y1]) and `hand_type` (left, right or both). A frame without a
     usable answer counts as one without predictions. `matching` is "greedy" (the release's rule, see
-    `greedy_pairs`) or "optimal" (see `optimal_pairs`). Result: see `pool`.
+    `greedy_pairs`), "highest_first" (the paper's, see `highest_first_pairs`) or "optimal" (see
+    `optimal_pairs`). Result: see `pool`.
 
     Raises ValueError for no frames, unequal lengths, missing fields or impossible values, TypeError for wrong types.
 

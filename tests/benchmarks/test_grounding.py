@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.frame_index import even_places
 from barista_bench.benchmarks.barista.grounding import Grounding
-from barista_bench.benchmarks.barista.phrases import AS_SOURCE, AS_TARGET, Link
+from barista_bench.benchmarks.barista.phrases import AS_SOURCE, AS_TARGET, Link, Seen, is_color, subject_of
 from barista_bench.builders.rows import from_row, row_features, to_row
 from barista_bench.prompt import BoxFormat, ImagePart, TextPart
-from barista_bench.scene_graph import SceneGraph, SceneObject
-from barista_bench.task import Example, ParseError, Prediction, Sampling, Scored, SkippedExample
+from barista_bench.scene_graph import SceneGraph, SceneObject, VideoGraph
+from barista_bench.task import Example, ParseError, Prediction, Sampling, Scored, SkippedExample, content_seed
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, span, write_release
 
 TASK = Grounding()
@@ -545,3 +545,70 @@ def test_examples_survive_a_dataset(root: Path) -> None:
 
 def test_the_same_release_gives_the_same_examples(root: Path) -> None:
     assert derive(root, TASK.sampling) == derive(root, TASK.sampling)
+
+
+@st.composite
+def _scenes(draw: st.DrawFn) -> Content:
+    """Colours and relations of any kind, unknown and hidden ends among them, on any ranges; some boxes without area."""
+    names, ranges = (CUP, LEFT, RIGHT, BUTTON, MACHINE), st.tuples(st.integers(0, 30), st.integers(1, 9))
+    values = st.sampled_from(("under", "part of", "holds", "fits", "contains"))
+    content = document()
+    content["categories"][1]["name"] = draw(st.sampled_from(("coffee cup", "unknown", "button")))
+    content["relations"] = [
+        relation(*pair, "position", value, (start, start + length))
+        for pair, value, (start, length) in draw(
+            st.lists(st.tuples(st.permutations(names).map(lambda p: p[:2]), values, ranges), max_size=5)
+        )
+    ]
+    content["attributes"] = [
+        color(name, value, start, start + length)
+        for name, value, (start, length) in draw(
+            st.lists(st.tuples(st.sampled_from(names), st.sampled_from(("red", "skin", "cup")), ranges), max_size=4)
+        )
+    ]
+    for place in draw(st.sets(st.integers(0, len(content["annotations"]) - 1), max_size=20)):
+        content["annotations"][place]["bbox"] = [10.0, 10.0, 0.01, 5.0]
+    return content
+
+
+def _by_hand(video: VideoGraph, frame: int) -> dict[str, list[str] | None]:
+    """Category to the objects meant, or None where one has no area; asked of the graph frame by frame."""
+    if not any(s.class_id and s.start <= frame < s.end for s in video.activities()) or not video.relations(frame):
+        return {}
+    numbers = {item.id: number for number, item in enumerate(video.objects)}
+    groups: dict[str, list[Seen]] = {}
+    for instance in video.instances(frame):
+        item = instance.object
+        links = [Link(r.value, r.target, True, r.row) for r in video.relations(frame) if r.source is item]
+        links += [Link(r.value, r.source, False, r.row) for r in video.relations(frame) if r.target is item]
+        stated = [a for a in video.attributes(frame) if a.object is item and a.type == "color"]
+        colors = {a.value: a.row for a in reversed(stated) if is_color(a.value, item.category)}
+        if item.category != "unknown":
+            groups.setdefault(item.category, []).append(Seen(item, numbers[item.id], colors, links))
+    found: dict[str, list[str] | None] = {}
+    flat = {i.object.id for i in video.instances(frame) if i.bbox[2] < 0.1}
+    for category, group in sorted(groups.items()):
+        subject = subject_of(group)
+        if subject is not None:
+            count = len(subject.links)
+            seed = content_seed("grounding", video.video_id, frame, subject.described.object.id)
+            meant = [seen.object.id for seen in subject.phrase(seed % count if count > 1 else 0).truth]
+            found[category] = None if flat & set(meant) else meant
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(content=_scenes())
+def test_candidates_and_skips_are_those_that_asking_frame_by_frame_finds(
+    content: Content, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = write_release(tmp_path_factory.mktemp("scene"), content=content, video=False)
+    graph = SceneGraph(root)
+    video = graph["v1"]
+    by_hand = {frame: _by_hand(video, frame) for frame in range(video.frame_count)}
+    every = [(f, category, meant) for f, found in by_hand.items() for category, meant in found.items()]
+    found = list(TASK.examples(graph, EVERY_FRAME))
+    examples = [(e.frames[0].frame_index, e.label, e.evidence["object_ids"]) for e in found if isinstance(e, Example)]
+    assert examples == [item for item in every if item[2] is not None]
+    skipped = [item.frame.frame_index for item in found if isinstance(item, SkippedExample)]
+    assert skipped == [frame for frame, _, meant in every if meant is None]

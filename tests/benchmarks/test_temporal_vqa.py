@@ -64,7 +64,7 @@ def examples(root: Path) -> list[Example]:
 
 def test_published_sampling_is_the_default() -> None:
     assert TASK.sampling == Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100)
-    assert (TASK.upstream_name, TASK.sampling_uses) == ("visual_qa", {"frames", "spacing", "per_class"})
+    assert (TASK.upstream_name, TASK.sampling_uses) == ("visual_qa", {"frames", "spacing", "per_class", "pairs"})
 
 
 def test_each_category_with_changes_gives_one_pair_a_clip(examples: list[Example]) -> None:

@@ -1,16 +1,42 @@
-"""The sample log survives any death: whole lines count, torn ones do not."""
+"""The sample log survives any death: whole lines count, torn ones do not. Several logs of a folder say one thing."""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
 from pathlib import Path
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barista_bench.errors import ConfigError
-from barista_bench.running.log import SampleLog, SampleRecord, latest_records, read_records
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.models.base import TokenLogprob
+from barista_bench.running import log as log_module
+from barista_bench.running.log import (
+    FinishedKeys,
+    LoggedToken,
+    LogReader,
+    SampleLog,
+    SampleRecord,
+    finished_keys,
+    latest_records,
+    log_files,
+    logged_logprobs,
+    read_folder,
+    read_records,
+    running_elsewhere,
+)
 from barista_bench.task import Status
+from tests.running.made_logs import folders, names, reference_winners, write_lines
+
+spawn = multiprocessing.get_context("spawn")
 
 
 def record(key: str, status: Status = Status.OK, text: str | None = "[]") -> SampleRecord:
@@ -52,14 +78,9 @@ def test_a_torn_line_longer_than_a_block_is_cut_off(tmp_path: Path) -> None:
     assert path.read_bytes() == whole
 
 
-def test_the_last_record_of_a_key_counts(tmp_path: Path) -> None:
-    path = tmp_path / "samples.jsonl"
-    write(path, record("a", Status.INFRA_ERROR, None), record("b"), record("a"))
-    assert latest_records(path)["a"].status is Status.OK
-    assert not record("a", Status.INFRA_ERROR).finished
-
-
-@pytest.mark.parametrize("line", [b"{}", b"[]", b"null", b"{", b"\xff\xfe", b'{"key": "x", "surprise": 1}'])
+@pytest.mark.parametrize(
+    "line", [b"{}", b"[]", b"null", b"{", b"\xff\xfe", b'{"key": "x", "surprise": 1}', b"[" * 9999]
+)
 def test_a_damaged_line_costs_its_sample_alone_and_is_named(
     tmp_path: Path, line: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -71,27 +92,316 @@ def test_a_damaged_line_costs_its_sample_alone_and_is_named(
     assert "line 2" in caplog.text
 
 
+@pytest.mark.parametrize("text", [b'"\xff"', b"12", b'["x"]', b'"\x00"'])
+def test_a_sample_whose_text_is_damaged_is_neither_finished_nor_read(tmp_path: Path, text: bytes) -> None:
+    write(tmp_path / "samples.jsonl", record("a", text="A"), record("b"))
+    path = tmp_path / "samples.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"A"', text, 1))
+    assert "a" not in finished_keys(tmp_path)
+    assert names(read_folder(tmp_path)) == ["b"]
+
+
+def test_many_damaged_lines_are_counted_instead_of_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "samples.jsonl").write_bytes(b"x\n" * 1000)
+    assert not list(read_folder(tmp_path))
+    assert "1000 lines in all" in caplog.text
+    assert len(caplog.records) < 10
+
+
 def test_an_overlong_line_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barista_bench.running.log.MAX_LINE", 500)
+    monkeypatch.setattr(log_module, "MAX_LINE", 500)
     path = tmp_path / "samples.jsonl"
     write(path, record("a"), record("b", text="x" * 2000), record("c"))
-    assert [r.key for r in read_records(path)] == ["a", "c"]
+    assert names(read_records(path)) == ["a", "c"]
+    assert names(read_folder(tmp_path)) == ["a", "c"]
 
 
-def test_two_writers_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "samples.jsonl"
-    with SampleLog(path), pytest.raises(ConfigError, match="another run"), SampleLog(path):
-        pass
+def test_a_log_of_version_0_1_is_read(tmp_path: Path) -> None:
+    old = {"key": "k", "fingerprint": "f", "example_id": "e", "run": 2, "status": "ok", "text": "t", "seconds": 0.5}
+    (tmp_path / "samples.jsonl").write_text(json.dumps(old) + "\n")
+    [found] = read_folder(tmp_path)
+    assert (found.text, found.prompt, found.media, found.rank, found.logprobs) == ("t", "", "", None, None)
 
 
-@given(st.text())
-def test_any_text_of_a_model_survives(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_fields_of_a_later_version_do_not_hide_a_record(tmp_path: Path) -> None:
+    line = json.loads(msgspec.json.encode(record("a"))) | {"later": [1]}
+    (tmp_path / "samples.jsonl").write_text(json.dumps(line) + "\n")
+    assert names(read_folder(tmp_path)) == ["a"]
+
+
+@given(st.text(), st.text())
+def test_any_text_of_a_model_survives(tmp_path_factory: pytest.TempPathFactory, text: str, reasoning: str) -> None:
     path = tmp_path_factory.mktemp("log") / "samples.jsonl"
-    write(path, record("a", text=text))
-    assert [r.text for r in read_records(path)] == [text]
+    whole = msgspec.structs.replace(record("a", text=text), reasoning=reasoning)
+    write(path, whole)
+    assert list(read_records(path)) == [whole]
 
 
 def test_lone_surrogates_do_not_break_the_log(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     write(path, record("a", text="x\ud800y"), record("b"))
-    assert [r.key for r in read_records(path)] == ["a", "b"]
+    assert [r.text for r in read_records(path)] == ["x?y", "[]"]
+
+
+def test_log_probabilities_are_logged_as_arrays_and_come_back(tmp_path: Path) -> None:
+    tokens = (TokenLogprob("A", -0.25, (("A", -0.25), ("B", float("-inf")))), TokenLogprob("\n", float("-inf")))
+    path = tmp_path / "samples.jsonl"
+    write(path, msgspec.structs.replace(record("a"), logprobs=logged_logprobs(tokens)))
+    [line] = path.read_text().splitlines()
+    assert json.loads(line)["logprobs"] == [["A", -0.25, [["A", -0.25], ["B", None]]], ["\n", None, []]]
+    [found] = read_records(path)
+    assert found.logprobs == (LoggedToken("A", -0.25, (("A", -0.25), ("B", None))), LoggedToken("\n", None))
+    assert logged_logprobs(None) is None
+
+
+def test_only_logs_of_writers_are_read(tmp_path: Path) -> None:
+    for name in (
+        "samples-2.jsonl",
+        "samples-10.jsonl",
+        "samples.jsonl",
+        "samples-0.jsonl",
+        "samples-01.jsonl",
+        "samples-x.jsonl",
+        "samples-.jsonl",
+        "samples-1.jsonl.bak",
+        "samples-1234567.jsonl",
+        "samples-old.jsonl",
+        "mysamples.jsonl",
+        "sessions.jsonl",
+        "samples.jsonl.partial",
+    ):
+        write_lines(tmp_path / name, [record(name)])
+    (tmp_path / "samples-3.jsonl").mkdir()
+    (tmp_path / "samples-4.jsonl").symlink_to(tmp_path / "nowhere")
+    own = ["samples.jsonl", "samples-0.jsonl", "samples-2.jsonl", "samples-10.jsonl"]
+    assert [path.name for path in log_files(tmp_path)] == own
+    assert names(read_folder(tmp_path)) == own
+    assert log_files(tmp_path / "missing") == []
+
+
+def test_of_several_records_of_a_key_a_finished_one_counts_then_the_first(tmp_path: Path) -> None:
+    failed = Status.INFRA_ERROR
+    write_lines(
+        tmp_path / "samples-0.jsonl", [record("a", failed, "0"), record("b", failed, "1"), record("b", text="2")]
+    )
+    write_lines(tmp_path / "samples-1.jsonl", [record("a", text="3"), record("c", failed, "4"), record("b", text="5")])
+    write_lines(tmp_path / "samples-10.jsonl", [record("c", failed, "6"), record("a", text="7")])
+    assert [(r.key, r.text) for r in read_folder(tmp_path)] == [("b", "2"), ("a", "3"), ("c", "6")]
+    keys = finished_keys(tmp_path)
+    assert [key in keys for key in "abcd"] == [True, True, False, False]
+    assert len(keys) == 2
+
+
+def test_of_one_log_a_finished_record_counts_whatever_follows(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    failed = Status.INFRA_ERROR
+    write(path, record("a", failed, "0"), record("a", text="1"), record("a", failed, "2"), record("a", text="3"))
+    assert latest_records(path)["a"].text == "1"
+    assert [r.text for r in read_folder(tmp_path)] == ["1"]
+
+
+def test_a_second_answer_is_warned_of_but_a_copy_is_not(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_lines(tmp_path / "samples.jsonl", [record("a"), record("b")])
+    write_lines(tmp_path / "samples-0.jsonl", [record("b"), record("a")])
+    assert names(read_folder(tmp_path)) == ["a", "b"]
+    assert not caplog.records
+    write_lines(tmp_path / "samples-1.jsonl", [record("a", text="other")])
+    assert [r.text for r in read_folder(tmp_path)] == ["[]", "[]"]
+    assert "1 finished records have the key of an earlier one" in caplog.text
+
+
+@settings(deadline=None)
+@given(folders())
+def test_any_split_over_ranks_gives_what_the_rule_says(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    for name, records in reversed(logs.items()):
+        write_lines(folder / name, records)
+    expected = reference_winners(logs)
+    assert list(read_folder(folder)) == expected
+    finished = {r.key for r in expected if r.finished}
+    keys = finished_keys(folder)
+    assert len(keys) == len(finished)
+    assert all((key in keys) == (key in finished) for key in "abcdefgh")
+
+
+@settings(deadline=None)
+@given(folders(), st.data())
+def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]], data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    kept = {}
+    for name, records in logs.items():
+        lines = write_lines(folder / name, records)
+        size = sum(map(len, lines))
+        cut = data.draw(st.integers(0, size), label=name)
+        os.truncate(folder / name, cut)
+        whole = sum(sum(map(len, lines[: number + 1])) <= cut for number in range(len(lines)))
+        kept[name] = records[:whole]
+    found = list(read_folder(folder))
+    assert found == reference_winners(kept)
+    written = {r.key for records in logs.values() for r in records if r.finished}
+    assert {r.key for r in found if r.finished} <= written
+
+
+@given(st.lists(st.text()), st.text())
+def test_finished_keys_hold_just_what_they_were_given(keys: list[str], other: str) -> None:
+    found = FinishedKeys(keys)
+    assert all(key in found for key in keys)
+    assert (other in found) == (other in keys)
+    assert len(found) == len(set(keys))
+
+
+def test_keys_whose_digest_ends_in_zero_bytes_are_found_as_others_are(tmp_path: Path) -> None:
+    keys = [str(number) for number in range(3000)]
+    assert sum(log_module.key_digest(key).endswith(b"\0") for key in keys) > 3
+    found = FinishedKeys(keys)
+    assert [key for key in keys if key not in found] == []
+    write_lines(tmp_path / "samples.jsonl", [record(key) for key in keys])
+    write_lines(tmp_path / "samples-0.jsonl", [record(key) for key in reversed(keys)])
+    assert names(read_folder(tmp_path)) == keys
+
+
+def test_a_reader_keeps_its_view_while_files_are_replaced_and_removed(tmp_path: Path) -> None:
+    write_lines(tmp_path / "samples.jsonl", [record("a")])
+    write_lines(tmp_path / "samples-0.jsonl", [record("b")])
+    with LogReader(tmp_path) as reader:
+        write_lines(tmp_path / "new", [record("x")])
+        (tmp_path / "new").replace(tmp_path / "samples.jsonl")
+        (tmp_path / "samples-0.jsonl").unlink()
+        assert names(reader) == ["a", "b"]
+
+
+def test_logs_that_are_compacted_between_listing_and_opening_are_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lines(tmp_path / "samples-0.jsonl", [record("a")])
+    listed = log_files(tmp_path)
+    (tmp_path / "samples-0.jsonl").rename(tmp_path / "samples.jsonl")
+    answers = iter([listed])
+    monkeypatch.setattr(log_module, "log_files", lambda folder: next(answers, None) or log_files(folder))
+    assert names(read_folder(tmp_path)) == ["a"]
+
+
+def test_a_log_overwritten_while_it_is_read_is_an_error_not_a_wrong_record(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    write_lines(path, [record(str(n), text="x" * 100_000) for n in range(3)])
+    size = path.stat().st_size
+    with LogReader(tmp_path) as reader:
+        path.write_bytes(b"y" * (size - 1) + b"\n")
+        with pytest.raises(DataError, match="changed in place"):
+            reader.record(2)
+
+
+def test_two_writers_of_one_log_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    with SampleLog(path), pytest.raises(ConfigError, match="another run"), SampleLog(path):
+        pass
+
+
+def write_slowly(path: str, keys: list[str], started: object, go_on: object) -> None:
+    with SampleLog(Path(path)) as log:
+        started.set()  # type: ignore[attr-defined]
+        for key in keys:
+            log.append(record(key, text="x" * 1000))
+        go_on.wait(60)  # type: ignore[attr-defined]
+
+
+def test_two_processes_write_at_once_and_a_third_reads(tmp_path: Path) -> None:
+    keys = [[f"{rank}-{n}" for n in range(300)] for rank in range(2)]
+    events = [(spawn.Event(), spawn.Event()) for _ in keys]
+    writers = [
+        spawn.Process(target=write_slowly, args=(str(tmp_path / f"samples-{rank}.jsonl"), keys[rank], *events[rank]))
+        for rank in range(2)
+    ]
+    for writer in writers:
+        writer.start()
+    seen: set[str] = set()
+    until = time.monotonic() + 60
+    while len(seen) < 600 and time.monotonic() < until:
+        now = {r.key for r in read_folder(tmp_path)}
+        assert seen <= now
+        seen = now
+    assert seen == {key for some in keys for key in some}
+    assert all(event.wait(60) for event, _ in events)
+    assert running_elsewhere(tmp_path) == ["samples-0.jsonl", "samples-1.jsonl"]
+    assert running_elsewhere(tmp_path, ["samples-0.jsonl"]) == ["samples-1.jsonl"]
+    with pytest.raises(ConfigError, match="another run"), SampleLog(tmp_path / "samples-1.jsonl"):
+        pass
+    events[0][1].set()
+    writers[0].join(60)
+    assert running_elsewhere(tmp_path) == ["samples-1.jsonl"]
+    os.kill(writers[1].pid, signal.SIGKILL)
+    writers[1].join(60)
+    assert running_elsewhere(tmp_path) == []
+    write(tmp_path / "samples-1.jsonl", record("after"))
+    assert len(list(read_folder(tmp_path))) == 601
+
+
+def test_looking_for_runs_leaves_no_files_and_looks_at_no_foreign_locks(tmp_path: Path) -> None:
+    assert running_elsewhere(tmp_path / "missing") == []
+    with log_module.log_lock(tmp_path / "samples-x.jsonl"):
+        assert running_elsewhere(tmp_path) == []
+    assert not log_files(tmp_path)
+
+
+def look(folder: str, go_on: object, answers: object) -> None:
+    found = []
+    while not found or go_on.is_set():  # type: ignore[attr-defined]
+        found.append(tuple(running_elsewhere(folder)))
+    answers.put(set(found))  # type: ignore[attr-defined]
+
+
+def test_whoever_only_looks_stops_neither_writers_nor_others_that_look(tmp_path: Path) -> None:
+    write(tmp_path / "samples-0.jsonl")
+    write(tmp_path / "samples-1.jsonl")
+    answers, go_on = spawn.Queue(), spawn.Event()
+    go_on.set()
+    lookers = [spawn.Process(target=look, args=(str(tmp_path), go_on, answers)) for _ in range(2)]
+    for looker in lookers:
+        looker.start()
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        write(tmp_path / "samples-0.jsonl")
+        time.sleep(0.005)
+    go_on.clear()
+    found = set().union(*(answers.get(timeout=60) for _ in lookers))
+    for looker in lookers:
+        looker.join(60)
+    assert () in found
+    assert all("samples-1.jsonl" not in names for names in found)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_the_lock_of_a_killed_writer_is_free_though_its_child_lives(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    reading, writing = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        with SampleLog(path):
+            if os.fork() == 0:  # as a data loader's worker is
+                time.sleep(30)
+                os._exit(0)
+            os.write(writing, b"x")
+            time.sleep(30)
+        os._exit(0)
+    assert os.read(reading, 1) == b"x"
+    with pytest.raises(ConfigError, match="another run"), SampleLog(path):
+        pass
+    os.kill(owner, signal.SIGKILL)
+    os.waitpid(owner, 0)
+    write(path, record("a"))
+    assert names(read_folder(tmp_path)) == ["a"]
+
+
+def test_order_of_creation_does_not_change_what_counts(tmp_path: Path) -> None:
+    logs = {f"samples-{rank}.jsonl": [record("k", text=str(rank))] for rank in range(12)}
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        order = list(logs)
+        random.Random(attempt).shuffle(order)
+        for name in order:
+            write_lines(folder / name, logs[name])
+        assert [r.text for r in read_folder(folder)] == ["0"]

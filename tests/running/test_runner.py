@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +14,7 @@ from barista_bench.models import Completion, Failure, GenerationConfig, ModelIde
 from barista_bench.prompt import BoxFormat
 from barista_bench.running import runner, scoring
 from barista_bench.running.dataset import BuiltExamples
-from barista_bench.running.log import latest_records, read_records
+from barista_bench.running.log import read_records
 from barista_bench.running.results import read_results
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
@@ -298,72 +292,6 @@ def test_missing_runs_and_datasets_are_named(dataset: Path, tmp_path: Path) -> N
         run(tmp_path / "nothing", tmp_path / "run")
     with pytest.raises(ConfigError, match="no task"):
         run(dataset, tmp_path / "run", task="relation")
-
-
-# A run in a process of its own, slow enough to be killed anywhere; it tells what it is asked by appending to a file.
-SLOW_RUN = """
-import sys, time
-from pathlib import Path
-from barista_bench.models.scripted import ScriptedModel
-from barista_bench.running import catalog, runner
-
-dataset, out, asked, pause, batch_size = sys.argv[1:]
-load = catalog.load_model
-
-def slow_model(name, task, examples, **options):
-    chance = load("chance", task, examples)
-    def answer(example_id, seed):
-        time.sleep(float(pause))
-        with open(asked, "a") as file:
-            file.write(f"{example_id} {seed}\\n")
-        return chance.generate([runner.Request(example_id, None, (), (seed,))], None)[0][0].text
-    return ScriptedModel("chance", answer, batch_size=int(batch_size))
-
-runner.load_model = slow_model
-runner.run(dataset, out, model="chance")
-"""
-
-
-def start(dataset: Path, out: Path, asked: Path, pause: float, batch_size: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", SLOW_RUN, dataset, out, asked, str(pause), str(batch_size)])
-
-
-@pytest.mark.slow
-def test_a_run_killed_at_random_moments_loses_nothing_and_asks_nothing_finished_again(
-    dataset: Path, tmp_path: Path
-) -> None:
-    rng = random.Random(0)
-    out, asked = tmp_path / "killed", tmp_path / "asked.txt"
-    kills = 0
-    for attempt in range(40):
-        batch_size = rng.choice([1, 2, 5])
-        done_before = set(latest_records(out / "samples.jsonl"))
-        process = start(dataset, out, asked, 0.02, batch_size)
-        wanted = len(done_before) + rng.randint(1, 25)
-        while process.poll() is None and len(latest_records(out / "samples.jsonl")) < wanted:
-            time.sleep(0.005)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            kills += 1
-        process.wait()
-        if attempt % 2:  # a line cut in the middle, as a full disk or a lost machine leaves it
-            with (out / "samples.jsonl").open("ab") as file:
-                file.write(b'{"key": "torn')
-        assert done_before <= set(latest_records(out / "samples.jsonl"))
-        if process.returncode == 0:
-            break
-    assert kills >= 3
-    assert process.returncode == 0
-
-    whole = tmp_path / "whole"
-    assert start(dataset, whole, tmp_path / "asked_once.txt", 0.0, 8).wait() == 0
-    score(out), score(whole)
-    assert comparable(out) == comparable(whole)
-    assert (out / "scores.jsonl").read_bytes() == (whole / "scores.jsonl").read_bytes()
-    # Samples whose line was written are never asked again: at most one batch a kill was asked twice.
-    keys = [record.key for record in read_records(out / "samples.jsonl")]
-    assert len(keys) == len(set(keys)) == SAMPLES
-    assert len(asked.read_text().splitlines()) - SAMPLES <= kills * 5 * 3
 
 
 def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path: Path, use: object) -> None:

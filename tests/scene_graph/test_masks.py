@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
@@ -47,8 +48,11 @@ def blobs(count: int, height: int, width: int) -> list[np.ndarray]:
     return [(rows - y) ** 2 + (columns - x) ** 2 < r**2 for (y, x), r in zip(centres, radii, strict=True)]
 
 
-def test_many_masks_at_once_pass_and_one_changed_character_is_found_where_it_is() -> None:
+def test_many_masks_at_once_pass_and_one_changed_character_is_found_where_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """More strings than one stretch of the quick look holds, of one run and of many."""
+    monkeypatch.setattr(masks_module, "_PART_BYTES", 2**14)
     found = [encode_mask(mask).counts for mask in blobs(400, 120, 160)]
     assert len("".join(found)) > 3 * masks_module._PART_BYTES
     assert run_problems(found, 120 * 160) == [None] * 400

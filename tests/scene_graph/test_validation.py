@@ -67,3 +67,14 @@ def test_two_processes_find_the_same(tmp_path: Path) -> None:
         write_release(tmp_path, name, video=name != "b")
     write_release(tmp_path, "d", b"{")
     assert messages(tmp_path, num_proc=2) == messages(tmp_path)
+
+
+@pytest.mark.parametrize("damaged", [0, 84, 169])
+def test_one_damaged_mask_among_healthy_ones_is_found_where_it_is(tmp_path: Path, damaged: int) -> None:
+    """All masks of a healthy form are checked together; what is wrong with one must not be laid on another."""
+    content = document()
+    segmentation = content["annotations"][damaged]["segmentation"]
+    content["annotations"][damaged]["segmentation"] = {**segmentation, "counts": segmentation["counts"] + "1"}
+    found = messages(write_release(tmp_path, content=content, video=False))
+    assert len(found) == 2, "and the video is missing"
+    assert f"annotations[{damaged}].segmentation.counts" in found[0]

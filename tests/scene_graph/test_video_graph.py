@@ -189,3 +189,22 @@ def test_a_file_that_changed_under_a_lightened_graph_is_named(tmp_path: Path) ->
     path.write_bytes(b'{"annotations": []}')
     with pytest.raises(DataError, match="the file has changed"):
         graph.rle(graph.instances(12)[0])
+
+
+def test_many_masks_at_once_are_judged_as_one_by_one(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"][1]["segmentation"] = {"counts": "0", "size": [64, 96]}
+    content["annotations"][2]["segmentation"] = [[1, 1, 20, 1, 20, 20]]
+    content["annotations"][3]["segmentation"] = {"counts": "0", "size": [1, 1]}
+    del content["annotations"][4]["segmentation"]
+    graph = SceneGraph(write_release(tmp_path, content=content, video=False))["v1"]
+    chosen = graph.instances((0, 3))
+    together = graph.rles(chosen)
+    for instance, found in zip(chosen, together, strict=True):
+        if isinstance(found, DataError):
+            with pytest.raises(DataError) as refused:
+                graph.rle(instance)
+            assert str(refused.value) == str(found)
+        else:
+            assert graph.rle(instance) == found
+    assert sum(isinstance(found, DataError) for found in together) == 3

@@ -4,7 +4,8 @@ A few frames of one activity segment are shown, evenly spread; the model picks t
 choices. Scored by accuracy: an answer that cannot be read is wrong.
 
 Where the sources differ or are silent:
-* the paper does not say that segments which overlap another one are dropped; the release does, and so do we;
+* the paper does not say that segments which overlap another one are dropped; the release does, and so do we unless
+  `protocol="paper"`;
 * segments are half-open everywhere else, but here the release counts their `end` frame too (bisect_right, 1.2). Two
   segments that share nothing but that frame do not overlap;
 * calls on the random generator are ours: the seed is the released string, the order in which it is used is unknown;
@@ -17,7 +18,6 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, ClassVar, TypedDict, cast
 
@@ -26,12 +26,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.frame_index import even_places
+from barista_bench.benchmarks.barista.priors import class_counts
+from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
-from barista_bench.errors import DataError
 from barista_bench.metrics.choice_accuracy.scoring import choice_accuracy
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.scene_graph import SceneGraph, Segment, VideoGraph
+from barista_bench.scene_graph import Segment, VideoGraph
 from barista_bench.task import (
+    Candidate,
     Example,
     Explanation,
     ExplanationRow,
@@ -44,6 +47,7 @@ from barista_bench.task import (
     Scored,
     SkippedExample,
     Task,
+    Vocabulary,
 )
 
 if TYPE_CHECKING:
@@ -69,18 +73,6 @@ class Choice(TypedDict):
     verb: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A segment that may become an example. `frames` are all that the release counts to it, `end` included."""
-
-    video_id: str
-    segment: Segment
-    frames: range
-    shown: tuple[int, ...]
-    metadata: Fields
-    evidence: Fields
-
-
 class Activity(Task):
     benchmark = "barista"
     name = "activity"
@@ -91,6 +83,8 @@ class Activity(Task):
     sampling = Sampling(limit=500, seed=42, frames=4, choices=25, per_class=20)
     sampling_uses = frozenset({"frames", "choices", "per_class"})
     prompt_package = PROMPT_PACKAGE
+    row_note = "frames of one activity, its lettered choices, and the right one"
+    protocol_rules = RULES[name]
 
     same_verb: ClassVar[int] = 4
     """Distractors that share the verb of the truth, if there are as many."""
@@ -119,60 +113,90 @@ class Activity(Task):
             }
         )
 
-    def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        """One example a segment; of each class at most `per_class`, in turn from each video that has it.
+    def vocabulary(self, video: VideoGraph) -> Vocabulary:
+        """(class id, name) pairs: the choices come from the classes of all videos."""
+        named = ((segment.class_id, segment.name) for segment in video.activities() if _verb(segment.name))
+        return tuple(dict.fromkeys((class_id, name) for class_id, name in named if class_id is not None))
 
-        The choices come from the classes of all videos, so every video is read, once, whatever is sampled.
-        `frame_range` keeps the segments that lie wholly inside it.
-        """
-        _refuse_unknown(graph, sampling)
-        names: dict[str, str] = {}
-        candidates: list[_Candidate] = []
-        skipped: list[SkippedExample] = []
-        for video in graph:
-            segments = video.activities()
-            for segment in segments:
-                if segment.class_id is not None and _verb(segment.name):
-                    names.setdefault(segment.class_id, segment.name)
-            if _sampled(video, sampling):
-                found = _candidates(video, segments, sampling)
-                candidates += [item for item in found if isinstance(item, _Candidate)]
-                skipped += [item for item in found if isinstance(item, SkippedExample)]
-        yield from skipped
-        vocabulary = _texts(names)
-        verbs = {class_id: _verb(name) for class_id, name in names.items()}
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        """Segments by start: named, alone in their time (unless by the paper), long enough, inside `frame_range`."""
+        first, stop = sampling.frame_range or (0, video.frame_count)
+        segments = video.activities()
+        # A segment without a class does not exist for the release (upstream.md 1.2); it is in no one's way.
+        present = [segment for segment in segments if segment.class_id is not None]
+        for segment in sorted(segments, key=lambda s: (s.start, s.end, s.row)):
+            frames = _frames(video, segment)
+            if frames.start < first or frames.stop > stop:
+                continue
+            if segment.class_id is None or not _verb(segment.name):
+                what = "has no class" if segment.class_id is None else f"is called {segment.name!r}, not 'Verb noun'"
+                yield SkippedExample(FrameRef(video.video_id, segment.start), f"activities[{segment.row}] {what}")
+            elif len(frames) >= sampling.frames and (self.follows_paper or not _crowded(segment, present)):
+                yield Candidate(video.video_id, _shown(frames, sampling)[0], segment.class_id, segment.row)
+
+    def select(
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Candidate | SkippedExample]:
+        """Of each class at most `per_class`, in turn from each video that has it, if there are enough choices."""
+        classes = len({class_id for class_id, _ in vocabulary})
+        count = min(sampling.choices or classes, classes)
         for candidate in _capped(candidates, sampling.per_class):
-            yield self._example(candidate, vocabulary, verbs, sampling)
+            if count < FEWEST_CHOICES:
+                frame = FrameRef(candidate.video_id, candidate.frame)
+                yield SkippedExample(frame, f"{count} choices are fewer than {FEWEST_CHOICES}")
+            else:
+                yield candidate
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        # Of several names of a class the first counts.
+        names = dict(reversed(vocabulary))
+        texts = _texts(names)
+        verbs = {class_id: _verb(name) for class_id, name in names.items()}
+        by_row = {segment.row: segment for segment in video.activities()}
+        for candidate in candidates:
+            yield self.stamped(self._example(video, by_row[candidate.item], texts, verbs, sampling))
 
     def _example(
-        self, candidate: _Candidate, texts: Mapping[str, str], verbs: Mapping[str, str], sampling: Sampling
-    ) -> Example | SkippedExample:
-        video_id, segment = candidate.video_id, candidate.segment
-        class_id = str(segment.class_id)
-        rng = random.Random(f"{sampling.seed}:{video_id}:{segment.start}:{segment.end}")  # noqa: S311
+        self,
+        video: VideoGraph,
+        segment: Segment,
+        texts: Mapping[str, str],
+        verbs: Mapping[str, str],
+        sampling: Sampling,
+    ) -> Example:
+        class_id, frames = str(segment.class_id), _frames(video, segment)
+        shown = _shown(frames, sampling)
+        rng = random.Random(f"{sampling.seed}:{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311
         drawn = _draw(class_id, verbs, sampling.choices or len(texts), self.same_verb, rng)
-        frames = tuple(FrameRef(video_id, frame) for frame in candidate.shown)
-        if len(drawn) < FEWEST_CHOICES:
-            return SkippedExample(frames[0], f"{len(drawn)} choices are fewer than {FEWEST_CHOICES}")
         choices = [
             Choice(choice_id=_letters(place), class_id=item, text=texts[item], verb=verbs[item])
             for place, item in enumerate(drawn)
         ]
+        contacts = video.hand_contacts((frames.start, frames.stop))
         return Example(
-            example_id=f"{self.upstream_name}:{video_id}:segment_{segment.start}_{segment.end}"
+            example_id=f"{self.upstream_name}:{video.video_id}:segment_{segment.start}_{segment.end}"
             f":class_{class_id}:idx_{segment.row}",
             benchmark=self.benchmark,
             task=self.name,
             label=texts[class_id],
-            frames=frames,
+            frames=tuple(FrameRef(video.video_id, frame) for frame in shown),
             inputs={"choices": cast("Json", choices)},
             target={"choice_id": _letters(drawn.index(class_id)), "class_id": class_id},
             metadata={
-                **candidate.metadata,
+                **frame_metadata(video, shown[0]),
+                "segment_start": segment.start,
+                "segment_end": segment.end,
+                "segment_seconds": len(frames) / video.video.fps if video.video.fps else 0.0,
                 "verb": verbs[class_id],
                 "same_verb_distractors": sum(verbs[item] == verbs[class_id] for item in drawn) - 1,
             },
-            evidence=candidate.evidence,
+            evidence={
+                "object_ids": sorted({contact.object.id for contact in contacts}),
+                "activity_row": segment.row,
+                "relation_rows": sorted({contact.row for contact in contacts}),
+            },
         )
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
@@ -237,38 +261,20 @@ class Activity(Task):
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         return f"ANSWER: {rng.choice(_choices(example.inputs))['choice_id']}"
 
-
-def _refuse_unknown(graph: SceneGraph, sampling: Sampling) -> None:
-    for video_id in sampling.videos or ():
-        if video_id not in graph:
-            raise DataError(f"{graph.root}: no video {video_id!r}. Remedy: choose one of its {len(graph)} videos")
-
-
-def _sampled(video: VideoGraph, sampling: Sampling) -> bool:
-    """As `Sampling.selected`, for a pass that has to see all videos anyway."""
-    return (sampling.videos is None or video.video_id in sampling.videos) and (
-        not sampling.preparations or video.preparation in sampling.preparations
-    )
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The choice that is the truth most often in other videos; at a tie the first by its text."""
+        counts = class_counts(others)
+        ranked = sorted(_choices(example.inputs), key=lambda choice: (-counts[choice["class_id"]], choice["text"]))
+        return f"ANSWER: {ranked[0]['choice_id']}"
 
 
-def _candidates(
-    video: VideoGraph, segments: Sequence[Segment], sampling: Sampling
-) -> list[_Candidate | SkippedExample]:
-    """A video's segments by start: named, alone in their time, long enough and inside the frame range."""
-    first, stop = sampling.frame_range or (0, video.frame_count)
-    # A segment without a class does not exist for the release (upstream.md 1.2); it is in no one's way.
-    present = [segment for segment in segments if segment.class_id is not None]
-    found: list[_Candidate | SkippedExample] = []
-    for segment in sorted(segments, key=lambda s: (s.start, s.end, s.row)):
-        frames = range(segment.start, min(segment.end + 1, video.frame_count))
-        if frames.start < first or frames.stop > stop:
-            continue
-        if segment.class_id is None or not _verb(segment.name):
-            what = "has no class" if segment.class_id is None else f"is called {segment.name!r}, not 'Verb noun'"
-            found.append(SkippedExample(FrameRef(video.video_id, segment.start), f"activities[{segment.row}] {what}"))
-        elif len(frames) >= sampling.frames and not _crowded(segment, present):
-            found.append(_candidate(video, segment, frames, sampling.frames))
-    return found
+def _frames(video: VideoGraph, segment: Segment) -> range:
+    """All frames that the release counts to a segment, its `end` included."""
+    return range(segment.start, min(segment.end + 1, video.frame_count))
+
+
+def _shown(frames: range, sampling: Sampling) -> list[int]:
+    return [frames[place] for place in even_places(len(frames), sampling.frames)]
 
 
 def _crowded(segment: Segment, segments: Iterable[Segment]) -> bool:
@@ -278,44 +284,11 @@ def _crowded(segment: Segment, segments: Iterable[Segment]) -> bool:
     )
 
 
-def _candidate(video: VideoGraph, segment: Segment, frames: range, count: int) -> _Candidate:
-    contacts = video.hand_contacts((frames.start, frames.stop))
-    shown = tuple(frames[place] for place in even_places(len(frames), count))
-    return _Candidate(
-        video.video_id,
-        segment,
-        frames,
-        shown,
-        metadata={
-            **frame_metadata(video, shown[0]),
-            "segment_start": segment.start,
-            "segment_end": segment.end,
-            "segment_seconds": len(frames) / video.video.fps if video.video.fps else 0.0,
-        },
-        evidence={
-            "object_ids": sorted({contact.object.id for contact in contacts}),
-            "activity_row": segment.row,
-            "relation_rows": sorted({contact.row for contact in contacts}),
-        },
-    )
-
-
-def even_places(length: int, count: int) -> list[int]:
-    """The release's even sampling: `i * last // (count - 1)`; a single one stands in the middle.
-
-    >>> even_places(10, 4), even_places(10, 1)
-    ([0, 3, 6, 9], [5])
-    """
-    if count == 1:
-        return [length // 2]
-    return [i * (length - 1) // (count - 1) for i in range(count)]
-
-
-def _capped(candidates: Sequence[_Candidate], per_class: int | None) -> list[_Candidate]:
+def _capped(candidates: Sequence[Candidate], per_class: int | None) -> list[Candidate]:
     """Of each class the first from every video, then the second, ..., up to the cap; in the order given."""
     by_class: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for place, candidate in enumerate(candidates):
-        by_class[str(candidate.segment.class_id)][candidate.video_id].append(place)
+        by_class[candidate.group][candidate.video_id].append(place)
     kept: list[int] = []
     for by_video in by_class.values():
         rounds = chain.from_iterable(zip_longest(*by_video.values()))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.task import Fields
+from barista_bench.task import Candidate, Fields, Sampling
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -41,3 +44,16 @@ def metadata_features() -> Features:
             "fps": Value("float64"),
         }
     )
+
+
+def capped(candidates: Sequence[Candidate], sampling: Sampling) -> Iterator[Candidate]:
+    """At most `per_class` candidates of each group, drawn by the released seed, in their old order."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for position, candidate in enumerate(candidates):
+        groups[candidate.group].append(position)
+    kept: list[int] = []
+    for group, positions in groups.items():
+        if sampling.per_class is not None:
+            random.Random(f"{sampling.seed}:{group}").shuffle(positions)  # noqa: S311  (the released seed)
+        kept += positions[: sampling.per_class]
+    yield from (candidates[position] for position in sorted(kept))

@@ -24,7 +24,8 @@ class FrameIndex:
     """`place[object, frame]` is where that object's box stands in the instances table, or -1.
 
     `pixels`, `grid` and `row` say of the box at a place: its corners in pixels as annotated, its corners on the
-    release's grid of 0..1000, and its row in the file.
+    release's grid of 0..1000, and its row in the file. `is_flat` says whether it has no area left on the grid, so that
+    no answer can overlap it.
     """
 
     def __init__(self, video: VideoGraph) -> None:
@@ -37,6 +38,7 @@ class FrameIndex:
         size = np.array([video.video.width, video.video.height] * 2)
         # The array form of boxes.to_grid: rint rounds halves to even, as Python's round does.
         self._grid = np.clip(np.rint(corners / size * GRID), 0, GRID).astype(np.int64)
+        self._flat = (self._grid[:, 2] <= self._grid[:, 0]) | (self._grid[:, 3] <= self._grid[:, 1])
         self._pixels = corners
         ends = {end for segment in (*video.activities(), *video.steps()) for end in (segment.start, segment.end)}
         turns = np.array(sorted(ends), dtype=np.int64)
@@ -48,6 +50,15 @@ class FrameIndex:
 
     def grid(self, place: int) -> list[int]:
         return self._grid[place].tolist()
+
+    def is_flat(self, place: int) -> bool:
+        return bool(self._flat[place])
+
+    def has_flat(self, frames: Frames) -> Bools:
+        """(frames) whether some box there has no area left on the grid."""
+        if not self._flat.any():
+            return np.zeros(len(frames), dtype=bool)
+        return any_row(self._flat[self.place[:, frames]] & self.seen[:, frames])
 
     def row(self, place: int) -> int:
         return int(self.video.instances_table.row[place])
@@ -101,12 +112,6 @@ def any_row(matrix: Bools) -> Bools:
     return np.asarray(matrix.any(axis=0))
 
 
-def columns(matrix: Bools, frames: Frames) -> list[bytes]:
-    """One key a frame: equal for frames on which the same rows of `matrix` are true."""
-    packed = np.ascontiguousarray(np.packbits(matrix[:, frames], axis=0).T)
-    return [line.tobytes() for line in packed]
-
-
 def even_places(length: int, count: int) -> list[int]:
     """The release's even sampling (upstream.md 1.3): `i * last // (count - 1)`; a single one stands in the middle.
 
@@ -116,13 +121,3 @@ def even_places(length: int, count: int) -> list[int]:
     if count == 1:
         return [length // 2]
     return [i * (length - 1) // (count - 1) for i in range(count)]
-
-
-def collapsed(grid_box: Sequence[int]) -> bool:
-    """Whether a box has no area left on the grid, so that no answer can overlap it.
-
-    >>> collapsed([10, 20, 10, 40]), collapsed([10, 20, 11, 40])
-    (True, False)
-    """
-    x0, y0, x1, y1 = grid_box
-    return x1 <= x0 or y1 <= y0

@@ -28,6 +28,17 @@ def labelled(text: str, label: str) -> str:
     return str(found[-1] if found else text).strip()
 
 
+def after_last(text: str, marker: str) -> str:
+    r"""All that follows the last `marker`, in either case, anywhere; the whole text where there is none (paper, A.3.3).
+
+    >>> after_last("I think. answer: the lid\nwas opened.", "Answer:")
+    'the lid\nwas opened.'
+    """
+    text = text[-MAX_ANSWER:]
+    found = list(re.finditer(re.escape(marker), text, re.IGNORECASE))
+    return text[found[-1].end() if found else 0 :].strip()
+
+
 @cache
 def domain_vocabulary() -> dict[str, str]:
     """The release's 45 object categories, each with a short description: for judges and for made-up answers."""

@@ -1,11 +1,12 @@
 """Phrase grounding (paper, sections 4.2.1, A.1 and A.2.1; released rules, upstream.md 1.5).
 
 A frame and a phrase such as `white coffee cup held by the left hand`; the model boxes every object that the phrase
-means. Scored by COCO's mean average precision: each example is an image, its category the label, all scores 1.
+means. Scored by COCO's mean average precision: each example is an image, its category the label, all scores 1 unless a
+detector gives its own (`Grounding.aggregate`).
 
 Where the sources differ or are silent:
 * the truth is frozen on the release's grid of 0..1000 and scored from there, as the released code does; the paper
-  says absolute pixels. `target.boxes` keeps the annotated pixels;
+  says absolute pixels, which `target.boxes` keeps and `protocol="paper"` scores against;
 * the relation that a phrase uses is drawn by an unseeded generator upstream; here by `content_seed` of video, frame
   and object, so a frame's phrases are the same under every sampling;
 * the fraction of frames is taken video by video, so that a set does not depend on which other videos there are;
@@ -18,10 +19,9 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -29,36 +29,41 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.barista.box_answers import (
-    four_numbers,
+    annotated,
+    as_xyxy,
     grid_pixels,
-    in_words,
     random_grid_box,
     read_pixels,
     write_grid,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, metadata_features
-from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row, collapsed, columns
+from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, any_row
+from barista_bench.benchmarks.barista.grounding_answers import explain_boxes, read_boxes
 from barista_bench.benchmarks.barista.phrases import UNKNOWN, Link, Phrase, Seen, Subject, is_color, subject_of
-from barista_bench.benchmarks.parsing import unfenced
+from barista_bench.benchmarks.barista.priors import CENTRE, boxes_by_category
+from barista_bench.benchmarks.barista.protocols import RULES
+from barista_bench.benchmarks.barista.schemas import grounding_schema
 from barista_bench.boxes import GRID, box_names, describe_format
-from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
+from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
 from barista_bench.metrics.mean_ap.spread import spread_of
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.scene_graph import SceneGraph, VideoGraph
+from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
+    Candidate,
     Example,
     Explanation,
-    ExplanationRow,
     Fields,
     FrameRef,
     Json,
+    Overlay,
     ParseError,
     Prediction,
     Sampling,
     Scored,
     SkippedExample,
     Task,
+    Vocabulary,
     content_seed,
 )
 
@@ -69,10 +74,6 @@ if TYPE_CHECKING:
 
 SPREAD_ORDERS = 20
 """Random orders that the spread of the mean average precision is taken over; its bounds hold for all."""
-
-_INTEGERS = re.compile(r"(?<![\d.])(-?\d{1,9})" + r"\s*,\s*(-?\d{1,9})" * 3 + r"(?!\d|\.\d)")
-_NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
-_FRACTIONS = re.compile(r"(?<![\d.])" + rf"{_NUMBER}\s*,\s*" * 3 + rf"{_NUMBER}(?!\.?\d)")
 
 Boxes = list[list[float]]
 
@@ -87,6 +88,8 @@ class Grounding(Task):
     sampling = Sampling(limit=1000, seed=42, fraction=0.1, min_area=100.0)
     sampling_uses = frozenset({"fraction", "frame_step", "min_area"})
     prompt_package = PROMPT_PACKAGE
+    row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
+    protocol_rules = RULES[name]
 
     def features(self) -> Features:
         from datasets import Features, List, Value
@@ -125,10 +128,34 @@ class Grounding(Task):
             }
         )
 
-    def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        """Frames in an activity with a relation, evenly thinned; on each at most one phrase a category, sorted."""
-        for video in sampling.selected(graph):
-            yield from _video_examples(video, sampling)
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        """Frames in an activity with a relation, evenly thinned; on each at most one phrase a category, sorted.
+
+        A category can be asked for where one of its objects has a relation to tell or a colour: where `subject_of`
+        finds something to say.
+        """
+        view = _View(video, sampling)
+        frames = view.index.sampled(view.index.in_activity() & any_row(view.relations), sampling)
+        says = view.tellable()[:, frames] & view.large[:, frames]
+        names = sorted({item.category for item in video.objects if item.category.casefold() != UNKNOWN})
+        members = [[i for i, item in enumerate(video.objects) if item.category == name] for name in names]
+        asked = np.array([says[group].any(axis=0) for group in members], dtype=bool).reshape(len(names), len(frames))
+        doubtful = view.index.has_flat(frames).tolist()
+        places = (axis.tolist() for axis in np.nonzero(asked.T))
+        for column, category in zip(*places, strict=True):
+            candidate = Candidate(video.video_id, int(frames[column]), names[category])
+            if doubtful[column] and view.has_flat_box(candidate):
+                reason = f"a box of {candidate.group} has no area on the grid"
+                yield SkippedExample(FrameRef(candidate.video_id, candidate.frame), reason)
+            else:
+                yield candidate
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        view = _View(video, sampling)
+        for candidate in candidates:
+            yield _example(view.index, candidate, view.question(candidate))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         system, user = self.prompts.fill(
@@ -141,34 +168,32 @@ class Grounding(Task):
         return (Image.fromarray(frame),)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text.
-
-        Of the list, entries that are lists of four numbers or more count, by their first four; the others are
-        dropped. Numbers are rounded to integers, as released, unless the model writes fractions.
-        """
-        body = unfenced(text)
-        listed = _listed(body)
-        if listed is None:
-            pattern = _FRACTIONS if boxes.scale == 1 else _INTEGERS
-            listed = [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
-            if not listed:
-                return ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
-        found = [numbers for entry in listed if (numbers := _box_numbers(entry)) is not None]
-        rounded = found if boxes.scale == 1 else [[float(round(number)) for number in box] for box in found]
-        pixels = [read_pixels(numbers, inputs, boxes) for numbers in rounded]
-        return Prediction({"boxes": cast("Json", pixels)}, dropped=len(listed) - len(found))
+        """Boxes, and `scores` beside them where the answer has them, as `grounding_answers.read_boxes` reads them."""
+        answer = read_boxes(text, boxes)
+        if answer is None:
+            return ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
+        value: Fields = {"boxes": [read_pixels(numbers, inputs, boxes) for numbers in answer.boxes]}
+        if answer.scores is not None:
+            value["scores"] = answer.scores
+        return Prediction(value, answer.dropped)
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
         """Mean over the answered boxes of the best IoU with any true one; 0 without a readable or filled answer."""
-        truth, answered = _truth(example), _boxes(prediction)
+        truth, answered = self._truth(example), _boxes(prediction)
         best = [max(box_iou(box, true) for true in truth) for box in answered]
         return {"mean_best_iou": sum(best) / len(best) if best else 0.0}
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """COCO's figures in the order given, in torchmetrics' single precision; those without a reference left out."""
+        """COCO's figures in the order given, in torchmetrics' single precision; those without a reference left out.
+
+        All confidences are 1, as released, unless every sample that has boxes has `scores` for them: those of a
+        detector rank its boxes over all images, while a mixture would rank answers by whether they have any.
+        """
+        with_boxes = [s.prediction for s in samples if _boxes(s.prediction)]
+        scored = all(prediction is not None and "scores" in prediction.value for prediction in with_boxes)
         evaluated = evaluate_images(
-            [_predicted(s.example, s.prediction) for s in samples],
-            [_reference(s.example) for s in samples],
+            [_predicted(s.example, s.prediction, scored) for s in samples],
+            [{"boxes": self._truth(s.example), "labels": s.example.label} for s in samples],
             rounding="float32",
         )
         figures = {
@@ -182,27 +207,7 @@ class Grounding(Task):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
-        phrase, truth = example.inputs["phrase"], _truth(example)
-        answered = _boxes(prediction)
-        ious = [[box_iou(b, box) for b in answered] for box in truth]
-        pairs = dict(greedy_pairs(ious))
-        hits = [
-            ExplanationRow(
-                "hit", f"{phrase} at {in_words(truth[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}"
-            )
-            for i, j in sorted(pairs.items())
-        ]
-        misses = [
-            ExplanationRow("miss", f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}")
-            for i, box in enumerate(truth)
-            if i not in pairs
-        ]
-        wrong = [
-            ExplanationRow("wrong", f"box {in_words(box)}: best IoU {max(line[j] for line in ious):.2f}")
-            for j, box in enumerate(answered)
-            if j not in pairs.values()
-        ]
-        return Explanation((*hits, *misses, *wrong))
+        return explain_boxes(str(example.inputs["phrase"]), self._truth(example), _boxes(prediction))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         grid = cast("list[list[int]]", example.target["ground_truth_boxes"])
@@ -211,6 +216,32 @@ class Grounding(Task):
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """One box anywhere: most phrases mean one object."""
         return json.dumps({"bboxes": [write_grid(random_grid_box(rng), example.inputs, boxes)]})
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """Where objects of the phrase's category usually are, and as many as usual; else where objects of any are.
+
+        Without other videos, the box in the middle.
+        """
+        usual = boxes_by_category(others)
+        found = usual.get(str(example.inputs["category"]), usual.get("", [list(CENTRE)]))
+        return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes) for box in found]})
+
+    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return json.dumps({"bboxes": [write_grid(CENTRE, example.inputs, boxes)]})
+
+    def answer_schema(self, example: Example) -> Fields:
+        return grounding_schema(example.inputs)
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        phrase = str(example.inputs["phrase"])
+        truth = [Overlay(0, as_xyxy(box), "truth", phrase) for box in self._truth(example)]
+        return (*truth, *(Overlay(0, as_xyxy(box), "predicted") for box in _boxes(prediction)))
+
+    def _truth(self, example: Example) -> Boxes:
+        """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
+        if self.follows_paper:
+            return cast("Boxes", annotated(example.target, "boxes", example.example_id))
+        return [grid_pixels(box, example.inputs) for box in cast("Boxes", example.target["ground_truth_boxes"])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,45 +253,67 @@ class _Question:
     evidence: Fields
 
 
-@dataclass(frozen=True, slots=True)
-class _Category:
-    """What can be asked for in one category, in one state of the graph; `questions` are made as they are needed."""
+class _View:
+    """One video as grounding asks of it: what holds on which frame, and the question that one candidate is."""
 
-    name: str
-    subject: Subject
-    questions: dict[int, _Question] = field(default_factory=dict)
+    def __init__(self, video: VideoGraph, sampling: Sampling) -> None:
+        self.video, self.index = video, FrameIndex(video)
+        attributes = video.attributes_table
+        self.relations = self.index.relations(range(len(video.relations_table.start)))
+        kinds = [i for i, (kind, _) in enumerate(attributes.labels) if kind == "color"]
+        self.color_ranges: list[int] = np.flatnonzero(np.isin(attributes.label, kinds)).tolist()
+        self.colored = self.index.attributes(self.color_ranges)
+        box = video.instances_table.bbox
+        wide = np.append(box[:, 2] * box[:, 3] >= sampling.min_area, False)  # the last one stands for no box: -1
+        self.large: Bools = wide[self.index.place]
 
-    def question(self, video_id: str, frame: int) -> _Question:
-        count = len(self.subject.links)
-        choice = (
-            content_seed("grounding", video_id, frame, self.subject.described.object.id) % count if count > 1 else 0
-        )
-        if choice not in self.questions:
-            self.questions[choice] = _question(self.name, self.subject, self.subject.phrase(choice))
-        return self.questions[choice]
+    def tellable(self) -> Bools:
+        """(objects, frames) whether an object has a relation with a template, or a colour that a phrase may use."""
+        objects, colors = self.video.objects, self.video.attributes_table
+        says = np.zeros((len(objects), self.video.frame_count), dtype=bool)
+        for position, frames in enumerate(self.relations):
+            for number, link in _ends(self.video, position):
+                if link.words:
+                    says[number] |= frames
+        for position, frames in zip(self.color_ranges, self.colored, strict=True):
+            number = int(colors.source[position])
+            if is_color(colors.entry(position)[1], objects[number].category):
+                says[number] |= frames
+        return says
+
+    def question(self, candidate: Candidate) -> _Question:
+        """What is asked at a candidate. The relation told is drawn by `content_seed`; see the module's text."""
+        frame, category = candidate.frame, candidate.group
+        table = self.video.instances_table
+        links = _links(self.video, np.flatnonzero(self.relations[:, frame]).tolist())
+        colors = _colors(self.video, [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()])
+        group = [
+            Seen(self.video.objects[number], number, colors.get(number, {}), links.get(number, ()))
+            for number in table.object[table.slice(frame)].tolist()
+            if self.video.objects[number].category == category and self.large[number, frame]
+        ]
+        subject = subject_of(group)
+        assert subject is not None, f"{candidate} has nothing to say"
+        count = len(subject.links)
+        seed = (frame, subject.described.object.id)
+        choice = content_seed("grounding", self.video.video_id, *seed) % count if count > 1 else 0
+        return _question(category, subject, subject.phrase(choice))
+
+    def has_flat_box(self, candidate: Candidate) -> bool:
+        """Whether a true box of a candidate has no area left on the grid."""
+        truth = self.question(candidate).phrase.truth
+        return any(self.index.is_flat(self.index.place[seen.number, candidate.frame]) for seen in truth)
 
 
-def _video_examples(video: VideoGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-    index, table = FrameIndex(video), video.instances_table
-    relations = index.relations(range(len(video.relations_table.start)))
-    color_labels = [i for i, (kind, _) in enumerate(video.attributes_table.labels) if kind == "color"]
-    color_ranges = np.flatnonzero(np.isin(video.attributes_table.label, color_labels)).tolist()
-    colored = index.attributes(color_ranges)
-    large = table.bbox[:, 2] * table.bbox[:, 3] >= sampling.min_area
-    frames = index.sampled(index.in_activity() & any_row(relations), sampling)
-    # What can be said changes rarely: worked out once for each state, not for each frame.
-    states: dict[bytes, list[_Category]] = {}
-    keys = columns(np.vstack([relations, colored]), frames)
-    for frame, key in zip(frames.tolist(), keys, strict=True):
-        part = table.slice(frame)
-        numbers = table.object[part][large[part]]
-        state = key + numbers.tobytes()
-        if state not in states:
-            links = _links(video, np.flatnonzero(relations[:, frame]).tolist())
-            colors = _colors(video, [color_ranges[i] for i in np.flatnonzero(colored[:, frame]).tolist()])
-            states[state] = _categories(video, numbers.tolist(), links, colors)
-        for category in states[state]:
-            yield _example(index, frame, category.name, category.question(video.video_id, frame))
+def _ends(video: VideoGraph, position: int) -> tuple[tuple[int, Link], tuple[int, Link]]:
+    """A relation range as each of its ends sees it: object index and link."""
+    table = video.relations_table
+    source, target = int(table.source[position]), int(table.target[position])
+    _, value, _, _, row = table.entry(position)
+    return (source, Link(value, video.objects[target], True, row)), (
+        target,
+        Link(value, video.objects[source], False, row),
+    )
 
 
 def _links(video: VideoGraph, positions: Sequence[int]) -> dict[int, list[Link]]:
@@ -268,10 +321,8 @@ def _links(video: VideoGraph, positions: Sequence[int]) -> dict[int, list[Link]]
     table = video.relations_table
     links: dict[int, list[Link]] = defaultdict(list)
     for position in {int(table.row[i]): i for i in positions}.values():
-        source, target = int(table.source[position]), int(table.target[position])
-        _, value, _, _, row = table.entry(position)
-        links[source].append(Link(value, video.objects[target], True, row))
-        links[target].append(Link(value, video.objects[source], False, row))
+        for number, link in _ends(video, position):
+            links[number].append(link)
     return links
 
 
@@ -285,19 +336,6 @@ def _colors(video: VideoGraph, positions: Sequence[int]) -> dict[int, dict[str, 
         if is_color(value, video.objects[source].category):
             colors[source].setdefault(value, row)
     return colors
-
-
-def _categories(
-    video: VideoGraph, numbers: Sequence[int], links: dict[int, list[Link]], colors: dict[int, dict[str, int]]
-) -> list[_Category]:
-    """Categories that can be asked for, sorted; `numbers` are the objects on the frame in the order of the file."""
-    groups: dict[str, list[Seen]] = defaultdict(list)
-    for number in numbers:
-        item = video.objects[number]
-        if item.category.casefold() != UNKNOWN:
-            groups[item.category].append(Seen(item, number, colors.get(number, {}), links.get(number, ())))
-    subjects = ((category, subject_of(groups[category])) for category in sorted(groups))
-    return [_Category(category, subject) for category, subject in subjects if subject is not None]
 
 
 def _question(category: str, subject: Subject, phrase: Phrase) -> _Question:
@@ -321,19 +359,16 @@ def _question(category: str, subject: Subject, phrase: Phrase) -> _Question:
     )
 
 
-def _example(index: FrameIndex, frame: int, category: str, question: _Question) -> Example | SkippedExample:
+def _example(index: FrameIndex, candidate: Candidate, question: _Question) -> Example:
     video, phrase = index.video, question.phrase
-    reference = FrameRef(video.video_id, frame)
+    frame, category = candidate.frame, candidate.group
     places = [int(index.place[seen.number, frame]) for seen in phrase.truth]
-    grid = [index.grid(place) for place in places]
-    if any(map(collapsed, grid)):
-        return SkippedExample(reference, f"a box of {category} has no area on the grid")
     return Example(
         example_id=f"{Grounding.upstream_name}:{video.video_id}:{frame}:{category}",
         benchmark=Grounding.benchmark,
         task=Grounding.name,
         label=category,
-        frames=(reference,),
+        frames=(FrameRef(video.video_id, frame),),
         inputs={
             "phrase": phrase.text,
             "category": category,
@@ -342,7 +377,7 @@ def _example(index: FrameIndex, frame: int, category: str, question: _Question) 
         },
         target={
             "boxes": [index.pixels(place) for place in places],
-            "ground_truth_boxes": grid,
+            "ground_truth_boxes": [index.grid(place) for place in places],
             "bbox_format": "xyxy",
             "bbox_scale": GRID,
         },
@@ -351,34 +386,13 @@ def _example(index: FrameIndex, frame: int, category: str, question: _Question) 
     )
 
 
-def _listed(body: str) -> list[object] | None:
-    """The list under `bboxes`, else `boxes`, of a body that is one JSON object."""
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(answer, dict):
-        return None
-    listed = answer["bboxes"] if "bboxes" in answer else answer.get("boxes")
-    return listed if isinstance(listed, list) else None
-
-
-def _box_numbers(entry: object) -> list[float] | None:
-    return four_numbers(entry[:4]) if isinstance(entry, list) else None
-
-
-def _truth(example: Example) -> Boxes:
-    """The true boxes in pixels, from the grid on which they are frozen."""
-    return [grid_pixels(box, example.inputs) for box in cast("Boxes", example.target["ground_truth_boxes"])]
-
-
 def _boxes(prediction: Prediction | None) -> Boxes:
     return cast("Boxes", prediction.value["boxes"]) if prediction else []
 
 
-def _predicted(example: Example, prediction: Prediction | None) -> RawImage | None:
-    return {"boxes": _boxes(prediction), "labels": example.label} if prediction else None
-
-
-def _reference(example: Example) -> RawImage:
-    return {"boxes": _truth(example), "labels": example.label}
+def _predicted(example: Example, prediction: Prediction | None, scored: bool) -> RawImage | None:
+    if prediction is None:
+        return None
+    boxes = _boxes(prediction)
+    scores = {"scores": prediction.value["scores"]} if scored and boxes else {}
+    return {"boxes": boxes, "labels": example.label, **scores}

@@ -3,7 +3,7 @@
 One frame; the model reports each object that the wearer's hands act on, with its box, the hands' boxes, and which
 hands they are. Scored by the F1 of interactions matched through their objects' boxes.
 
-Where the sources differ or are silent:
+Where the sources differ or are silent (`protocol="paper"` does what is said of the paper in the first three):
 * the paper sends the frame without text; the release, and we, add a short request;
 * the paper matches at IoU >= 0.5 (table 3) or > 0.5 (table 9); the release, and we, take > 0.5;
 * the truth is frozen on the release's grid of 0..1000 and scored from there. `object_pixels` and `hand_pixels` keep
@@ -21,93 +21,59 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.barista.box_answers import (
+    as_xyxy,
     four_numbers,
-    grid_pixels,
     in_words,
     random_grid_box,
     read_pixels,
     write_grid,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, metadata_features
-from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row, collapsed, columns
+from barista_bench.benchmarks.barista.contacts import State, contact_ranges, state_at
+from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, any_row
+from barista_bench.benchmarks.barista.interactions import (
+    EXEMPLARS,
+    Interaction,
+    central_interaction,
+    true_interactions,
+    usual_interactions,
+)
+from barista_bench.benchmarks.barista.protocols import RULES
+from barista_bench.benchmarks.barista.schemas import interactions_schema
 from barista_bench.benchmarks.parsing import json_arrays, unfenced
 from barista_bench.boxes import GRID, describe_format
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.metrics.interaction_f1.scoring import FrameScore, pool, score_frame
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.scene_graph import SceneGraph, VideoGraph
-from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS
+from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
+    Candidate,
     Example,
     Explanation,
     ExplanationRow,
     Fields,
     FrameRef,
     Json,
+    Overlay,
+    OverlayKind,
     ParseError,
     Prediction,
     Sampling,
     Scored,
     SkippedExample,
     Task,
+    Vocabulary,
 )
 
 if TYPE_CHECKING:
     from datasets import Features
-
-
-class Interaction(TypedDict):
-    """Boxes on the release's grid in `target` and exemplars, in pixels in predictions and scores."""
-
-    hand_boxes: list[list[float]]
-    object_box: list[float]
-    hand_type: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Action:
-    """What hands do to one object; `target` and `hands` are indices in `VideoGraph.objects`."""
-
-    target: int
-    hands: tuple[int, ...]
-    hand_type: str
-    verbs: frozenset[str]
-    rows: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """All that hands do, with the parts of an example that are the same on all frames on which they do it."""
-
-    actions: tuple[_Action, ...]
-    label: str
-    metadata: Fields
-    evidence: Fields
-
-
-EXEMPLARS: dict[str, list[Interaction]] = {
-    "one_hand": [{"hand_boxes": [[588, 431, 742, 655]], "object_box": [471, 282, 640, 560], "hand_type": "right"}],
-    "both_hands": [
-        {
-            "hand_boxes": [[96, 612, 251, 828], [719, 604, 884, 817]],
-            "object_box": [183, 506, 797, 742],
-            "hand_type": "both",
-        }
-    ],
-    "two_objects": [
-        {"hand_boxes": [[212, 540, 366, 731]], "object_box": [318, 455, 477, 698], "hand_type": "left"},
-        {"hand_boxes": [[530, 268, 688, 441]], "object_box": [409, 330, 561, 574], "hand_type": "right"},
-    ],
-}
-"""The three inline exemplars (paper, A.2.2: right hand, both hands, two interactions), on the grid."""
 
 
 class HandObject(Task):
@@ -120,6 +86,8 @@ class HandObject(Task):
     sampling = Sampling(limit=1000, seed=42, fraction=1.0)
     sampling_uses = frozenset({"fraction", "frame_step"})
     prompt_package = PROMPT_PACKAGE
+    row_note = "a frame, and every interaction of a hand with an object: boxes and hand"
+    protocol_rules = RULES[name]
 
     def features(self) -> Features:
         from datasets import Features, List, Value
@@ -159,24 +127,29 @@ class HandObject(Task):
             }
         )
 
-    def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        """One example for each frame on which a hand acts on an object."""
-        for video in sampling.selected(graph):
-            index, contacts = FrameIndex(video), _contact_ranges(video)
-            active = index.relations(contacts)
-            frames = index.sampled(any_row(active), sampling)
-            # Who acts on what changes rarely: worked out once for each state, not for each frame.
-            states: dict[bytes, _State] = {}
-            for frame, key in zip(frames.tolist(), columns(active, frames), strict=True):
-                if key not in states:
-                    holding = np.flatnonzero(active[:, frame]).tolist()
-                    states[key] = _state(video, [contacts[i] for i in holding])
-                yield _example(index, frame, states[key])
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        """Frames on which a hand acts on an object."""
+        index, contacts = FrameIndex(video), contact_ranges(video)
+        active = index.relations(contacts)
+        frames = index.sampled(any_row(active), sampling)
+        for frame, doubtful in zip(frames.tolist(), index.has_flat(frames).tolist(), strict=True):
+            reason = _flat_object(index, frame, contacts, active) if doubtful else ""
+            yield (
+                SkippedExample(FrameRef(video.video_id, frame), reason) if reason else Candidate(video.video_id, frame)
+            )
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        index, contacts = FrameIndex(video), contact_ranges(video)
+        active = index.relations(contacts)
+        for candidate in candidates:
+            yield _example(index, candidate.frame, state_at(video, candidate.frame, contacts, active))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         exemplars = {name: _written(items, example.inputs, boxes) for name, items in EXEMPLARS.items()}
         system, user = self.prompts.fill(box_format=describe_format(boxes), **exemplars)
-        return Prompt(system, (ImagePart(0), TextPart(user)))
+        return Prompt(system, (ImagePart(0),) if self.follows_paper else (ImagePart(0), TextPart(user)))
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
         return tuple(Image.fromarray(frame) for frame in frames)
@@ -199,7 +172,7 @@ class HandObject(Task):
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
         """Precision, recall and F1 of one frame; no readable answer scores 0 in all three."""
-        frame = _score(example, prediction)
+        frame = self._score(example, prediction)
         return {"precision": frame.precision, "recall": frame.recall, "f1": frame.f1}
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
@@ -207,14 +180,14 @@ class HandObject(Task):
 
         `per_hand_type` and `per_category` give the share of true interactions found, and how well.
         """
-        scores = [_score(s.example, s.prediction) for s in samples]
+        scores = [self._score(s.example, s.prediction) for s in samples]
         figures: dict[str, Json] = {name: value for name, value in pool(scores).items() if value is not None}
         for key, name in (("per_hand_type", "hand_type"), ("per_category", "category")):
             figures[key] = _found_by([s.example for s in samples], scores, name)
         return figures
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        truth, frame = _items(example.target), _score(example, prediction)
+        truth, frame = _items(example.target), self._score(example, prediction)
         answered = _items(prediction.value) if prediction else []
         pairs = {pair.reference: pair for pair in frame.pairs}
         used = {pair.prediction for pair in frame.pairs}
@@ -245,81 +218,62 @@ class HandObject(Task):
         made_up = Interaction(hand_boxes=hands, object_box=object_box, hand_type=hand_type)
         return _written([made_up], example.inputs, boxes)
 
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """What hands do on most frames, where they usually do it; without other videos, as `centre_answer`."""
+        return _written(usual_interactions(others) or [central_interaction()], example.inputs, boxes)
 
-def _contact_ranges(video: VideoGraph) -> list[int]:
-    """Positions in the relations table that state a hand acting on an object, in the order of the file."""
-    table = video.relations_table
-    kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == HAND_RELATION]
-    hands = [i for i, item in enumerate(video.objects) if item.category.lower() in HANDS]
-    return np.flatnonzero(np.isin(table.label, kinds) & np.isin(table.source, hands)).tolist()
+    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+        """One interaction whose object and only hand, called the right one, both fill the middle."""
+        return _written([central_interaction()], example.inputs, boxes)
 
+    def answer_schema(self, example: Example) -> Fields:
+        return interactions_schema(example.inputs)
 
-def _state(video: VideoGraph, positions: Sequence[int]) -> _State:
-    """Contacts grouped by the object acted on: several hands on one object are one interaction."""
-    table, contacts = video.relations_table, defaultdict(list)
-    for position in positions:
-        contacts[int(table.target[position])].append(position)
-    actions = tuple(_action(video, target, group) for target, group in contacts.items())
-    hand_types = sorted({action.hand_type for action in actions})
-    return _State(
-        actions,
-        label=" + ".join(hand_types),
-        metadata={
-            "interactions": len(actions),
-            "hand_types": hand_types,
-            "categories": sorted({video.objects[action.target].category for action in actions}),
-            "verbs": sorted({verb for action in actions for verb in action.verbs}),
-        },
-        evidence={
-            "object_ids": [video.objects[action.target].id for action in actions],
-            "hand_ids": [video.objects[i].id for i in dict.fromkeys(i for action in actions for i in action.hands)],
-            "relation_rows": sorted({row for action in actions for row in action.rows}),
-        },
-    )
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        """Hands and the objects that they act on."""
+        truth = true_interactions(example, as_annotated=self.follows_paper)
+        names = [str(item["category"]) for item in cast("list[dict[str, str]]", example.target["interactions"])]
+        answered = _items(prediction.value) if prediction else []
+        found = [drawn for item, name in zip(truth, names, strict=True) for drawn in _drawn(item, "truth", name)]
+        return (*found, *(drawn for item in answered for drawn in _drawn(item, "predicted", "object")))
+
+    def _score(self, example: Example, prediction: Prediction | None) -> FrameScore:
+        """One frame in pixels, matched as the protocol says."""
+        answered = _items(prediction.value) if prediction else None
+        matching = "highest_first" if self.follows_paper else "greedy"
+        return score_frame(answered, true_interactions(example, as_annotated=self.follows_paper), matching=matching)
 
 
-def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> _Action:
-    table = video.relations_table
-    hands = tuple(dict.fromkeys(int(table.source[i]) for i in positions))
-    sides = {HANDS[video.objects[hand].category.lower()] for hand in hands}
-    entries = [table.entry(i) for i in positions]
-    return _Action(
-        target,
-        hands,
-        hand_type="both" if len(sides) > 1 else sides.pop(),
-        verbs=frozenset(verb for _, verb, _, _, _ in entries),
-        rows=frozenset(row for _, _, _, _, row in entries),
-    )
+def _flat_object(index: FrameIndex, frame: int, contacts: Sequence[int], active: Bools) -> str:
+    """Why a frame is skipped: the first object acted on whose box has no area; empty where there is none."""
+    targets = [action.target for action in state_at(index.video, frame, contacts, active).actions]
+    flat = [index.video.objects[i] for i in targets if index.is_flat(index.place[i, frame])]
+    return f"the box of {flat[0].category} {flat[0].id} has no area on the grid" if flat else ""
 
 
-def _example(index: FrameIndex, frame: int, state: _State) -> Example | SkippedExample:
+def _example(index: FrameIndex, frame: int, state: State) -> Example:
     video = index.video
-    reference = FrameRef(video.video_id, frame)
     place = {
         number: int(index.place[number, frame]) for action in state.actions for number in (action.target, *action.hands)
     }
-    interactions: list[Fields] = []
-    for action in state.actions:
-        item, object_box = video.objects[action.target], index.grid(place[action.target])
-        if collapsed(object_box):
-            return SkippedExample(reference, f"the box of {item.category} {item.id} has no area on the grid")
-        interactions.append(
-            {
-                "object_id": item.id,
-                "category": item.category,
-                "hand_type": action.hand_type,
-                "hand_boxes": [index.grid(place[hand]) for hand in action.hands],
-                "object_box": object_box,
-                "hand_pixels": [index.pixels(place[hand]) for hand in action.hands],
-                "object_pixels": index.pixels(place[action.target]),
-            }
-        )
+    interactions: list[Fields] = [
+        {
+            "object_id": video.objects[action.target].id,
+            "category": video.objects[action.target].category,
+            "hand_type": action.hand_type,
+            "hand_boxes": [index.grid(place[hand]) for hand in action.hands],
+            "object_box": index.grid(place[action.target]),
+            "hand_pixels": [index.pixels(place[hand]) for hand in action.hands],
+            "object_pixels": index.pixels(place[action.target]),
+        }
+        for action in state.actions
+    ]
     return Example(
         example_id=f"{HandObject.upstream_name}:{video.video_id}:{frame}",
         benchmark=HandObject.benchmark,
         task=HandObject.name,
         label=state.label,
-        frames=(reference,),
+        frames=(FrameRef(video.video_id, frame),),
         inputs={"frame_width": video.video.width, "frame_height": video.video.height},
         target={"interactions": interactions, "bbox_format": "xyxy", "bbox_scale": GRID},
         metadata={**index.metadata(frame), **state.metadata},
@@ -359,19 +313,6 @@ def _items(fields: Fields) -> list[Interaction]:
     return cast("list[Interaction]", fields["interactions"])
 
 
-def _score(example: Example, prediction: Prediction | None) -> FrameScore:
-    """One frame in pixels, the truth from the grid on which it is frozen."""
-    truth = [
-        Interaction(
-            hand_boxes=[grid_pixels(box, example.inputs) for box in item["hand_boxes"]],
-            object_box=grid_pixels(item["object_box"], example.inputs),
-            hand_type=item["hand_type"],
-        )
-        for item in _items(example.target)
-    ]
-    return score_frame(_items(prediction.value) if prediction else None, truth)
-
-
 def _found_by(examples: Sequence[Example], scores: Sequence[FrameScore], key: str) -> dict[str, Json]:
     """Recall, and mean IoUs of what was found, for each value of `key` among the true interactions."""
     support: Counter[str] = Counter()
@@ -388,6 +329,11 @@ def _found_by(examples: Sequence[Example], scores: Sequence[FrameScore], key: st
         means = zip(figure_names, figures.mean(axis=0).tolist(), strict=True) if len(figures) else ()
         rows[name] = {"recall": len(figures) / support[name], **dict(means), "support": support[name]}
     return rows
+
+
+def _drawn(item: Interaction, kind: OverlayKind, name: str) -> list[Overlay]:
+    hands = [Overlay(0, as_xyxy(box), kind, _hands(item["hand_type"])) for box in item["hand_boxes"]]
+    return [*hands, Overlay(0, as_xyxy(item["object_box"]), kind, name)]
 
 
 def _sentence(item: Interaction) -> str:

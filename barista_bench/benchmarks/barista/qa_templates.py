@@ -18,6 +18,8 @@ from barista_bench.errors import DataError
 
 FEWEST_WORDS = 16
 SUFFIX = "_qa_pairs.jsonl"
+PROVENANCE_FILE = "provenance.json"
+"""Beside pairs that `barista-bench questions` wrote: by which model, with what prompt, and when."""
 MAX_LINE = 2**20
 """Bytes of one line that are read."""
 
@@ -166,6 +168,25 @@ def load_qa_pairs(folder: str | Path) -> dict[tuple[str, int], ClipPairs]:
                     ) from error
                 pairs[key] = clip
     return pairs
+
+
+def read_writer(folder: str | Path) -> str:
+    """Who wrote a folder of pairs, in one line; `cached` where no provenance lies beside them.
+
+    Raises:
+        DataError: the provenance cannot be read.
+    """
+    path = Path(folder) / PROVENANCE_FILE
+    if not path.exists():
+        return "cached"
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(MAX_LINE))
+        identity = found["identity"]
+        name, revision = identity["model"]["name"], identity["model"]["revision"] or "no revision"
+        return f"{name} ({revision[:12]}), prompt {identity['prompt'][:12]}, {found['date']}"
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{path}: no provenance ({error}). Remedy: write the questions again") from error
 
 
 def _clip_pairs(record: object) -> ClipPairs:

@@ -147,16 +147,20 @@ def told(facts: FrameFacts, index: int) -> list[Statement]:
     return kept
 
 
-def structured_reference(facts: FrameFacts, index: int) -> str:
-    """The reference that the release gives to its judge; see the module's text."""
+def structured_reference(facts: FrameFacts, index: int, *, every_context: bool = False) -> str:
+    """The reference that the release gives to its judge; see the module's text.
+
+    `every_context` adds the context of related objects that are counted, one line each, as the paper says (A.2.3).
+    """
     stated = statements(facts, index)
     lines = [f"Object: {facts.category(index)}"]
     if facts.properties.get(index):
         lines.append(f"Attributes: {_properties(facts, index)}")
     if stated:
         lines.append(f"Relations: {', '.join(map(str, stated))}")
-    single = dict.fromkeys(entry.others[0] for entry in stated if len(entry.others) == 1)
-    context = [(facts.category(other), _context(facts, other)) for other in single]
+    told_of = (entry.others for entry in stated if every_context or len(entry.others) == 1)
+    related = dict.fromkeys(other for others in told_of for other in others)
+    context = [(facts.category(other), _context(facts, other)) for other in related]
     if context:
         lines += ["Related objects:", *(f"  {name}: ({text})" for name, text in context)]
     return "\n".join(lines)

@@ -1,8 +1,9 @@
 """Referring: describe the object in a box (paper, sections 4.2.1 and A.2.3; released rules, upstream.md 1.7).
 
 A frame and one box are given; the model writes one sentence that tells which object it is. The reference is the graph's
-structured text (`reference_text.py`). Until a judge scores the answer, `lexical_f1` compares its words with the
-reference: a floor that must not be published as the paper's Correctness (`lexical.py`).
+structured text (`reference_text.py`). A judge scores the answer (`judged`, `rubrics/referring.yaml`). Without one,
+`lexical_f1` compares its words with the reference: a floor that must not be published as the paper's Correctness
+(`lexical.py`).
 
 Candidates: frames inside an activity segment (half-open, segments without a class left out) at the stride; objects that
 are not `unknown`, have an attribute and a relation on that frame, and are no border fragments.
@@ -13,16 +14,15 @@ Where the sources are silent:
 * the area of a mask that cannot be read is taken from its box, as the release does where there is no mask;
 * candidates of a frame stand in the file's order before they are drawn, and in the drawn order after;
 * what the caps leave is given in the order of videos and frames.
-The paper's context block holds every related object; the release's, and ours, only those that are not counted.
+The paper's context block holds every related object, and the paper leaves no fragments out; the release's block, and
+ours unless `protocol="paper"`, holds only those that are not counted.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, capped, frame_metadata, metadata_features
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
 from barista_bench.benchmarks.barista.lexical import (
     NO_OVERLAP,
@@ -41,6 +41,8 @@ from barista_bench.benchmarks.barista.lexical import (
     summary,
     unexpected,
 )
+from barista_bench.benchmarks.barista.priors import typical_sentence
+from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.reference_text import (
     UNKNOWN,
     FrameFacts,
@@ -53,20 +55,23 @@ from barista_bench.benchmarks.barista.reference_text import (
 from barista_bench.boxes import Xyxy, describe_format, to_grid, write_box, xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.scene_graph import Instance, SceneGraph, VideoGraph
+from barista_bench.scene_graph import Instance, VideoGraph
 from barista_bench.task import (
+    Candidate,
     Example,
     Explanation,
     ExplanationRow,
     Fields,
     FrameRef,
     Json,
+    Judged,
+    Overlay,
     ParseError,
     Prediction,
     Sampling,
     Scored,
-    SkippedExample,
     Task,
+    Vocabulary,
 )
 
 if TYPE_CHECKING:
@@ -78,6 +83,7 @@ EDGE = 2
 """...and whose box comes this close to an edge of it, in pixels."""
 COLORS = ("black", "white", "silver", "red", "blue", "green", "brown", "transparent")
 PLACES = ("under", "on", "inside", "attached to", "part of")
+JUDGED_QUESTION = "Which object does the marked box surround? Describe it in one sentence."
 
 
 class Fact(TypedDict):
@@ -85,25 +91,6 @@ class Fact(TypedDict):
 
     kind: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """An object of one frame with all that its example needs: the graph itself is not kept."""
-
-    video_id: str
-    frame: int
-    width: int
-    height: int
-    index: int
-    box: Xyxy
-    row: int
-    facts: FrameFacts
-    metadata: Fields
-
-    @property
-    def category(self) -> str:
-        return self.facts.category(self.index)
 
 
 class Referring(Task):
@@ -116,6 +103,8 @@ class Referring(Task):
     sampling = Sampling(limit=1000, seed=42, frame_step=60, per_frame=10, per_class=50)
     sampling_uses = frozenset({"frame_step", "per_frame", "per_class"})
     prompt_package = PROMPT_PACKAGE
+    row_note = "a frame and a box, and what a description of that object must say"
+    protocol_rules = RULES[name]
 
     def features(self) -> Features:
         from datasets import Features, List, Value
@@ -144,11 +133,30 @@ class Referring(Task):
             }
         )
 
-    def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
+        frames = np.array(sampling.frame_indices(video), dtype=np.int64)
+        inside = np.zeros(len(frames), dtype=bool)
+        for segment in video.activities():
+            if segment.class_id is not None:
+                inside |= (frames >= segment.start) & (frames < segment.end)
+        frames = frames[inside]
+        for frame, facts in zip(frames.tolist(), frame_facts(video, frames), strict=True):
+            for index in _drawn(video, frame, facts, sampling.per_frame, fragments=self.follows_paper):
+                yield Candidate(video.video_id, frame, video.objects[index].category, index)
+
+    def select(
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Candidate]:
+        yield from capped(candidates, sampling)
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
         """`box` is [x0, y0, x1, y1] in pixels, `grid_box` the same on the release's grid of 0..1000."""
-        found = [item for video in sampling.selected(graph) for item in _candidates(video, sampling)]
-        for position in _capped([item.category for item in found], sampling):
-            yield _example(found[position])
+        frames = sorted({candidate.frame for candidate in candidates})
+        facts = dict(zip(frames, frame_facts(video, np.array(frames, dtype=np.int64)), strict=True))
+        for candidate in candidates:
+            yield self.stamped(_example(video, candidate, facts[candidate.frame], every_context=self.follows_paper))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         inputs = example.inputs
@@ -174,6 +182,15 @@ class Referring(Task):
         scores = [_overlap(s.example, s.prediction) if s.prediction else None for s in samples]
         return summary(scores, (str(s.example.target["category"]) for s in samples), "per_category")
 
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        """The box of the question; answers are text."""
+        box = cast("Xyxy", tuple(cast("list[float]", example.inputs["box"])))
+        return (Overlay(0, box, "given", str(example.target["category"])),)
+
+    def judged(self, example: Example, prediction: Prediction) -> Judged:
+        """The judge sees no frame, so the question leaves the box's coordinates out."""
+        return Judged(JUDGED_QUESTION, str(example.target["reference"]), _said(prediction))
+
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By words alone: a fact is a hit where all its content words are said, whatever they are said of."""
         said = _said(prediction)
@@ -193,33 +210,28 @@ class Referring(Task):
         color, place = rng.choice(COLORS), rng.choice(PLACES)
         return f"Description: A {color} {rng.choice(names)} that is {place} the {rng.choice(names)}."
 
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The most typical sentence of other videos, whatever the object: the question does not tell its category.
 
-def _candidates(video: VideoGraph, sampling: Sampling) -> Iterator[_Candidate]:
-    frames = np.array(sampling.frame_indices(video), dtype=np.int64)
-    inside = np.zeros(len(frames), dtype=bool)
-    for segment in video.activities():
-        if segment.class_id is not None:
-            inside |= (frames >= segment.start) & (frames < segment.end)
-    frames = frames[inside]
-    for frame, facts in zip(frames.tolist(), frame_facts(video, frames), strict=True):
-        drawn = _drawn(video, frame, facts, sampling.per_frame)
-        metadata = frame_metadata(video, frame) if drawn else {}
-        for index, instance in drawn:
-            size, box = (video.video.width, video.video.height), xywh_to_xyxy(instance.bbox)
-            yield _Candidate(video.video_id, frame, *size, index, box, instance.row, facts, metadata)
+        Without other videos, `An object.`
+        """
+        return f"Description: {typical_sentence(others) or 'An object.'}"
 
 
-def _drawn(video: VideoGraph, frame: int, facts: FrameFacts, limit: int | None) -> list[tuple[int, Instance]]:
-    """(object index, instance) of the frame's candidates; of more than `limit`, as many by the released seed."""
+def _drawn(video: VideoGraph, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool) -> list[int]:
+    """Indices of the objects that are the frame's candidates; of more than `limit`, as many by the released seed.
+
+    `fragments` says that objects which the edge of the frame cuts off count too.
+    """
     part = video.instances_table.slice(frame)
     indices = video.instances_table.object[part].tolist()
     found = [
-        (index, instance)
+        index
         for index, instance in zip(indices, video.instances(frame), strict=True)
         if instance.object.category != UNKNOWN
         and index in facts.properties
         and index in facts.links
-        and not is_fragment(video, instance)
+        and (fragments or not is_fragment(video, instance))
     ]
     if limit is not None and len(found) > limit:
         random.Random(f"{video.video_id}:{frame}").shuffle(found)  # noqa: S311  (the released seed)
@@ -249,50 +261,40 @@ def _area(video: VideoGraph, instance: Instance) -> float:
     return float(coco_mask.area({"size": list(rle.size), "counts": rle.counts.encode("ascii")}))
 
 
-def _capped(categories: Sequence[str], sampling: Sampling) -> list[int]:
-    """Positions of what is kept of each category, by the released seed, in their old order."""
-    by_category: dict[str, list[int]] = defaultdict(list)
-    for position, category in enumerate(categories):
-        by_category[category].append(position)
-    kept: list[int] = []
-    for category, positions in by_category.items():
-        if sampling.per_class is not None:
-            random.Random(f"{sampling.seed}:{category}").shuffle(positions)  # noqa: S311  (the released seed)
-        kept += positions[: sampling.per_class]
-    return sorted(kept)
-
-
-def _example(item: _Candidate) -> Example:
-    facts, target = item.facts, item.facts.objects[item.index]
-    stated = statements(facts, item.index)
-    properties = facts.properties[item.index]
+def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, every_context: bool) -> Example:
+    frame, index = candidate.frame, candidate.item
+    target, width, height = video.objects[index], video.video.width, video.video.height
+    instance = next(item for item in video.instances(frame) if item.object is target)
+    box = xywh_to_xyxy(instance.bbox)
+    stated = statements(facts, index)
+    properties = facts.properties[index]
     others = dict.fromkeys(facts.objects[other].id for entry in stated for other in entry.others)
     listed = [Fact(kind="object", text=target.category)]
     listed += [Fact(kind=entry.type, text=entry.value) for entry in properties]
-    listed += [Fact(kind="relation", text=str(entry)) for entry in told(facts, item.index)]
-    x0, y0, x1, y1 = item.box
+    listed += [Fact(kind="relation", text=str(entry)) for entry in told(facts, index)]
+    x0, y0, x1, y1 = box
     return Example(
-        example_id=f"{Referring.upstream_name}:{item.video_id}:frame_{item.frame}:obj_{target.id}",
+        example_id=f"{Referring.upstream_name}:{video.video_id}:frame_{frame}:obj_{target.id}",
         benchmark=Referring.benchmark,
         task=Referring.name,
         label=target.category,
-        frames=(FrameRef(item.video_id, item.frame),),
+        frames=(FrameRef(video.video_id, frame),),
         inputs={
-            "frame_width": item.width,
-            "frame_height": item.height,
-            "box": list(item.box),
-            "grid_box": to_grid(item.box, item.width, item.height),
+            "frame_width": width,
+            "frame_height": height,
+            "box": list(box),
+            "grid_box": to_grid(box, width, height),
         },
         target={
             "category": target.category,
-            "reference": structured_reference(facts, item.index),
-            "sentence": one_sentence(facts, item.index),
+            "reference": structured_reference(facts, index, every_context=every_context),
+            "sentence": one_sentence(facts, index),
             "facts": cast("Json", listed),
         },
-        metadata={**item.metadata, "box_share": (x1 - x0) * (y1 - y0) / (item.width * item.height)},
+        metadata={**frame_metadata(video, frame), "box_share": (x1 - x0) * (y1 - y0) / (width * height)},
         evidence={
             "object_ids": [target.id, *others],
-            "instance_rows": [item.row],
+            "instance_rows": [instance.row],
             "attribute_rows": [entry.row for entry in properties],
             "relation_rows": sorted({row for entry in stated for row in entry.rows}),
         },

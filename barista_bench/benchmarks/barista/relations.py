@@ -1,7 +1,8 @@
 """Relation extraction (paper, sections 4.2.2 and A.3.2; released rules, upstream.md 1.9).
 
 A frame is shown raw and with a set-of-mark overlay; the model lists every relation between the marked objects. Scored
-by exact multiset matching of (source, target, relation type, value).
+by exact multiset matching of (source, target, relation type, value), after case and outer white space are removed; with
+`protocol="paper"` any white space within a text is one space.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
@@ -17,20 +19,27 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row
+from barista_bench.benchmarks.barista.priors import likely_relations, marked_categories
+from barista_bench.benchmarks.barista.protocols import RULES
+from barista_bench.benchmarks.barista.schemas import relations_schema
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced
+from barista_bench.boxes import xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.metrics.tuple_f1.scoring import Relation, as_relations, score_example, tuple_f1
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.scene_graph import Rle, SceneGraph, VideoGraph, decode_mask
+from barista_bench.scene_graph import Instance, Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.task import (
+    Candidate,
     Example,
     Explanation,
     ExplanationRow,
     Fields,
     FrameRef,
     Json,
+    Overlay,
     ParseError,
     Prediction,
     Sampling,
@@ -38,6 +47,7 @@ from barista_bench.task import (
     SkippedExample,
     Task,
     Verdict,
+    Vocabulary,
 )
 
 if TYPE_CHECKING:
@@ -76,6 +86,8 @@ class Relations(Task):
     sampling = Sampling(limit=1000, seed=42, frame_step=300)
     sampling_uses = frozenset({"frame_step"})
     prompt_package = PROMPT_PACKAGE
+    row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
+    protocol_rules = RULES[name]
 
     def features(self) -> Features:
         from datasets import Features, List, Value
@@ -111,14 +123,32 @@ class Relations(Task):
             }
         )
 
-    def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        vocabulary = [
-            VocabularyEntry(relation_type=kind, values=values) for kind, values in graph.relation_vocabulary().items()
+    def vocabulary(self, video: VideoGraph) -> Vocabulary:
+        """(relation type, value) pairs: a question offers those of all videos."""
+        return video.relations_table.labels
+
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        """Frames with a relation, at the stride, on which every mask can be drawn."""
+        index = FrameIndex(video)
+        related = any_row(index.relations(range(len(video.relations_table.start))))
+        for frame in sampling.frame_indices(video):
+            if related[frame]:
+                damaged = [rle for rle in video.rles(_in_order(video, frame)) if isinstance(rle, DataError)]
+                if damaged:
+                    yield SkippedExample(FrameRef(video.video_id, frame), str(damaged[0]))
+                else:
+                    yield Candidate(video.video_id, frame)
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        kinds = sorted({kind for kind, _ in vocabulary})
+        entries = [
+            VocabularyEntry(relation_type=kind, values=sorted(value for other, value in vocabulary if other == kind))
+            for kind in kinds
         ]
-        for video in sampling.selected(graph):
-            for frame in sampling.frame_indices(video):
-                if video.relations(frame):
-                    yield _example(video, frame, vocabulary)
+        for candidate in candidates:
+            yield _example(video, candidate.frame, entries)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         vocabulary = "\n".join(
@@ -168,19 +198,19 @@ class Relations(Task):
         """Precision, recall and F1 of one frame; no readable answer scores 0 in all three."""
         if prediction is None:
             return {"precision": 0.0, "recall": 0.0, "f1": 0.0}
-        scored = score_example(_relations(prediction.value), _relations(example.target))
+        scored = score_example(self._compared(prediction.value), self._compared(example.target))
         return {"precision": scored.precision, "recall": scored.recall, "f1": scored.f1}
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
         return tuple_f1(
-            [None if s.prediction is None else _relations(s.prediction.value) for s in samples],
-            [_relations(s.example.target) for s in samples],
+            [None if s.prediction is None else self._compared(s.prediction.value) for s in samples],
+            [self._compared(s.example.target) for s in samples],
         )
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item["mark"]: item["category"] for item in _objects(example)}
-        truth = Counter(as_relations(_relations(example.target)))
-        answered = Counter(as_relations(_relations(prediction.value))) if prediction else Counter()
+        truth = Counter(as_relations(self._compared(example.target)))
+        answered = Counter(as_relations(self._compared(prediction.value))) if prediction else Counter()
         groups: tuple[tuple[Verdict, Counter[Relation]], ...] = (
             ("hit", truth & answered),
             ("miss", truth - answered),
@@ -207,16 +237,50 @@ class Relations(Task):
             answer.append(RelationTuple(source_id=source, target_id=target, relation_type=kind, value=value))
         return json.dumps(answer)
 
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The relations that objects of these categories usually have, as far as answering them pays (pooled F1).
 
-def _example(video: VideoGraph, frame: int, vocabulary: list[VocabularyEntry]) -> Example | SkippedExample:
-    instances = sorted(video.instances(frame), key=lambda i: (i.object.category.lower(), i.object.id))
+        The legend tells the categories; `priors.likely_relations` tells what is worth answering. Without other
+        videos, none.
+        """
+        likely, names = likely_relations(others), marked_categories(example)
+        answer = [
+            RelationTuple(source_id=source, target_id=target, relation_type=kind, value=value)
+            for source, target in permutations(sorted(names), 2)
+            for kind, value in likely.get((names[source], names[target]), ())
+        ]
+        return json.dumps(answer)
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        """The marked objects; masks stand in the second image."""
+        return tuple(
+            Overlay(0, xywh_to_xyxy(item["bbox"]), "given", f"{item['mark']} {item['category']}")
+            for item in _objects(example)
+        )
+
+    def image_captions(self, example: Example) -> tuple[str, ...]:
+        return tuple(f"frame {example.frames[0].frame_index}{what}" for what in ("", ", set of mark"))
+
+    def answer_schema(self, example: Example) -> Fields:
+        return relations_schema(example.inputs)
+
+    def _compared(self, fields: Fields) -> list[RelationTuple]:
+        """The relations as the metric gets them, which ignores case and outer white space; the paper says any."""
+        relations = cast("list[RelationTuple]", fields["relations"])
+        return [_evenly_spaced(item) for item in relations] if self.follows_paper else relations
+
+
+def _in_order(video: VideoGraph, frame: int) -> list[Instance]:
+    """The objects of a frame in the order of their marks."""
+    return sorted(video.instances(frame), key=lambda i: (i.object.category.lower(), i.object.id))
+
+
+def _example(video: VideoGraph, frame: int, vocabulary: list[VocabularyEntry]) -> Example:
+    instances = _in_order(video, frame)
     marks = {instance.object.id: mark for mark, instance in enumerate(instances, start=1)}
     objects = []
     for instance in instances:
-        try:
-            rle = video.rle(instance)
-        except DataError as error:
-            return SkippedExample(FrameRef(video.video_id, frame), str(error))
+        rle = video.rle(instance)
         segmentation = {"size": list(rle.size), "counts": rle.counts}
         objects.append(
             MarkedObject(
@@ -271,8 +335,14 @@ def _vocabulary(example: Example) -> list[VocabularyEntry]:
     return cast("list[VocabularyEntry]", example.inputs["vocabulary"])
 
 
-def _relations(fields: Fields) -> list[RelationTuple]:
-    return cast("list[RelationTuple]", fields["relations"])
+def _evenly_spaced(item: RelationTuple) -> RelationTuple:
+    """Any white space within a text as one space (paper, A.3.2)."""
+    return RelationTuple(
+        source_id=item["source_id"],
+        target_id=item["target_id"],
+        relation_type=" ".join(item["relation_type"].split()),
+        value=" ".join(item["value"].split()),
+    )
 
 
 def _prediction(array: list[object]) -> Prediction:

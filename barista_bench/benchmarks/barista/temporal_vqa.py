@@ -2,11 +2,13 @@
 
 Six frames of a clip and one question; the model answers in free text. What changes in the clip is read from the graph
 (`change_detection.py`) and kept as evidence; the question and its reference answer are written by templates that cover
-every change (`qa_templates.py`), or come from a cached file that a language model wrote. Until judges score the answer,
-`lexical_f1` compares its words with the reference: a floor that must not be published as the paper's Accuracy or
-Completeness (`lexical.py`). An empty answer scores 0; the release leaves it out of its mean.
+every change (`qa_templates.py`), or come from a cached file that a language model wrote. Judges score the answer
+(`judged`, `rubrics/temporal_vqa.yaml`). Without them, `lexical_f1` compares its words with the reference: a floor that
+must not be published as the paper's Accuracy or Completeness (`lexical.py`). An empty answer scores 0; the release
+leaves it out of its mean.
 
 Where the sources differ or are silent:
+* the paper drops no short answers, and reads all that follows the last `Answer:`: so does `protocol="paper"`;
 * the paper names Gemini 2.5 Flash Lite as generator in 4.2.2 and Gemini 2.5 Flash in A.3.3;
 * ids are `visual_qa:<video>:clip_<i>:<category>`, since the released form is unknown;
 * a clip that the video does not hold whole is passed over;
@@ -16,9 +18,10 @@ Where the sources differ or are silent:
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +35,8 @@ from barista_bench.benchmarks.barista.change_detection import (
     clips,
     detect_changes,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, capped, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.free_text import after_last, domain_vocabulary, labelled
 from barista_bench.benchmarks.barista.lexical import (
     NO_OVERLAP,
     Overlap,
@@ -44,29 +47,37 @@ from barista_bench.benchmarks.barista.lexical import (
     summary,
     unexpected,
 )
+from barista_bench.benchmarks.barista.priors import answers_by_question
+from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
     CachedPairs,
     QaPair,
     describe_change,
+    load_qa_pairs,
+    read_writer,
     write_pair,
 )
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.prompt_sets import PromptTexts
-from barista_bench.scene_graph import SceneGraph, VideoGraph
+from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
+    Candidate,
     Example,
     Explanation,
     ExplanationRow,
     Fields,
     FrameRef,
     Json,
+    Judged,
     ParseError,
     Prediction,
+    ProtocolName,
     Sampling,
     Scored,
     SkippedExample,
     Task,
+    Vocabulary,
 )
 
 if TYPE_CHECKING:
@@ -81,8 +92,19 @@ _ROWS: dict[Category, str] = {
 """Which part of the file the rows of a category's changes count in."""
 
 
+class _Question(NamedTuple):
+    """A usable pair, the changes that it is about, and who wrote it."""
+
+    pair: QaPair
+    changes: list[Change]
+    writer: str
+
+
 class TemporalVQA(Task):
-    """`pairs` are cached question-answer pairs (`qa_templates.load_qa_pairs`) to use instead of the templates."""
+    """`pairs` are cached question-answer pairs (`qa_templates.load_qa_pairs`) to use instead of the templates.
+
+    `Sampling.pairs` names a folder of them instead; who wrote those stands in the examples' metadata.
+    """
 
     benchmark = "barista"
     name = "temporal_vqa"
@@ -91,11 +113,19 @@ class TemporalVQA(Task):
     primary = "lexical_f1"
     sample_score = "lexical_f1"
     sampling = Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100)
-    sampling_uses = frozenset({"frames", "spacing", "per_class"})
+    sampling_uses = frozenset({"frames", "spacing", "per_class", "pairs"})
     prompt_package = PROMPT_PACKAGE
+    row_note = "frames of a clip, and a question about what changes in it"
+    protocol_rules = RULES[name]
 
-    def __init__(self, prompts: PromptTexts | None = None, *, pairs: CachedPairs | None = None) -> None:
-        super().__init__(prompts)
+    def __init__(
+        self,
+        prompts: PromptTexts | None = None,
+        *,
+        protocol: ProtocolName = "release",
+        pairs: CachedPairs | None = None,
+    ) -> None:
+        super().__init__(prompts, protocol=protocol)
         self.pairs = pairs
 
     def features(self) -> Features:
@@ -117,16 +147,31 @@ class TemporalVQA(Task):
             }
         )
 
-    def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        found: list[Example] = []
-        for video in sampling.selected(graph):
-            for clip in clips(video, sampling):
-                for item in self._of_clip(video, clip):
-                    if isinstance(item, SkippedExample):
-                        yield item
-                    else:
-                        found.append(item)
-        yield from _capped(found, sampling)
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        """A clip's question-answer pairs; clips follow each other without overlap."""
+        for clip in clips(video, sampling):
+            first = FrameRef(video.video_id, clip.keyframes[0])
+            for question in self._questions(video, clip, sampling):
+                if isinstance(question, str):
+                    yield SkippedExample(first, question)
+                else:
+                    yield Candidate(video.video_id, first.frame_index, question.pair["category"], clip.index)
+
+    def select(
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Candidate]:
+        yield from capped(candidates, sampling)
+
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        of_index = {clip.index: clip for clip in clips(video, sampling)}
+        for index, group in groupby(candidates, key=lambda candidate: candidate.item):
+            found = [item for item in self._questions(video, of_index[index], sampling) if not isinstance(item, str)]
+            by_category = {question.pair["category"]: question for question in found}
+            for candidate in group:
+                question = by_category[cast("Category", candidate.group)]
+                yield self.stamped(_example(video, of_index[index], question))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         count = cast("int", example.inputs["n_frames"])
@@ -137,8 +182,11 @@ class TemporalVQA(Task):
         return tuple(Image.fromarray(frame) for frame in frames)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The last line labelled `Answer:`, else the whole text. Never a parse failure, as released."""
-        return Prediction({"answer": labelled(text, "answer")})
+        """The last line labelled `Answer:`, else the whole text. Never a parse failure, as released.
+
+        For the paper it is all that follows the last `Answer:`, wherever that stands.
+        """
+        return Prediction({"answer": after_last(text, "answer:") if self.follows_paper else labelled(text, "answer")})
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
         """`lexical_f1`, `lexical_precision` and `lexical_recall`; no readable or an empty answer scores 0."""
@@ -147,6 +195,10 @@ class TemporalVQA(Task):
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
         scores = [_overlap(s.example, s.prediction) if s.prediction else None for s in samples]
         return summary(scores, (str(s.example.target["category"]) for s in samples), "per_category")
+
+    def judged(self, example: Example, prediction: Prediction) -> Judged:
+        answer = str(prediction.value["answer"])
+        return Judged(str(example.inputs["question"]), str(example.target["answer"]), answer)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By words alone: a change is a hit where all its content words are said, whatever they are said of."""
@@ -165,39 +217,55 @@ class TemporalVQA(Task):
         happens = rng.choice(("was opened", "was closed", "is now on the table", "started extracting", "is put down"))
         return f"Answer: The {first} {happens}, a hand touches the {second}, and then the {third} is moved away."
 
-    def _of_clip(self, video: VideoGraph, clip: Clip) -> Iterator[Example | SkippedExample]:
-        cached = self.pairs.get((video.video_id, clip.index)) if self.pairs is not None else None
-        if self.pairs is not None and cached is None:
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The most typical answer of other videos to this question, or to the one most like it by its words.
+
+        Without other videos, `Nothing changes.`
+        """
+        question, known = str(example.inputs["question"]), answers_by_question(others)
+        alike = max(sorted(known), key=lambda asked: (asked == question, overlap(asked, question).f1), default=None)
+        answer = known[alike] if alike is not None else "Nothing changes."
+        return f"Answer: {' '.join(answer.split())}"
+
+    def _questions(self, video: VideoGraph, clip: Clip, sampling: Sampling) -> Iterator[_Question | str]:
+        """The usable questions about a clip by category, and for each of the others why it is not."""
+        known, writer = (self.pairs, "cached") if sampling.pairs is None else _written(sampling.pairs)
+        cached = known.get((video.video_id, clip.index)) if known is not None else None
+        if known is not None and cached is None:
             return
         changes = detect_changes(video, clip)
         if cached is None:
             pairs = [write_pair(category, found) for category, found in changes.items()]
         elif tuple(cached["frame_indices"]) != clip.keyframes:
-            reason = f"pairs of clip {clip.index} are about other frames: {cached['frame_indices']}"
-            yield SkippedExample(FrameRef(video.video_id, clip.keyframes[0]), reason)
+            yield f"pairs of clip {clip.index} are about other frames: {cached['frame_indices']}"
             return
         else:
             pairs = sorted(cached["qa_pairs"], key=lambda pair: CATEGORIES.index(pair["category"]))
         for pair in pairs:
-            reason = _unusable(pair, changes)
+            reason = _unusable(pair, changes, 0 if self.follows_paper else FEWEST_WORDS)
             if reason:
-                yield SkippedExample(FrameRef(video.video_id, clip.keyframes[0]), f"clip {clip.index}: {reason}")
+                yield f"clip {clip.index}: {reason}"
             else:
-                writer = "template" if cached is None else "cached"
-                yield _example(video, clip, pair, changes[pair["category"]], writer)
+                yield _Question(pair, changes[pair["category"]], "template" if cached is None else writer)
 
 
-def _unusable(pair: QaPair, changes: dict[Category, list[Change]]) -> str:
+@lru_cache(maxsize=4)
+def _written(folder: str) -> tuple[CachedPairs, str]:
+    return load_qa_pairs(folder), read_writer(folder)
+
+
+def _unusable(pair: QaPair, changes: dict[Category, list[Change]], fewest_words: int) -> str:
     """Why a pair does not become an example; empty where it does."""
     if pair["category"] not in changes:
         return f"a pair about {pair['category']}, of which the graph has none here"
     words = len(pair["answer"].split())
-    if words < FEWEST_WORDS:
-        return f"the answer has {words} words; the release drops those under {FEWEST_WORDS}"
+    if words < fewest_words:
+        return f"the answer has {words} words; the release drops those under {fewest_words}"
     return "" if content_words(pair["answer"]) else "the answer says nothing that could be compared"
 
 
-def _example(video: VideoGraph, clip: Clip, pair: QaPair, changes: list[Change], writer: str) -> Example:
+def _example(video: VideoGraph, clip: Clip, question: _Question) -> Example:
+    pair, changes, writer = question
     category = pair["category"]
     rows: dict[str, Json] = {name: [] for name in sorted(set(_ROWS.values()))}
     rows[_ROWS[category]] = sorted({row for change in changes for row in change["rows"]})
@@ -216,19 +284,6 @@ def _example(video: VideoGraph, clip: Clip, pair: QaPair, changes: list[Change],
             "changes": cast("Json", changes),
         },
     )
-
-
-def _capped(found: Sequence[Example], sampling: Sampling) -> list[Example]:
-    """At most `per_class` examples of each category, drawn by the seed, in their old order."""
-    by_category: dict[str, list[int]] = defaultdict(list)
-    for position, example in enumerate(found):
-        by_category[example.label].append(position)
-    kept: list[int] = []
-    for category, positions in by_category.items():
-        if sampling.per_class is not None:
-            random.Random(f"{sampling.seed}:{category}").shuffle(positions)  # noqa: S311  (reproducible sampling)
-        kept += positions[: sampling.per_class]
-    return [found[position] for position in sorted(kept)]
 
 
 def _overlap(example: Example, prediction: Prediction) -> Overlap:

@@ -163,6 +163,7 @@
       found.error ? node("p", { class: "error" }, found.error) : null,
       node("p", { class: "scores" }, ...(scored ? scores : ["not scored"])),
       ...explanation(found.rows),
+      ...pairs("Judges", found.verdicts),
       node("h4", {}, "Answer"),
       node("pre", {}, found.text === null ? "(none)" : found.text || "(empty)"),
       folded("Reasoning", found.reasoning),

@@ -1,78 +1,23 @@
-"""`barista-bench`: one command, thin. Every flag is named as the Python keyword that it sets."""
+"""Commands on releases and datasets: mini, validate, stats, build, trace."""
 
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from barista_bench import __version__
-from barista_bench.errors import BaristaError, ConfigError
-
-if TYPE_CHECKING:
-    from barista_bench.running.results import Results
-
-app = typer.Typer(
-    name="barista-bench",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Evaluate vision-language models on egocentric video, from one scene graph.\n\n"
-    "The way of the data: mini or a release -> validate -> build -> run -> score -> report.",
-)
+from barista_bench.cli.app import Progress, Protocol, ProtocolChoice, app, explained
+from barista_bench.errors import ConfigError
 
 
 class FramesChoice(StrEnum):
     frozen = "frozen"
     linked = "linked"
-
-
-class SplitChoice(StrEnum):
-    all = "all"
-    train = "train"
-    test = "test"
-
-
-Progress = Annotated[bool, typer.Option(help="Show progress bars.")]
-Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
-
-
-def main() -> None:
-    """The entry point. What this package raises on purpose ends as one line and exit code 1."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    app()
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    try:
-        yield
-    except (BaristaError, OSError) as error:
-        # OSError: a disk that is full, a folder that is a file or may not be written; its text names the file.
-        typer.secho(f"error: {error}", fg="red", err=True)
-        raise typer.Exit(1) from error
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(__version__)
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    del version
 
 
 @app.command()
@@ -88,7 +33,7 @@ def mini(
     """Render a small scripted coffee kitchen with a complete scene graph, in the release layout."""
     from barista_bench.mini import write_kitchen
 
-    with _explained():
+    with explained():
         folders = write_kitchen(
             out, videos=videos, seed=seed, width=width, height=height, num_proc=num_proc, progress=progress
         )
@@ -106,7 +51,7 @@ def validate(
     """Check every record, mask and video of a release. Exit code 1 if there are errors."""
     from barista_bench.scene_graph import validate as check
 
-    with _explained():
+    with explained():
         found = check(root, num_proc=num_proc, progress=progress)
     for video in found.videos:
         typer.echo(
@@ -136,7 +81,7 @@ def stats(
     from barista_bench.scene_graph import SceneGraph
     from barista_bench.scene_graph.statistics import statistics, write_statistics
 
-    with _explained():
+    with explained():
         found = statistics(SceneGraph(root), progress=progress)
         files = write_statistics(found, out, plots=plots)
     typer.echo(
@@ -164,6 +109,8 @@ def build(
     ] = None,
     split_file: Annotated[Path | None, typer.Option(help='JSON {"train": [video ids], "test": [video ids]}.')] = None,
     revision: Annotated[str | None, typer.Option(help="Commit of a Hub dataset.")] = None,
+    num_proc: Annotated[int, typer.Option(help="Processes; the result is the same.")] = 1,
+    protocol: Protocol = ProtocolChoice.release,
     jpeg_quality: Annotated[int, typer.Option(help="Of frozen frames. 75 is what the released harness sends.")] = 75,
     cache: Annotated[bool, typer.Option(help="Also prepare the datasets cache, to load from any folder.")] = True,
     strict: Annotated[bool, typer.Option(help="Stop at the first error in the release.")] = False,
@@ -176,7 +123,7 @@ def build(
     from barista_bench.builders.barista import CONFIGS
     from barista_bench.builders.folder import build as make
 
-    with _explained():
+    with explained():
         built = make(
             source,
             out,
@@ -185,6 +132,8 @@ def build(
             sampling=parse_overrides(sampling or []),
             split_file=str(split_file) if split_file else None,
             revision=revision,
+            num_proc=num_proc,
+            protocol=protocol.value,
             jpeg_quality=jpeg_quality,
             cache=cache,
             strict=strict,
@@ -217,67 +166,6 @@ def build(
 
 
 @app.command()
-def run(
-    data: Annotated[str, typer.Argument(help="Dataset folder, name in the datasets cache, or Hub dataset id.")],
-    out: Annotated[Path, typer.Option(help="Run folder. Start again with the same one to go on.")],
-    task: Annotated[str, typer.Option(help="Config to run.")] = "relations",
-    model: Annotated[
-        str, typer.Option(help="oracle, chance, tiny, a local checkpoint folder, or a Hub id.")
-    ] = "oracle",
-    split: Annotated[
-        SplitChoice, typer.Option(help="The published numbers use all; a trained model wants test.")
-    ] = SplitChoice.all,
-    runs: Annotated[int, typer.Option(help="Repetitions; the protocol asks for three.")] = 3,
-    limit: Annotated[int | None, typer.Option(help="Only the first so many examples.")] = None,
-    root: Root = None,
-    temperature: Annotated[float, typer.Option(help="0 for greedy decoding.")] = 0.7,
-    max_new_tokens: Annotated[int, typer.Option(help="The most tokens an answer may take.")] = 4096,
-    batch_size: Annotated[int, typer.Option(help="Requests generated together.")] = 8,
-    revision: Annotated[str | None, typer.Option(help="Commit of a Hub checkpoint.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
-    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16, ...")] = "auto",
-    trust_remote_code: Annotated[bool, typer.Option(help="Run code that the checkpoint brings.")] = False,
-    prompts: Annotated[
-        Path | None, typer.Option(help="Prompt file, or folder of <task>.yaml, instead of our wording.")
-    ] = None,
-    progress: Progress = True,
-) -> None:
-    """Ask a model every example; every answer is logged at once, and nothing answered is asked again."""
-    from barista_bench.running.runner import run as start
-
-    with _explained():
-        session = start(
-            data,
-            out,
-            task=task,
-            model=model,
-            split=split.value,
-            runs=runs,
-            limit=limit,
-            root=root,
-            temperature=temperature,
-            max_new_tokens=max_new_tokens,
-            batch_size=batch_size,
-            revision=revision,
-            device=device,
-            dtype=dtype,
-            trust_remote_code=trust_remote_code,
-            prompts=prompts,
-            progress=progress,
-        )
-    seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items())
-    typer.echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
-    if session.failed:
-        typer.secho(
-            f"error: {session.failed} samples failed, first: {session.first_failure}. "
-            "Remedy: see to the cause and start the same command again; only they are asked",
-            fg="red",
-            err=True,
-        )
-        raise typer.Exit(1)
-
-
-@app.command()
 def trace(
     video_id: Annotated[str, typer.Argument(help="Video id.", metavar="VIDEO")],
     frame: Annotated[int, typer.Argument(help="Frame index, from 0.")],
@@ -288,7 +176,7 @@ def trace(
     from barista_bench.builders import trace as tracing
     from barista_bench.builders.frozen import read_frozen
 
-    with _explained():
+    with explained():
         files = sorted((data / "frozen").glob("*.jsonl"))
         if not files:
             raise ConfigError(f"{data}: no frozen/*.jsonl here. Remedy: name the folder that build wrote with --data")
@@ -296,55 +184,8 @@ def trace(
     typer.echo(tracing.as_text(found), nl=False)
 
 
-@app.command()
-def score(
-    folder: Annotated[Path, typer.Argument(help="Run folder.")],
-    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
-    root: Root = None,
-) -> None:
-    """Score a run from its log: writes results.json and scores.jsonl. The model is not asked."""
-    from barista_bench.running.scoring import score as score_run
-
-    with _explained():
-        scored = score_run(folder, data=data, root=root)
-    typer.echo(summary_line(scored.results))
-
-
-@app.command()
-def report(
-    folders: Annotated[list[Path], typer.Argument(help="Run folders of one task, side by side in one report.")],
-    out: Annotated[Path, typer.Option(help="Folder for report.html and report.md.")] = Path("report"),
-    samples: Annotated[int, typer.Option(help="Samples to show with their pictures.")] = 60,
-    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
-    root: Root = None,
-) -> None:
-    """Score runs and write a self-contained HTML page and a Markdown table."""
-    from barista_bench.reporting import write_report
-    from barista_bench.running.scoring import score as score_run
-
-    with _explained():
-        scored = [score_run(folder, data=data, root=root) for folder in folders]
-        html, markdown = write_report(scored, out, samples=samples)
-    for run_ in scored:
-        typer.echo(summary_line(run_.results))
-    typer.echo(f"wrote {html} and {markdown}")
-
-
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
-
-
-def summary_line(results: Results) -> str:
-    """One line with the primary figure, its spread and the coverage."""
-    figure, coverage = results.figures[results.primary], results.coverage
-    spread = f" ± {figure.std:.3f}" if figure.std is not None else ""
-    statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
-    incomplete = "" if coverage.complete else " INCOMPLETE"
-    return (
-        f"{results.dataset.task}, {results.model.name}: {results.primary} {figure.mean:.3f}{spread} "
-        f"over {len(figure.runs)} run(s), "
-        f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}"
-    )
 
 
 def parse_overrides(pairs: list[str]) -> dict[str, Any]:

@@ -1,0 +1,88 @@
+"""What hands do on a frame, read from the graph: which objects they act on, with which hands, and how.
+
+Who acts on what changes rarely; nothing here depends on boxes, only on which relations hold.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from barista_bench.benchmarks.barista.frame_index import Bools
+from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS
+from barista_bench.task import Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What hands do to one object; `target` and `hands` are indices in `VideoGraph.objects`."""
+
+    target: int
+    hands: tuple[int, ...]
+    hand_type: str
+    verbs: frozenset[str]
+    rows: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that hands do, with the parts of an example that are the same on all frames on which they do it."""
+
+    actions: tuple[Action, ...]
+    label: str
+    metadata: Fields
+    evidence: Fields
+
+
+def contact_ranges(video: VideoGraph) -> list[int]:
+    """Positions in the relations table that state a hand acting on an object, in the order of the file."""
+    table = video.relations_table
+    kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == HAND_RELATION]
+    hands = [i for i, item in enumerate(video.objects) if item.category.lower() in HANDS]
+    return np.flatnonzero(np.isin(table.label, kinds) & np.isin(table.source, hands)).tolist()
+
+
+def state_at(video: VideoGraph, frame: int, contacts: Sequence[int], active: Bools) -> State:
+    return _state(video, [contacts[i] for i in np.flatnonzero(active[:, frame]).tolist()])
+
+
+def _state(video: VideoGraph, positions: Sequence[int]) -> State:
+    """Contacts grouped by the object acted on: several hands on one object are one interaction."""
+    table, contacts = video.relations_table, defaultdict(list)
+    for position in positions:
+        contacts[int(table.target[position])].append(position)
+    actions = tuple(_action(video, target, group) for target, group in contacts.items())
+    hand_types = sorted({action.hand_type for action in actions})
+    return State(
+        actions,
+        label=" + ".join(hand_types),
+        metadata={
+            "interactions": len(actions),
+            "hand_types": hand_types,
+            "categories": sorted({video.objects[action.target].category for action in actions}),
+            "verbs": sorted({verb for action in actions for verb in action.verbs}),
+        },
+        evidence={
+            "object_ids": [video.objects[action.target].id for action in actions],
+            "hand_ids": [video.objects[i].id for i in dict.fromkeys(i for action in actions for i in action.hands)],
+            "relation_rows": sorted({row for action in actions for row in action.rows}),
+        },
+    )
+
+
+def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> Action:
+    table = video.relations_table
+    hands = tuple(dict.fromkeys(int(table.source[i]) for i in positions))
+    sides = {HANDS[video.objects[hand].category.lower()] for hand in hands}
+    entries = [table.entry(i) for i in positions]
+    return Action(
+        target,
+        hands,
+        hand_type="both" if len(sides) > 1 else sides.pop(),
+        verbs=frozenset(verb for _, verb, _, _, _ in entries),
+        rows=frozenset(row for _, _, _, _, row in entries),
+    )

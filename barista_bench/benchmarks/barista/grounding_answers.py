@@ -1,0 +1,106 @@
+"""Answers to phrase grounding: read from text, with confidences where a specialist gives them, and explained."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from barista_bench.benchmarks.barista.box_answers import four_numbers, in_words
+from barista_bench.benchmarks.parsing import unfenced
+from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Explanation, ExplanationRow
+
+_INTEGERS = re.compile(r"(?<![\d.])(-?\d{1,9})" + r"\s*,\s*(-?\d{1,9})" * 3 + r"(?!\d|\.\d)")
+_NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
+_FRACTIONS = re.compile(r"(?<![\d.])" + rf"{_NUMBER}\s*,\s*" * 3 + rf"{_NUMBER}(?!\.?\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class BoxAnswer:
+    """Boxes as the model wrote them, four numbers each, and one confidence in 0..1 a box; None where none are given.
+
+    `dropped` counts entries that are no boxes, and a list of confidences that cannot be used.
+    """
+
+    boxes: list[list[float]]
+    scores: list[float] | None
+    dropped: int
+
+
+def read_boxes(text: str, boxes: BoxFormat) -> BoxAnswer | None:
+    """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text; else None.
+
+    Of the list, entries that are lists of four numbers or more count, by their first four. Numbers are rounded to
+    integers, as released, unless the model writes fractions. A list `scores` beside it counts if it has a number from
+    0 to 1 for every entry.
+    """
+    body = unfenced(text)
+    answer = _answer_object(body)
+    listed = _listed(answer)
+    if listed is None:
+        pattern = _FRACTIONS if boxes.scale == 1 else _INTEGERS
+        runs = [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
+        return BoxAnswer([_rounded(run, boxes) for run in runs], None, 0) if runs else None
+    read = [_box_numbers(entry) for entry in listed]
+    found = [_rounded(numbers, boxes) for numbers in read if numbers is not None]
+    dropped = len(listed) - len(found)
+    if "scores" not in answer:
+        return BoxAnswer(found, None, dropped)
+    scores = _confidences(answer["scores"], len(listed))
+    if scores is None:
+        return BoxAnswer(found, None, dropped + 1)
+    return BoxAnswer(found, [s for s, numbers in zip(scores, read, strict=True) if numbers is not None], dropped)
+
+
+def explain_boxes(phrase: str, truth: Sequence[list[float]], answered: Sequence[list[float]]) -> Explanation:
+    """Boxes in pixels, paired at an IoU above 0.5."""
+    ious = [[box_iou(b, box) for b in answered] for box in truth]
+    pairs = dict(greedy_pairs(ious))
+    hits = [
+        ExplanationRow("hit", f"{phrase} at {in_words(truth[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}")
+        for i, j in sorted(pairs.items())
+    ]
+    misses = [
+        ExplanationRow("miss", f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}")
+        for i, box in enumerate(truth)
+        if i not in pairs
+    ]
+    wrong = [
+        ExplanationRow("wrong", f"box {in_words(box)}: best IoU {max(line[j] for line in ious):.2f}")
+        for j, box in enumerate(answered)
+        if j not in pairs.values()
+    ]
+    return Explanation((*hits, *misses, *wrong))
+
+
+def _answer_object(body: str) -> Mapping[str, object]:
+    """The body as a JSON object; empty where it is none."""
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _listed(answer: Mapping[str, object]) -> list[object] | None:
+    listed = answer["bboxes"] if "bboxes" in answer else answer.get("boxes")
+    return listed if isinstance(listed, list) else None
+
+
+def _box_numbers(entry: object) -> list[float] | None:
+    return four_numbers(entry[:4]) if isinstance(entry, list) else None
+
+
+def _rounded(numbers: list[float], boxes: BoxFormat) -> list[float]:
+    return numbers if boxes.scale == 1 else [float(round(number)) for number in numbers]
+
+
+def _confidences(scores: object, count: int) -> list[float] | None:
+    """One number in 0..1 for each of `count` entries, or None."""
+    if not isinstance(scores, list) or len(scores) != count:
+        return None
+    usable = all(isinstance(s, int | float) and not isinstance(s, bool) and 0 <= s <= 1 for s in scores)
+    return [float(s) for s in scores] if usable else None

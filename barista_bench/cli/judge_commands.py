@@ -1,0 +1,155 @@
+"""Commands about judges: judge, judges, questions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from barista_bench.cli.app import Root, app, explained
+from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
+from barista_bench.errors import ConfigError
+from barista_bench.judging.config import JudgeConfig
+from barista_bench.judging.question_config import QuestionConfig
+from barista_bench.running.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
+
+if TYPE_CHECKING:
+    from barista_bench.judging.results import JudgedResults
+
+_ABOUT_IMAGES = {
+    *("box_format", "min_pixels", "max_pixels", "frames_as", "video_fps"),
+    *("image_format", "image_detail", "jpeg_quality", "max_image_side"),
+}
+_JUDGE_HELP = f"""Have a judge grade the free-text answers of a run; the model that was run is not asked.
+
+Every verdict is logged at once under RUN/judges, and the same command goes on where it was stopped. A setting is taken
+from the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), settings file (--config)."""
+_QUESTIONS_HELP = """Have a model write the questions of temporal_vqa from the changes in a release.
+
+Each is checked against the annotations: every change is named, and nothing else. What passes is written as the release
+caches its own, for `build`."""
+
+
+def text_flags(function: Callable[..., None], kind: type[ModelSettings], without: set[str]) -> Callable[..., None]:
+    """As `with_flags`, the table's own flags first, and without those about images, which a text prompt has none of."""
+    flagged = with_flags(function, kind, positional="run", extra=(CONFIG_FLAG,))
+    kept = [p for p in inspect.signature(flagged).parameters.values() if p.name not in _ABOUT_IMAGES | without]
+    kept.sort(key=lambda parameter: parameter.name in ModelSettings.model_fields)
+    flagged.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+    flagged.__annotations__ = {parameter.name: parameter.annotation for parameter in kept}
+    return flagged
+
+
+def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    from barista_bench.judging.scoring import score_judged
+    from barista_bench.judging.session import judge_config
+
+    file = flags.pop("config")
+    with explained():
+        config = resolve(JudgeConfig, given(flags), file=file, defaults={"progress": True})
+        session = judge_config(config)
+        judged = score_judged(session.run, session.folder)
+    typer.echo(judged_line(judged.results))
+    typer.echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
+    if config.judge == "lexical":
+        typer.secho("lexical counts shared words: a floor, and no number to publish", fg="yellow", err=True)
+    if session.failed:
+        typer.secho(
+            f"error: {session.failed} verdicts failed, first: {session.first_failure}. Remedy: see to the cause "
+            "(a server that gives no log-probabilities wants --top-logprobs 0) and start the same command again; only "
+            "they are asked",
+            fg="red",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+app.command(help=_JUDGE_HELP)(text_flags(judge, JudgeConfig, {"model"}))
+
+
+@app.command()
+def judges(
+    folders: Annotated[list[Path], typer.Argument(help="Run folders that two judges or more have judged.")],
+    out: Annotated[Path, typer.Option(help="Folder for judges.json and judges.md.")] = Path("judges"),
+    human: Annotated[
+        Path | None, typer.Option(help="Ratings by people: CSV or JSONL of example_id, criterion, score, model, run.")
+    ] = None,
+    family: Annotated[
+        list[str] | None, typer.Option(help="NAME=MAKER of a judge or model, if its name does not say it.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
+    root: Root = None,
+) -> None:
+    """Compare judges: rankings, shifts, agreement, self-preference, and people's ratings where given."""
+    import msgspec
+
+    from barista_bench.judging.cross import cross_judge
+    from barista_bench.judging.cross_text import as_markdown
+    from barista_bench.judging.human import human_agreement, read_ratings
+    from barista_bench.judging.scoring import all_judged
+    from barista_bench.running.scoring import score
+
+    with explained():
+        judged = [one for folder in folders for one in all_judged(score(folder, data=data, root=root))]
+        found = cross_judge(judged, _families(family or []))
+        people = human_agreement(judged, read_ratings(human)) if human else []
+        out.mkdir(parents=True, exist_ok=True)
+        text = as_markdown(found, people)
+        (out / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
+        content = {**msgspec.to_builtins(found), "human": msgspec.to_builtins(people)}
+        (out / "judges.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+    typer.echo(text, nl=False)
+    typer.echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
+
+
+def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    from barista_bench.judging.questions import write_questions
+
+    file = flags.pop("config")
+    with explained():
+        config = resolve(QuestionConfig, given(flags), file=file, defaults={"progress": True})
+        session = write_questions(config)
+    typer.echo(
+        f"{session.written} of {session.wanted} questions written to {session.folder}, "
+        f"{session.asked} replies asked for, {session.already_done} were there before"
+    )
+    for reason in session.refused[:20]:
+        typer.secho(f"  left out: {reason}", fg="yellow", err=True)
+    if session.failed:
+        typer.secho(
+            f"error: {session.failed} replies failed, first: {session.first_failure}. "
+            "Remedy: see to the cause and start the same command again; only they are asked",
+            fg="red",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+app.command(help=_QUESTIONS_HELP)(text_flags(questions, QuestionConfig, set()))
+
+
+def judged_line(results: JudgedResults) -> str:
+    """One line with the figures, their spread and the coverage."""
+    coverage = results.coverage
+    figures = ", ".join(
+        f"{name} {figure.mean:.3f}" + (f" ± {figure.std:.3f}" if figure.std is not None else "")
+        for name, figure in results.figures.items()
+    )
+    statuses = ", ".join(f"{name} {count}" for name, count in coverage.verdicts.items() if count)
+    return (
+        f"{results.dataset.task}, {results.model} judged by {results.judge.name}: {figures or 'no usable verdict'} "
+        f"over {results.runs} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses})"
+    )
+
+
+def _families(pairs: list[str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        name, equals, maker = pair.partition("=")
+        if not (name and equals and maker):
+            raise ConfigError(f"{pair!r} is no family. Remedy: write NAME=MAKER")
+        found[name] = maker
+    return found

@@ -1,0 +1,64 @@
+"""Every setting of judging, in one table, as `running.config` has it for runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from barista_bench.models import GenerationConfig
+from barista_bench.running.config import Count, ModelSettings
+
+OFFLINE = ("lexical", "oracle")
+"""Judges that need no model: see `offline.py`."""
+NO_JUDGES = ("chance", "prior", "centre_box", "predictions", "sam3", "text_only", "first_frame", "shuffled_frames")
+"""Names that `load_model` knows and that cannot grade: they answer examples, files or images."""
+
+
+class JudgeConfig(ModelSettings):
+    """Who judges which run, and how. The descriptions are the help texts of the command line."""
+
+    model: str = Field("", description="The judge; set by `judge`.")
+    run: Path = Field(description="Run folder whose answers are judged. The model that was run is not asked.")
+    judge: str = Field(
+        description="served:NAME, a local checkpoint folder, a Hub id, tiny, or an offline judge: lexical (word "
+        "overlap, a floor and no published number) or oracle (tests)."
+    )
+    draws: Count = Field(3, description="Verdicts on each answer and criterion; their spread is reported.")
+    rubric: Path | None = Field(None, description="Rubric file instead of ours.")
+    steps: Literal["given", "generate"] = Field(
+        "given", description="Evaluation steps: those of the rubric, or worked out once by the judge and then frozen."
+    )
+    top_logprobs: int = Field(
+        20, ge=0, le=20, description="Alternatives a token, to weight scores by probability; 0 where a server has none."
+    )
+    data: str | None = Field(None, description="Where the dataset lies now, if it has moved.")
+    root: Path | None = Field(None, description="Folder of the videos of a linked dataset, if they have moved.")
+
+    @model_validator(mode="after")
+    def _judges(self) -> Self:
+        if self.model not in ("", self.judge):
+            raise ValueError(f"model is {self.model!r}: the judge is named by judge")
+        if self.judge.partition(":")[0] in NO_JUDGES:
+            raise ValueError(f"judge is {self.judge!r}, which cannot grade answers")
+        if self.is_offline and self.steps == "generate":
+            raise ValueError(f"the judge {self.judge} reads no steps: leave steps at given")
+        object.__setattr__(self, "model", self.judge)  # the table is frozen for everybody else
+        return self
+
+    @property
+    def is_offline(self) -> bool:
+        return self.judge in OFFLINE
+
+    @property
+    def verdicts(self) -> int:
+        """Draws that are made: an offline judge says the same each time."""
+        return 1 if self.is_offline else self.draws
+
+    @property
+    def generation(self) -> GenerationConfig:
+        if self.is_offline:
+            return GenerationConfig(temperature=0.0)
+        return dataclasses.replace(super().generation, top_logprobs=self.top_logprobs)

@@ -1,0 +1,304 @@
+"""How much the choice of the judge matters: the same answers under several judges (BARISTA paper, section A.6).
+
+For each pair of judges and each metric: Kendall's tau-b of the models' ranking, the mean shift of their scores and its
+spread over the models (divisor n, as in the paper), and whether a judge prefers models of its own family. The maths is
+the metric's (`metrics/judge_score/agreement.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import msgspec
+
+from barista_bench.errors import ConfigError
+from barista_bench.judging.results import MEAN
+from barista_bench.judging.scoring import JudgedRun, raw_scores
+from barista_bench.metrics.judge_score.agreement import calibration_shift, judge_agreement, kendall_tau_b
+
+MetricScores = Mapping[str, Mapping[str, float]]
+"""Judge -> model -> score from 0 to 1."""
+Family = Mapping[str, str]
+"""Name of a judge or model -> who makes it."""
+
+MAKERS = {
+    "google": ("gemini", "gemma", "palm"),
+    "openai": ("gpt", "o1", "o3", "o4"),
+    "alibaba": ("qwen", "qwq", "qvq"),
+    "anthropic": ("claude",),
+    "meta": ("llama",),
+    "mistral": ("mistral", "mixtral", "pixtral", "magistral"),
+    "deepseek": ("deepseek",),
+    "opengvlab": ("internvl",),
+    "microsoft": ("phi",),
+    "moonshot": ("kimi",),
+    "zhipu": ("glm",),
+}
+"""Beginnings of model names by maker; `--family` overrides them."""
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Two judges on one metric, over the models that both judged.
+
+    Args:
+        metric: e.g. `temporal_vqa: accuracy`, or with a category `temporal_vqa / state_change: mean`.
+        judges: the first is the one that shifts are measured from.
+        models, first, second: names, and their scores under the two judges.
+        tau: Kendall's tau-b of the two rankings; None where it is undefined.
+        shift, shift_sd: mean of second - first over the models, and its standard deviation (divisor n).
+    """
+
+    metric: str
+    judges: tuple[str, str]
+    models: tuple[str, ...]
+    first: tuple[float, ...]
+    second: tuple[float, ...]
+    tau: float | None
+    shift: float
+    shift_sd: float
+
+    @property
+    def differences(self) -> tuple[float, ...]:
+        return tuple(b - a for a, b in zip(self.first, self.second, strict=True))
+
+
+class OwnFamily(msgspec.Struct, frozen=True):
+    """A model under a judge of its own family and under one of another.
+
+    Args:
+        rank, other_rank: place among the models under the own and the other judge, from 1; ties share the better one.
+        gain: score under the own judge minus score under the other.
+        gain_of_others: mean of that difference over the models of other families than the judge's; None without any.
+        preference: `gain` - `gain_of_others`: above 0, the judge is kinder to its own than to others.
+    """
+
+    metric: str
+    judge: str
+    other_judge: str
+    model: str
+    family: str
+    rank: int
+    other_rank: int
+    gain: float
+    gain_of_others: float | None
+
+    @property
+    def preference(self) -> float | None:
+        return None if self.gain_of_others is None else self.gain - self.gain_of_others
+
+
+class SampleAgreement(msgspec.Struct, frozen=True):
+    """Two judges answer by answer, on one criterion: see `metrics/judge_score` for the figures."""
+
+    criterion: str
+    judges: tuple[str, str]
+    n: int
+    coverage: float
+    exact: float | None
+    within_1: float | None
+    qwk: float | None
+    tau: float | None
+
+
+class CrossJudge(msgspec.Struct, frozen=True):
+    """All of it. `scores`: metric -> judge -> model -> score; `coverage`: judge -> model -> share judged."""
+
+    scores: dict[str, dict[str, dict[str, float]]]
+    coverage: dict[str, dict[str, float]]
+    comparisons: tuple[Comparison, ...]
+    own_family: tuple[OwnFamily, ...]
+    agreement: tuple[SampleAgreement, ...]
+
+
+def compare(metric: str, scores: MetricScores, first: str, second: str) -> Comparison | None:
+    """Two judges over the models that both judged; None if there are none.
+
+    >>> found = compare("m", {"a": {"x": 0.5, "y": 0.7}, "b": {"x": 0.4, "y": 0.5}}, "a", "b")
+    >>> found.tau, round(found.shift, 3), round(found.shift_sd, 3)
+    (1.0, -0.15, 0.05)
+    """
+    models = tuple(model for model in scores[first] if model in scores[second])
+    if not models:
+        return None
+    left, right = (tuple(scores[judge][model] for model in models) for judge in (first, second))
+    shift = calibration_shift(left, right)
+    # Rounding noise must not break a tie between models.
+    tau = kendall_tau_b(*([round(value, 12) for value in values] for values in (left, right)))
+    return Comparison(metric, (first, second), models, left, right, tau, shift["shift"], shift["sd"])
+
+
+def compare_all(scores: Mapping[str, MetricScores]) -> tuple[Comparison, ...]:
+    """Every pair of judges on every metric."""
+    pairs = (
+        compare(metric, own, first, second) for metric, own in scores.items() for first, second in combinations(own, 2)
+    )
+    return tuple(pair for pair in pairs if pair)
+
+
+def own_family(comparisons: Sequence[Comparison], families: Family) -> tuple[OwnFamily, ...]:
+    """The self-preference probe: each model whose family is that of one of the two judges, and of that one alone."""
+    found: list[OwnFamily] = []
+    for pair in comparisons:
+        there = dict(zip(pair.models, pair.first, strict=True)), dict(zip(pair.models, pair.second, strict=True))
+        found += _preferred(pair.metric, pair.judges, *there, families)
+        found += _preferred(pair.metric, pair.judges[::-1], *there[::-1], families)
+    return tuple(found)
+
+
+def _preferred(
+    metric: str,
+    judges: tuple[str, str],
+    scores: Mapping[str, float],
+    elsewhere: Mapping[str, float],
+    families: Family,
+) -> list[OwnFamily]:
+    """Models of the first judge's family, whose scores are `scores` under it and `elsewhere` under the second."""
+    family, other = (families.get(judge) for judge in judges)
+    if family is None or family == other:
+        return []
+    gains = {model: scores[model] - elsewhere[model] for model in scores}
+    # The other judge's own models would show that judge's preference instead.
+    neither = [
+        gain for model, gain in gains.items() if families.get(model) is None or families[model] not in (family, other)
+    ]
+    baseline = sum(neither) / len(neither) if neither else None
+    return [
+        OwnFamily(metric, *judges, model, family, _rank(scores, model), _rank(elsewhere, model), gains[model], baseline)
+        for model in scores
+        if families.get(model) == family
+    ]
+
+
+def families_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Who makes each model, by the beginning of its name or of a part of it; unknown ones are absent.
+
+    >>> families_of(["served:gemini-2.5-flash", "org/Qwen3.5-9B", "lexical"], {"lexical": "ours"})
+    {'served:gemini-2.5-flash': 'google', 'org/Qwen3.5-9B': 'alibaba', 'lexical': 'ours'}
+    """
+    found = {}
+    for name in names:
+        parts = re.split(r"[/:_ -]", name.casefold())
+        makers = [maker for maker, starts in MAKERS.items() for part in parts if part.startswith(starts)]
+        family = (given or {}).get(name) or (makers[0] if makers else None)
+        if family:
+            found[name] = family
+    return found
+
+
+def cross_judge(judged: Sequence[JudgedRun], families: Mapping[str, str] | None = None) -> CrossJudge:
+    """Everything about several judges on several runs.
+
+    Args:
+        judged: as `all_judged` gives them, over all runs.
+        families: names of judges or models -> family, over what their names say.
+
+    Raises:
+        ConfigError: there are not two judges, or they cannot be compared: other examples, or another rubric.
+    """
+    _refuse_unlike(judged)
+    labels = judge_labels(judged)
+    models = model_labels(judged)
+    if len(set(labels)) < 2:
+        raise ConfigError(
+            f"only {len(set(labels))} judge has judged these runs. Remedy: judge them with another as well"
+        )
+    scores: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    coverage: dict[str, dict[str, float]] = defaultdict(dict)
+    for one, judge, model in zip(judged, labels, models, strict=True):
+        for metric, value in _metrics(one):
+            scores[metric][judge][model] = value
+        coverage[judge][f"{one.results.dataset.task}: {model}"] = one.results.coverage.share
+    comparisons = compare_all(scores)
+    known = families_of([*labels, *models], families)
+    agreement = tuple(_agreement(judged, labels, models))
+    return CrossJudge(
+        {metric: {judge: dict(own) for judge, own in judges.items()} for metric, judges in scores.items()},
+        dict(coverage),
+        comparisons,
+        own_family(comparisons, known),
+        agreement,
+    )
+
+
+def judge_labels(judged: Sequence[JudgedRun]) -> list[str]:
+    """Judges' names; the digest of their folder tells two settings of one judge apart."""
+    folders: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in judged:
+        folders[one.results.dataset.task, one.results.judge.name].add(one.folder.name)
+    return [
+        one.results.judge.name
+        if len(folders[one.results.dataset.task, one.results.judge.name]) == 1
+        else f"{one.results.judge.name} ({one.folder.name.rpartition('-')[2]})"
+        for one in judged
+    ]
+
+
+def model_labels(judged: Sequence[JudgedRun]) -> list[str]:
+    """Models' names; the run folder tells two runs of one model on one task apart."""
+    folders: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in judged:
+        folders[one.results.dataset.task, one.results.model].add(str(one.run.folder))
+    return [
+        one.results.model
+        if len(folders[one.results.dataset.task, one.results.model]) == 1
+        else f"{one.results.model} ({one.run.folder.name})"
+        for one in judged
+    ]
+
+
+def _metrics(one: JudgedRun) -> Iterator[tuple[str, float]]:
+    """All figures of a judged run by name: over everything, then the mean of each category."""
+    task = one.results.dataset.task
+    for name, figure in one.results.figures.items():
+        if name != MEAN or len(one.results.rubric.criteria) > 1:
+            yield f"{task}: {name}", figure.mean
+    for label, category in one.results.per_category.items():
+        if MEAN in category.figures:
+            yield f"{task} / {label}: {MEAN}", category.figures[MEAN].mean
+
+
+def _refuse_unlike(judged: Sequence[JudgedRun]) -> None:
+    """The same task must be the same examples and the same rubric under all judges."""
+    seen: dict[tuple[str, str], str] = {}
+    for one in judged:
+        results = one.results
+        for what, value in (("examples", results.dataset.content_hash), ("rubric", results.rubric.sha256)):
+            before = seen.setdefault((results.dataset.task, what), value)
+            if before != value:
+                raise ConfigError(
+                    f"{one.folder}: other {what} ({value[:12]}) than before ({before[:12]}) for "
+                    f"{results.dataset.task}. Remedy: compare judges over the same examples with the same rubric"
+                )
+
+
+def _agreement(judged: Sequence[JudgedRun], labels: Sequence[str], models: Sequence[str]) -> Iterator[SampleAgreement]:
+    """Answer by answer: over the samples that both judges of a pair have verdicts on."""
+    by_criterion: dict[str, dict[str, dict[tuple[str, str, int], float]]] = defaultdict(lambda: defaultdict(dict))
+    for one, judge, model in zip(judged, labels, models, strict=True):
+        for (example, run), verdicts in one.verdicts.items():
+            for criterion, score in raw_scores(verdicts).items():
+                name = f"{one.results.dataset.task}: {criterion}"
+                by_criterion[name][judge][model, example, run] = score
+    for criterion, judges in by_criterion.items():
+        for first, second in combinations(judges, 2):
+            samples = sorted(judges[first].keys() | judges[second].keys())
+            columns = {name: [judges[name].get(sample) for sample in samples] for name in (first, second)}
+            pair: dict[str, Any] = judge_agreement(columns, judges=[first, second])["pairs"][0]
+            yield SampleAgreement(
+                criterion,
+                (first, second),
+                pair["n"],
+                pair["coverage"],
+                pair["exact"],
+                pair["within_1"],
+                pair["qwk"],
+                pair["tau_examples"],
+            )
+
+
+def _rank(scores: Mapping[str, float], model: str) -> int:
+    return 1 + sum(value > scores[model] for value in scores.values())

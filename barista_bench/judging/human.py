@@ -1,0 +1,141 @@
+"""Agreement of judges with people who rated some of the answers.
+
+A file of ratings is CSV with a heading or JSONL: `example_id`, `criterion`, `score` (0 to 10), and where needed `model`
+and `run` (0 where it is absent). Scores of judges are rounded to whole points before they are compared with people's.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.judging.cross import judge_labels, model_labels
+from barista_bench.judging.scoring import JudgedRun, raw_scores
+from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
+
+MAX_BYTES = 64 * 2**20
+
+
+class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one person gave one answer, 0 to 10."""
+
+    example_id: str
+    criterion: str
+    score: int
+    model: str | None = None
+    run: int = 0
+
+
+class HumanAgreement(msgspec.Struct, frozen=True):
+    """A judge and people on one criterion, over the rated answers that the judge has a verdict on.
+
+    Args:
+        rated: answers that people rated; `n` of them have a verdict.
+        exact, within_1: shares of equal scores, and of scores at most one point apart.
+        qwk: Cohen's kappa with quadratic weights; None where it is undefined.
+        shift: mean of judge - people, in points.
+    """
+
+    judge: str
+    criterion: str
+    rated: int
+    n: int
+    exact: float | None
+    within_1: float | None
+    qwk: float | None
+    shift: float | None
+
+
+def read_ratings(path: str | Path) -> list[Rating]:
+    """Ratings from a CSV or JSONL file.
+
+    Raises:
+        DataError: the file cannot be read, a line is no rating, or an answer is rated twice; names the line.
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise DataError(f"{path}: larger than {MAX_BYTES} bytes. Remedy: name a file of ratings")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}). Remedy: name a CSV or JSONL file of ratings") from error
+    rows: Iterable[tuple[int, Rating]] = _csv(path, text) if path.suffix.lower() == ".csv" else _jsonl(path, text)
+    found: dict[tuple[str | None, str, int, str], Rating] = {}
+    for number, rating in rows:
+        key = (rating.model, rating.example_id, rating.run, rating.criterion)
+        if not 0 <= rating.score <= 10:
+            raise DataError(f"{path}: line {number}: score is {rating.score}. Remedy: give 0 to 10")
+        if key in found:
+            raise DataError(f"{path}: line {number}: {key} is rated twice. Remedy: give one rating an answer")
+        found[key] = rating
+    return list(found.values())
+
+
+def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> list[HumanAgreement]:
+    """How well each judge agrees with people.
+
+    Raises:
+        ConfigError: a rating names no model though several were judged, or nothing that was judged is rated.
+    """
+    models = model_labels(judged)
+    if len(set(models)) > 1 and any(rating.model is None for rating in ratings):
+        raise ConfigError(f"ratings name no model, but {len(set(models))} were judged. Remedy: add a column model")
+    pairs: dict[tuple[str, str], list[tuple[float | None, int]]] = defaultdict(list)
+    for one, judge, model in zip(judged, judge_labels(judged), models, strict=True):
+        for rating in ratings:
+            answer = (rating.example_id, rating.run)
+            about_it = rating.model in (None, model) and answer in one.verdicts
+            if about_it and rating.criterion in one.results.rubric.criteria:
+                score = raw_scores(one.verdicts[answer]).get(rating.criterion)
+                pairs[judge, f"{one.results.dataset.task}: {rating.criterion}"].append((score, rating.score))
+    if not pairs:
+        raise ConfigError("no rating is about an answer that was judged. Remedy: check example_id, run and criterion")
+    return [_agreement(judge, criterion, own) for (judge, criterion), own in pairs.items()]
+
+
+def _agreement(judge: str, criterion: str, pairs: Sequence[tuple[float | None, int]]) -> HumanAgreement:
+    both = [(math.floor(score + 0.5), person) for score, person in pairs if score is not None]
+    n = len(both)
+    if not n:
+        return HumanAgreement(judge, criterion, len(pairs), 0, None, None, None, None)
+    return HumanAgreement(
+        judge,
+        criterion,
+        len(pairs),
+        n,
+        sum(a == b for a, b in both) / n,
+        sum(abs(a - b) <= 1 for a, b in both) / n,
+        quadratic_weighted_kappa([a for a, _ in both], [b for _, b in both]),
+        sum(a - b for a, b in both) / n,
+    )
+
+
+def _csv(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
+    reader = csv.DictReader(io.StringIO(text))
+    try:
+        for row in reader:
+            filled = {name: value for name, value in row.items() if value not in (None, "")}
+            yield reader.line_num, msgspec.convert(filled, Rating, strict=False)
+    except (csv.Error, msgspec.ValidationError, TypeError) as error:
+        raise DataError(f"{path}: line {reader.line_num}: no rating ({error}). {_REMEDY}") from error
+
+
+def _jsonl(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            rating = msgspec.json.decode(line, type=Rating)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise DataError(f"{path}: line {number}: no rating ({error}). {_REMEDY}") from error
+        yield number, rating
+
+
+_REMEDY = "Remedy: give example_id, criterion and a whole score from 0 to 10, and perhaps model and run"

@@ -1,0 +1,24 @@
+"""Every setting of question generation, in one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from barista_bench.running.config import Count, ModelSettings, Texts
+
+
+class QuestionConfig(ModelSettings):
+    """Who writes questions about which release. The descriptions are the help texts of the command line."""
+
+    model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
+    source: str = Field(description="Data root of a release: one folder a video.")
+    out: Path = Field(Path("questions"), description="Folder for <video>_qa_pairs.jsonl. The same one: go on.")
+    attempts: Count = Field(3, description="Tries at one question before it is left out.")
+    sampling: Texts = Field(
+        (), description="Override of the published sampling, as build takes it, e.g. per_class=10 or spacing=12."
+    )
+    date: str | None = Field(
+        None, pattern=r"^\d{4}-\d{2}-\d{2}$", description="Recorded as the day of writing; today if left out."
+    )

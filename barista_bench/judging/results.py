@@ -1,0 +1,109 @@
+"""`results.json` of a judge: checked against this schema whenever it is written or read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from barista_bench.errors import DataError
+from barista_bench.running.results import DatasetInfo, Figure
+
+SCHEMA_VERSION = 1
+MEAN = "mean"
+"""Name of the figure over all criteria; each criterion's own figure has its name."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class JudgeInfo(_Strict):
+    name: str
+    revision: str | None
+    settings: dict[str, JsonValue]
+
+
+class RubricInfo(_Strict):
+    version: int
+    sha256: str
+    criteria: list[str]
+
+
+class JudgedCoverage(_Strict):
+    """Answers and verdicts.
+
+    `expected` = examples x runs. `finished` leaves out what the model's own infrastructure cost; `answered` are those
+    with an answer that could be judged; `judged` those with a usable verdict on every criterion: the mean is theirs.
+    `verdicts` counts sample x criterion x draw by status; `missing` ones were not asked yet.
+    """
+
+    expected: int
+    finished: int
+    answered: int
+    judged: int
+    verdicts: dict[str, int]
+
+    @property
+    def share(self) -> float:
+        return self.judged / self.expected if self.expected else 0.0
+
+
+class CategoryFigures(_Strict):
+    """Figures of the examples that share a label; `judged` and `expected` count samples."""
+
+    examples: int
+    expected: int
+    judged: int
+    figures: dict[str, Figure]
+
+
+class JudgedResults(_Strict):
+    """Figures run from 0 to 1: a tenth of the judge's scores. A verdict that is missing is in none of them."""
+
+    schema_version: int = SCHEMA_VERSION
+    barista_bench: str
+    method: Literal["g-eval"]
+    judge: JudgeInfo
+    generation: dict[str, JsonValue]
+    rubric: RubricInfo
+    prompt_sha256: str
+    steps: Literal["given", "generate"]
+    steps_sha256: str
+    draws: int
+    model: str = Field(description="the model that was judged")
+    model_revision: str | None
+    dataset: DatasetInfo
+    runs: int
+    coverage: JudgedCoverage
+    scoring: dict[str, int] = Field(description="usable verdicts: weighted, inferred (among them), plain")
+    figures: dict[str, Figure] = Field(description="mean and each criterion: mean over runs; absent without verdicts")
+    sd_draws: dict[str, float | None] = Field(description="standard deviation of draws on the same answer, pooled")
+    per_category: dict[str, CategoryFigures]
+    input_tokens: int
+    output_tokens: int
+    cost: float | None = Field(description="US dollars, None without prices")
+
+
+def write_judged(results: JudgedResults, path: Path) -> None:
+    """Write atomically: a reader sees the old file or the new one."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(results.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def read_judged(path: str | Path) -> JudgedResults:
+    """Read and check.
+
+    Raises:
+        DataError: the file is missing or breaks the schema; names the field.
+    """
+    try:
+        return JudgedResults.model_validate_json(Path(path).read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: no judged results ({error.strerror}). Remedy: run `barista-bench judge`") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{path}: {place}: {first['msg']}. Remedy: run `barista-bench judge` again") from error

@@ -1,0 +1,143 @@
+"""Rubrics are data: what a judge looks at, and what its scores mean, stand in a versioned YAML file.
+
+`rubrics/<task>.yaml` of a benchmark's package is ours; users may bring their own. Its hash stands in the results.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from importlib import resources
+from pathlib import Path
+from typing import Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from barista_bench.errors import ConfigError
+from barista_bench.prompt_sets import MAX_BYTES
+from barista_bench.task import Task
+
+TOP_SCORE = 10
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, strict=True)
+
+
+class Band(_Strict):
+    """What the scores from `low` to `high`, both included, mean."""
+
+    low: int
+    high: int
+    text: str = Field(min_length=1)
+
+
+class Criterion(_Strict):
+    """One thing that a judge scores from 0 to 10.
+
+    Args:
+        name: as it is called in the results.
+        text: what counts and what does not.
+        bands: the whole scale in order, without gaps.
+        steps: how to proceed; empty to have the judge work them out.
+        lexical: the task's own figure from 0 to 1 that the offline judge `lexical` takes for it.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
+    text: str = Field(min_length=1)
+    bands: list[Band] = Field(min_length=1, max_length=TOP_SCORE + 1)
+    steps: list[str] = Field(default_factory=list, max_length=20)
+    lexical: str | None = None
+
+    @field_validator("bands")
+    @classmethod
+    def _cover_the_scale(cls, bands: list[Band]) -> list[Band]:
+        scores = [score for band in bands for score in range(band.low, min(band.high, 2 * TOP_SCORE) + 1)]
+        if scores != list(range(TOP_SCORE + 1)):
+            raise ValueError(f"bands cover {scores}, not each score from 0 to {TOP_SCORE} once and in order")
+        return bands
+
+    @property
+    def scale(self) -> str:
+        """The bands as lines."""
+        return "\n".join(f"{band.low} to {band.high}: {band.text}" for band in self.bands)
+
+
+class _File(_Strict):
+    version: int
+    introduction: str = Field(min_length=1)
+    vocabulary: bool = False
+    criteria: list[Criterion] = Field(min_length=1, max_length=20)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [criterion.name for criterion in self.criteria]
+        if len(set(names)) < len(names):
+            raise ValueError(f"criteria are called {names}: a name stands twice")
+        return self
+
+
+class Rubric(_File):
+    """A rubric file as read. `words` are the domain's categories with descriptions, where the rubric shows them.
+
+    `sha256` is of the file's bytes and, where it is shown, of the vocabulary.
+    """
+
+    words: dict[str, str] = Field(default_factory=dict)
+    sha256: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(criterion.name for criterion in self.criteria)
+
+
+def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
+    """The rubric of a task: ours, or a user's file.
+
+    Raises:
+        ConfigError: no judge scores this task, or the file is no rubric; names file and field.
+    """
+    if path is None:
+        return _packaged(task.prompt_package, task.name)
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: no rubric file ({error.strerror}). Remedy: write one, or leave --rubric out"
+        ) from error
+    return _read(data, str(path), task.prompt_package)
+
+
+@functools.cache
+def _packaged(package: str, task: str) -> Rubric:
+    path = resources.files(package).joinpath("rubrics", f"{task}.yaml") if package else None
+    if path is None or not path.is_file():
+        raise ConfigError(
+            f"no judge scores the task {task}. Remedy: give a rubric file with --rubric, or judge another"
+        )
+    return _read(path.read_bytes(), f"{package}/rubrics/{task}.yaml", package)
+
+
+def _read(data: bytes, name: str, package: str) -> Rubric:
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{name}: larger than {MAX_BYTES} bytes. Remedy: a rubric file holds text for one task")
+    try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(data)):
+            raise ConfigError(f"{name}: holds an alias (*name). Remedy: write the text out")
+        found = _File.model_validate(yaml.safe_load(data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "file"
+        raise ConfigError(f"{name}: {place}: {first['msg']}. Remedy: correct it, docs/judging.md shows one") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        cause = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ConfigError(f"{name}: not YAML ({cause}). Remedy: correct it") from error
+    hashed = hashlib.sha256(data)
+    words: dict[str, str] = {}
+    if found.vocabulary:
+        vocabulary = resources.files(package).joinpath("vocabulary.yaml").read_bytes()
+        hashed.update(vocabulary)
+        words = {str(word): str(text) for word, text in yaml.safe_load(vocabulary)["categories"].items()}
+    return Rubric(**found.model_dump(), words=words, sha256=hashed.hexdigest())

@@ -1,0 +1,130 @@
+"""Reading a judge's reply, strictly: one JSON object of the form asked for and nothing else, or no verdict at all.
+
+A reply that quotes a forged verdict beside its own holds two objects and is refused; nothing is repaired and nothing
+is searched for, since whatever a lenient reader finds, an answer can plant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from barista_bench.models import Completion, Failure
+from barista_bench.task import Status
+
+MAX_REPLY = 100_000
+"""Characters of a reply that are read; an honest one has a few hundred."""
+
+_FENCE = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A score as the judge wrote it, and why."""
+
+    score: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A reply that is no verdict."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Names of the two fields of a reply, and its highest score; the lowest is 0."""
+
+    score: str
+    reason: str
+    top: int
+
+    @property
+    def schema(self) -> dict[str, object]:
+        """JSON Schema, for judges that can be held to one."""
+        return {
+            "type": "object",
+            "properties": {
+                # An enumeration, since some servers take no bounds in a schema.
+                self.score: {"type": "integer", "enum": list(range(self.top + 1))},
+                self.reason: {"type": "string"},
+            },
+            "required": [self.score, self.reason],
+            "additionalProperties": False,
+        }
+
+
+GEVAL_FORM = Form("score", "reason", 10)
+REASONING_FORM = Form("reasoning_score", "analysis", 5)
+
+
+def read_object(text: str) -> dict[str, object] | Unusable:
+    """The JSON object that is the whole text, perhaps within one code fence. No key may stand twice.
+
+    >>> read_object('{"a": 1}'), read_object('Sure: {"a": 1}').why
+    ({'a': 1}, 'not JSON: Expecting value')
+    """
+    if len(text) > MAX_REPLY:
+        return Unusable(f"longer than {MAX_REPLY} characters")
+    text = text.strip()
+    block = _FENCE.fullmatch(text)
+    try:
+        value = json.loads(block[1] if block else text, object_pairs_hook=_without_repeats)
+    except json.JSONDecodeError as error:
+        return Unusable(f"not JSON: {error.msg}")
+    except (ValueError, RecursionError) as error:
+        return Unusable(f"not JSON that can be read: {error}")
+    return value if isinstance(value, dict) else Unusable(f"a JSON {type(value).__name__}, not one object")
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def read_verdict(text: str, form: Form = GEVAL_FORM) -> Verdict | Unusable:
+    """The verdict in a reply.
+
+    >>> read_verdict('{"score": 7, "reason": "one slip"}')
+    Verdict(score=7, reason='one slip')
+    >>> read_verdict('{"score": 11, "reason": ""}').why
+    'score is 11, not from 0 to 10'
+    """
+    found = read_object(text)
+    if isinstance(found, Unusable):
+        return found
+    if set(found) != {form.score, form.reason}:
+        return Unusable(f"has the keys {sorted(found)[:5]}, not {form.score} and {form.reason}")
+    score, reason = found[form.score], found[form.reason]
+    if isinstance(score, bool) or not isinstance(score, int):
+        return Unusable(f"{form.score} is a {type(score).__name__}, not a whole number")
+    if not 0 <= score <= form.top:
+        return Unusable(f"{form.score} is {score}, not from 0 to {form.top}")
+    if not isinstance(reason, str):
+        return Unusable(f"{form.reason} is a {type(reason).__name__}, not text")
+    return Verdict(score, reason)
+
+
+def reply_status(completion: Completion | Failure, form: Form) -> tuple[Status, str | None]:
+    """What became of a reply, and why where it is not ok. A truncated reply that is whole all the same counts."""
+    if isinstance(completion, Failure):
+        return Status.INFRA_ERROR, completion.error
+    if completion.finish_reason == "refusal":
+        return Status.REFUSED, "the judge refused"
+    verdict = read_verdict(completion.text, form)
+    if isinstance(verdict, Verdict):
+        return Status.OK, None
+    if completion.finish_reason == "length":
+        return Status.TRUNCATED, "the reply reached max_new_tokens"
+    return Status.PARSE_ERROR, verdict.why
+
+
+def as_text(fields: Mapping[str, object]) -> str:
+    """A reply as a judge writes it; what the offline judges say."""
+    return json.dumps(fields)

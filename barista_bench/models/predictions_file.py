@@ -1,0 +1,240 @@
+"""Answers that another program wrote, as a model like any other: `--model predictions:FILE`.
+
+For specialists that cannot be loaded here (CaRe-Ego, a detector in a container, somebody's own harness). The file is
+JSON Lines in UTF-8; docs/predictions.md describes it with examples. Its first line is a header, each other line one
+answer: either `answer`, the text as a model would write it, or `value`, the same as JSON. The task's parser reads
+both, exactly as it reads a model's answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, BinaryIO, Literal, Self, cast
+
+import msgspec
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.prompt import BoxFormat
+
+log = logging.getLogger(__name__)
+
+FORMAT = "barista_bench.predictions/1"
+MAX_LINE = 4 * 2**20
+"""Bytes of one line."""
+MAX_FILE = 2**30
+"""Bytes of a file: its answers are held in memory."""
+NAMED = 5
+"""Unknown examples that a warning names."""
+
+_BOX_FORMAT = re.compile(r"(xyxy|yxyx)/(pixels|1000|1)")
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+SeedOf = Callable[[str, int], int]
+"""(example id, run) to the seed with which that sample is asked for."""
+
+
+class Header(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The first line.
+
+    Args:
+        format: `barista_bench.predictions/1`.
+        box_format: how boxes are written: `xyxy` or `yxyx`, then what a full image side maps to, e.g. `xyxy/pixels`,
+            `yxyx/1000`, `xyxy/1`. Not needed where the loader is told.
+        model: the program that made the answers; the file's name stands in for it.
+    """
+
+    format: Literal["barista_bench.predictions/1"]
+    box_format: str | None = None
+    model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+
+
+class Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One answer: `answer` or `value` (a JSON object or array), for one `run` (from 0), or without it for all runs."""
+
+    example_id: Name
+    answer: str | None = None
+    value: msgspec.Raw = msgspec.Raw()
+    run: Annotated[int, msgspec.Meta(ge=0, lt=10_000)] | None = None
+
+
+_HEADER = msgspec.json.Decoder(Header)
+_ROW = msgspec.json.Decoder(Row)
+_FIELDS = "example_id, one of answer (text) and value (object or array), and optionally run"
+
+Answers = dict[str, dict[int | None, str]]
+"""Example id, then run (None: every run), to the answer's text."""
+
+
+class PredictionsModel:
+    """Answers requests out of a file, by example id; what the file lacks is a `Failure`, so that coverage shows it.
+
+    `identity.revision` is the SHA-256 of the file: other answers are another model.
+    """
+
+    def __init__(
+        self, identity: ModelIdentity, answers: Answers, box_format: BoxFormat, seed_of: SeedOf | None = None
+    ) -> None:
+        self.identity = identity
+        self.box_format = box_format
+        self.batch_size = 64
+        self.unknown: tuple[str, ...] = ()
+        """Ids in the file that are no examples of the run, sorted."""
+        self._answers = answers
+        self._seed_of = seed_of
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        example_ids: Collection[str] | None = None,
+        *,
+        box_format: BoxFormat | None = None,
+        seed_of: SeedOf | None = None,
+    ) -> Self:
+        """Read and check a file.
+
+        Args:
+            path: the file.
+            example_ids: of the examples that will be asked. Answers to others are warned about and left out; they are
+                an error only where no answer is left.
+            box_format: how its boxes are written, if its header does not say.
+            seed_of: which seed asks for which run; only a file whose lines name runs needs it.
+
+        Raises:
+            DataError: the file cannot be read, a line is not of the format or too long, an example is answered twice,
+                or no answer is to an example of the run. Names the line.
+            ConfigError: nobody says how boxes are written or header and `box_format` differ; or lines name runs and
+                `seed_of` is not given.
+        """
+        path = Path(path)
+        header, answers, revision = _read(path)
+        boxes = _agreed(path, header, box_format)
+        if seed_of is None and any(None not in runs for runs in answers.values()):
+            raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seed_of")
+        name = header.model if header and header.model else path.name
+        model = cls(ModelIdentity(f"predictions:{name}", revision), answers, boxes, seed_of)
+        if example_ids is not None:
+            model._keep_known(path, example_ids)
+        return model
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        return [[self._answer(request.request_id, seed) for seed in request.seeds] for request in requests]
+
+    def _answer(self, example_id: str, seed: int) -> Completion | Failure:
+        runs = self._answers.get(example_id)
+        if runs is None:
+            return Failure(f"no prediction for {example_id} in {self.identity.name}")
+        for run, text in runs.items():
+            if run is None or (self._seed_of is not None and self._seed_of(example_id, run) == seed):
+                return Completion(text)
+        listed = ", ".join(str(run) for run in sorted(run for run in runs if run is not None))
+        return Failure(f"no prediction for this run of {example_id} in {self.identity.name}; it has runs {listed}")
+
+    def _keep_known(self, path: Path, example_ids: Collection[str]) -> None:
+        known = set(example_ids)
+        self.unknown = tuple(sorted(self._answers.keys() - known))
+        if not self.unknown:
+            return
+        named = ", ".join(self.unknown[:NAMED])
+        if len(self.unknown) == len(self._answers):
+            raise DataError(
+                f"{path}: none of its {len(self.unknown)} examples is in the run, e.g. {named}. "
+                "Remedy: use the ids of the dataset's example_id column"
+            )
+        log.warning("%s: %d examples are not in the run: left out, e.g. %s", path, len(self.unknown), named)
+        self._answers = {example_id: runs for example_id, runs in self._answers.items() if example_id in known}
+
+
+def _read(path: Path) -> tuple[Header | None, Answers, str]:
+    """The header where there is one, the answers, and the SHA-256 of what was read."""
+    header: Header | None = None
+    answers: Answers = {}
+    digest = hashlib.sha256()
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE:
+            raise DataError(f"{path}: {size} bytes are more than {MAX_FILE}. Remedy: split it by task")
+        with path.open("rb") as file:
+            for number, line in enumerate(_lines(path, file), start=1):
+                digest.update(line)
+                if number == 1 and (header := _header(path, line)) is not None:
+                    continue
+                _add(path, number, _row(path, number, line), answers)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error}). Remedy: give a file of predictions") from error
+    if not answers:
+        raise DataError(f"{path}: holds no predictions. Remedy: write one line an answer, with {_FIELDS}")
+    return header, answers, digest.hexdigest()
+
+
+def _lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    number = 0
+    while line := file.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise DataError(f"{path}: line {number} is longer than {MAX_LINE} bytes. Remedy: write one answer a line")
+        yield line
+
+
+def _header(path: Path, line: bytes) -> Header | None:
+    """None where the first line is an answer already: a header is an object with `format`."""
+    try:
+        first = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None  # read as an answer, it is refused with its line number
+    if not isinstance(first, Mapping) or "format" not in first:
+        return None
+    try:
+        return _HEADER.decode(line)
+    except msgspec.MsgspecError as error:
+        raise DataError(
+            f'{path}: line 1: {error}. Remedy: write {{"format": "{FORMAT}", "box_format": ...}}'
+        ) from error
+
+
+def _row(path: Path, number: int, line: bytes) -> Row:
+    try:
+        line.decode("utf-8")  # what is kept raw is not looked at by the decoder
+        row = _ROW.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: line {number}: {error}. Remedy: write {_FIELDS}") from error
+    value = bytes(row.value)
+    if (row.answer is None) != bool(value):
+        raise DataError(f"{path}: line {number}: needs either answer or value. Remedy: write {_FIELDS}")
+    if value and value[:1] not in (b"{", b"["):
+        raise DataError(f"{path}: line {number}: value is no object or array. Remedy: give text as answer")
+    return row
+
+
+def _add(path: Path, number: int, row: Row, answers: Answers) -> None:
+    runs = answers.setdefault(row.example_id, {})
+    # An answer to all runs beside one to a single run would leave open which of them counts.
+    if runs and (row.run in runs or row.run is None or None in runs):
+        raise DataError(
+            f"{path}: line {number}: {row.example_id} is answered twice. Remedy: one line an example and run"
+        )
+    runs[row.run] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
+
+
+def _agreed(path: Path, header: Header | None, given: BoxFormat | None) -> BoxFormat:
+    """The one box format that header and caller name."""
+    written = header.box_format if header else None
+    if written is None:
+        if given is None:
+            first = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
+            raise ConfigError(f"{path}: nothing says how its boxes are written. Remedy: begin the file with {first}")
+        return given
+    match = _BOX_FORMAT.fullmatch(written)
+    if match is None:
+        remedy = "write e.g. xyxy/pixels, yxyx/1000 or xyxy/1"
+        raise DataError(f"{path}: line 1: box_format {written!r} is unknown. Remedy: {remedy}")
+    order = cast("Literal['xyxy', 'yxyx']", match[1])
+    declared = BoxFormat(order, None if match[2] == "pixels" else int(match[2]))
+    if given is not None and given != declared:
+        raise ConfigError(f"{path}: its header says boxes are {written}, the run says otherwise. Remedy: keep one")
+    return declared

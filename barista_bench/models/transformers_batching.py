@@ -1,0 +1,196 @@
+"""How many samples are generated together: learned from what fitted into memory and what did not. Pure arithmetic."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from barista_bench.errors import ConfigError
+from barista_bench.models.base import Request
+
+log = logging.getLogger(__name__)
+
+BatchSize = int | Literal["auto"]
+
+_START = 8  # prompts a batch where nothing can be measured
+_MOST = 32  # prompts a batch that `auto` takes at the most: more gains little, and their images fill the memory
+_SPARE = 0.8  # share of the free memory that `auto` plans with; fragments take the rest
+_WINDOW = 8  # batches at hand
+_WINDOW_MOST = 128  # requests at hand at the most, since each holds its images
+
+
+class Memory(Protocol):
+    """The memory of the device that generates, in bytes."""
+
+    def begin(self) -> None:
+        """Start to watch the peak of a batch."""
+
+    def used(self) -> int:
+        """Bytes that the batch took at its peak, beside what was there before."""
+
+    def free(self) -> int:
+        """Bytes that a batch may take now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request at hand: `tokens` of its prompt, visual ones included, near enough to order by."""
+
+    index: int
+    request: Request
+    tokens: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """Samples of a batch, and the prompt tokens that each is padded to."""
+
+    samples: int
+    columns: int
+
+    @property
+    def tokens(self) -> int:
+        return self.samples * self.columns
+
+    def within(self, other: _Size) -> bool:
+        """No larger in either way."""
+        return self.samples <= other.samples and self.columns <= other.columns
+
+
+class BatchBudget:
+    """The size of the next batch, in prompts and in padded tokens times samples.
+
+    Memory is counted in tokens, so that one long prompt which did not fit makes no batch of short ones smaller. What
+    is no larger than a batch that fitted fits, what is no smaller than one that failed does not, and between them
+    half of the tokens that failed are tried.
+
+    Args:
+        batch_size: prompts generated together at the most. `auto` starts with 8 where memory cannot be measured;
+            where it can, one prompt is generated and measured, and up to 32 are planned from there.
+        memory: of a device that can be measured; None elsewhere.
+
+    Raises:
+        ConfigError: the batch size is neither `auto` nor 1 or more.
+    """
+
+    def __init__(self, batch_size: BatchSize, memory: Memory | None = None) -> None:
+        automatic = batch_size == "auto"
+        self.memory = memory if automatic else None
+        self.most = (_MOST if self.memory else _START) if automatic else checked_size(batch_size)
+        self._bytes_per_token: float | None = None
+        self._measured: int | None = None  # padded tokens that the free memory holds
+        self._halved: int | None = None  # padded tokens that are planned after running out of memory
+        self._fitted: list[_Size] = []
+        self._failed: list[_Size] = []
+
+    @property
+    def prompts(self) -> int:
+        """Prompts of the next batch at the most."""
+        return 1 if self.memory and self._bytes_per_token is None else self.most
+
+    @property
+    def window(self) -> int:
+        """Requests to have at hand, so that those of similar length come together."""
+        return max(self.most, min(_WINDOW * self.most, _WINDOW_MOST))
+
+    @property
+    def tokens(self) -> int | None:
+        """Padded tokens times samples at the most, of a batch unlike those known; None for no such limit."""
+        return min((limit for limit in (self._measured, self._halved) if limit is not None), default=None)
+
+    def fits(self, prompts: int, samples: int, columns: int) -> bool:
+        """Whether a batch is worth trying; one sample always is."""
+        size, limit = _Size(samples, columns), self.tokens
+        if samples == 1 or prompts > self.prompts:
+            return samples == 1
+        if any(size.within(known) for known in self._fitted):
+            return True
+        if any(known.within(size) for known in self._failed):
+            return False
+        return limit is None or size.tokens <= limit
+
+    def take(self, waiting: Sequence[Waiting]) -> int:
+        """How many of the first requests to generate together, one or more; longest first."""
+        count, samples = 1, waiting[0].samples
+        for one in waiting[1:]:
+            if not self.fits(count + 1, samples + one.samples, waiting[0].tokens):
+                break
+            count, samples = count + 1, samples + one.samples
+        return count
+
+    def begin(self) -> None:
+        """A batch is about to be generated."""
+        if self.memory:
+            self.memory.begin()
+
+    def fitted(self, samples: int, columns: int) -> None:
+        """A batch of that many samples, padded to `columns` prompt tokens, was generated."""
+        size = _Size(samples, columns)
+        self._fitted = [known for known in self._fitted if not known.within(size)] + [size]
+        if self.memory:
+            self._bytes_per_token = max(self._bytes_per_token or 0.0, self.memory.used() / size.tokens)
+            if self._bytes_per_token:
+                self._measured = int(_SPARE * self.memory.free() / self._bytes_per_token)
+
+    def ran_out(self, samples: int, columns: int) -> None:
+        """A batch of that many samples did not fit: plan with half of its tokens."""
+        size = _Size(samples, columns)
+        # If it did fit once, something else takes the memory now.
+        self._fitted = [known for known in self._fitted if not size.within(known)]
+        if samples > 1:
+            self._failed = [known for known in self._failed if not size.within(known)] + [size]
+            half = (samples + 1) // 2 * columns
+            self._halved = min(self._halved or half, half)
+            log.warning("out of memory with %d samples of %d tokens; going on with half of it", samples, columns)
+
+
+def checked_size(batch_size: object) -> int:
+    """A number of prompts as it is; ConfigError where it is none."""
+    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+        raise ConfigError(f"batch_size is {batch_size!r}. Remedy: give auto, or a whole number of 1 or more")
+    return batch_size
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out: on a GPU, or on the CPU, where it is a plain RuntimeError."""
+    import torch
+
+    told = ("can't allocate memory", "not enough memory", "out of memory", "ALLOC_FAILED")
+    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    return known or (isinstance(error, RuntimeError) and any(text in str(error) for text in told))
+
+
+class CudaMemory:
+    """Memory of the GPUs that hold a model; with several of them the fullest one counts.
+
+    Args:
+        devices: indices of the GPUs.
+    """
+
+    def __init__(self, devices: Sequence[int]) -> None:
+        self._devices, self._before = tuple(devices), dict.fromkeys(devices, 0)
+
+    def begin(self) -> None:
+        import torch
+
+        for device in self._devices:
+            torch.cuda.reset_peak_memory_stats(device)
+            self._before[device] = torch.cuda.memory_allocated(device)
+
+    def used(self) -> int:
+        import torch
+
+        return max(torch.cuda.max_memory_allocated(device) - self._before[device] for device in self._devices)
+
+    def free(self) -> int:
+        import torch
+
+        return min(
+            torch.cuda.mem_get_info(device)[0]
+            + torch.cuda.memory_reserved(device)
+            - torch.cuda.memory_allocated(device)
+            for device in self._devices
+        )

@@ -1,0 +1,108 @@
+"""The files of a run folder, and `run.json`, which says what the samples in it are of."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from barista_bench import __version__
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.models import GenerationConfig, Model
+from barista_bench.running.dataset import ExampleSet
+from barista_bench.running.keys import AskedInput, digest
+from barista_bench.running.log import log_files
+from barista_bench.running.shards import Shard
+from barista_bench.task import Task
+
+CONFIG_FILE = "run.json"
+_DESCRIBES = ("identity", "runs", "data", "prompts", "protocol", "versions")
+_VERSIONED = ("datasets", "torch", "transformers", "openai", "av", "pillow", "numpy")
+
+
+def log_file(folder: Path, shard: Shard) -> Path:
+    """The sample log of one process."""
+    return folder / ("samples.jsonl" if shard.alone else f"samples-{shard.rank}.jsonl")
+
+
+def sessions_file(folder: Path, shard: Shard) -> Path:
+    """One line a start of this process: what it did, and where its seconds went."""
+    return folder / ("sessions.jsonl" if shard.alone else f"sessions-{shard.rank}.jsonl")
+
+
+def describe(
+    task: Task, examples: ExampleSet, inputs: Sequence[AskedInput], model: Model, config: GenerationConfig
+) -> dict[str, Any]:
+    """What a run folder is about. `identity` must stay the same when the run is started again."""
+    return {
+        "barista_bench": __version__,
+        "protocol": task.protocol,
+        "prompts": asdict(task.prompts),
+        "identity": {
+            "benchmark": task.benchmark,
+            "task": task.name,
+            "task_version": task.version,
+            "split": examples.split,
+            "content_hash": examples.content_hash,
+            "inputs_hash": digest(sorted(one.fingerprint for one in inputs)),
+            "model": {**asdict(model.identity), "box_format": asdict(model.box_format)},
+            "generation": asdict(config),
+        },
+        "versions": _versions(),
+    }
+
+
+def read_run(folder: str | Path) -> dict[str, Any]:
+    """The description of a run folder.
+
+    Raises:
+        DataError: it is none.
+    """
+    path = Path(folder) / CONFIG_FILE
+    try:
+        described = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: no run here ({error}). Remedy: run `barista-bench run`") from error
+    missing = [key for key in _DESCRIBES if not isinstance(described, dict) or key not in described]
+    if missing:
+        raise DataError(f"{path}: has no {missing[0]!r}. Remedy: run again with another --out")
+    return described
+
+
+def claim(folder: Path, described: dict[str, Any]) -> None:
+    """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
+
+    Raises:
+        ConfigError: the folder holds another run.
+    """
+    path = folder / CONFIG_FILE
+    if path.exists():
+        _refuse_another(folder, read_run(folder), json.loads(json.dumps(described)))
+    elif any(file.stat().st_size for file in log_files(folder)):
+        raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial.write_text(json.dumps(described, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _refuse_another(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    pairs = [("limit", before["data"]["limit"], now["data"]["limit"])]
+    pairs += [("protocol", before["protocol"], now["protocol"])]
+    pairs += [(name, before["identity"].get(name), value) for name, value in now["identity"].items()]
+    for name, old, new in pairs:
+        if old != new:
+            raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _VERSIONED:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,56 @@
+"""Which process asks what: whole videos, dealt out the same way in every process, without a word between them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from barista_bench.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Process `rank` (from 0) of `world`."""
+
+    rank: int = 0
+    world: int = 1
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Shard:
+        """What `accelerate launch` and `torchrun` say; one process where they say nothing.
+
+        Raises:
+            ConfigError: RANK and WORLD_SIZE are no such numbers.
+        """
+        found = os.environ if environment is None else environment
+        try:
+            shard = cls(int(found.get("RANK", "0")), int(found.get("WORLD_SIZE", "1")))
+        except ValueError as error:
+            raise ConfigError(f"RANK or WORLD_SIZE is no number ({error}). Remedy: start with accelerate") from error
+        if not 0 <= shard.rank < shard.world:
+            raise ConfigError(f"RANK {shard.rank} is not below WORLD_SIZE {shard.world}. Remedy: unset both")
+        return shard
+
+    @property
+    def alone(self) -> bool:
+        return self.world == 1
+
+    def videos(self, video_ids: Iterable[str]) -> frozenset[str]:
+        """The videos of this process.
+
+        Args:
+            video_ids: one entry an example. Videos with most examples are dealt out first, each to the process with
+                the fewest examples so far. All examples count, answered or not, so that processes that start at
+                different moments, with more or less in the log, agree.
+        """
+        counts = Counter(video_ids)
+        loads = [0] * self.world
+        own = set()
+        for video_id, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            lightest = loads.index(min(loads))
+            loads[lightest] += count
+            if lightest == self.rank:
+                own.add(video_id)
+        return frozenset(own)

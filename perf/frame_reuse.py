@@ -1,0 +1,189 @@
+"""Frames shared between tasks, and frames decoded ahead: what a run over six linked tasks saves.
+
+    python perf/frame_reuse.py [--quick] [--source RELEASE]
+
+All six tasks of one release (a scripted kitchen in `perf/data/`, unless another is given), their frames linked. First
+the same images are made in several ways, round robin, best of k: each must equal the first in every pixel. Then the
+best way feeds a model that sleeps for each batch as long as its images take to make: the share of the time that the
+model waits, without and with threads that decode ahead.
+"""
+
+import argparse
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image
+
+from barista_bench.benchmarks import get_task
+from barista_bench.builders.barista import TASK_CONFIGS
+from barista_bench.builders.folder import build
+from barista_bench.frames import decode_count
+from barista_bench.mini import write_kitchen
+from barista_bench.running.dataset import ExampleSet, open_examples
+from barista_bench.running.media import FrameStore, size_of_images
+from barista_bench.running.prefetch import decode_ahead
+from barista_bench.running.timing import StageClock
+from barista_bench.task import Example, Task
+from barista_bench.video import close_readers
+
+DATA = Path(__file__).parent / "data"
+BATCH = 8
+MEMORY = 512 * 2**20
+Images = tuple[Image.Image, ...]
+
+
+class Asked(NamedTuple):
+    """One example of one task."""
+
+    task: Task
+    examples: ExampleSet
+    index: int
+
+    @property
+    def example(self) -> Example:
+        return self.examples.examples[self.index]
+
+    def images(self, store: FrameStore | None, clock: StageClock | None = None) -> Images:
+        return self.examples[self.index].images(self.task, store, clock)
+
+
+def kitchen(quick: bool) -> Path:
+    """A scripted kitchen, rendered on first use."""
+    out = DATA / ("kitchen_quick" if quick else "kitchen")
+    if not out.is_dir():
+        size = (320, 180) if quick else (1280, 720)
+        write_kitchen(out, videos=3, width=size[0], height=size[1], seconds=(4, 5) if quick else (15, 20))
+    return out
+
+
+def asked_of(source: Path, folder: Path, limit: int) -> list[Asked]:
+    """All examples of six tasks, task by task in the order of the frozen sets."""
+    sampling = {"limit": limit, "referring": {"frame_step": 10}, "relations": {"frame_step": 10}}
+    made = build(source, folder, configs=TASK_CONFIGS, sampling=sampling, frames="linked", cache=False)
+    sets = [open_examples(folder, "barista", config.name, root=source) for config in made.configs]
+    tasks = [get_task("barista", config.name) for config in made.configs]
+    return [Asked(task, examples, i) for task, examples in zip(tasks, sets, strict=True) for i in range(len(examples))]
+
+
+def by_frame(asked: list[Asked]) -> list[Asked]:
+    """In the order in which a run asks: by video, then frame."""
+    return sorted(asked, key=lambda one: (one.example.video_id, min(f.frame_index for f in one.example.frames)))
+
+
+def planned(asked: list[Asked]) -> FrameStore:
+    """A store that knows what will be asked for."""
+    store = FrameStore(max_bytes=MEMORY)
+    store.plan(frame for one in asked for frame in one.example.frames)
+    return store
+
+
+def digest(pairs: Iterator[tuple[Asked, Images]]) -> str:
+    """Of all images by example, in whatever order they come."""
+    found = {
+        one.example.example_id: hashlib.sha256(b"".join(image.tobytes() for image in images)).hexdigest()
+        for one, images in pairs
+    }
+    return hashlib.sha256("".join(f"{name}{found[name]}" for name in sorted(found)).encode()).hexdigest()
+
+
+def ahead(asked: list[Asked], store: FrameStore, workers: int) -> Iterator[tuple[Asked, Images]]:
+    return decode_ahead(
+        asked,
+        lambda one: one.images(store),
+        workers=workers,
+        max_items=2 * BATCH,
+        max_bytes=2**30,
+        size_of=size_of_images,
+        group_of=lambda one: one.example.video_id,
+    )
+
+
+def inline(asked: list[Asked], store: FrameStore | None) -> Iterator[tuple[Asked, Images]]:
+    return ((one, one.images(store)) for one in asked)
+
+
+def ways(asked: list[Asked]) -> dict[str, Callable[[], Iterator[tuple[Asked, Images]]]]:
+    """Ways to make all images."""
+    ordered = by_frame(asked)
+    return {
+        "task by task, as drawn": lambda: inline(asked, None),
+        "by video and frame": lambda: inline(ordered, None),
+        "... with the store": lambda: inline(ordered, FrameStore(max_bytes=MEMORY)),
+        "... which knows the plan": lambda: inline(ordered, planned(ordered)),
+        "... and two threads": lambda: ahead(ordered, planned(ordered), 2),
+    }
+
+
+def compare_reuse(asked: list[Asked], rounds: int) -> float:
+    """Print the first table; returns the seconds of one batch with store and plan."""
+    calls = ways(asked)
+    spent: dict[str, list[float]] = {name: [] for name in calls}
+    decoded: dict[str, int] = {}
+    digests: dict[str, str] = {}
+    for timed in [False] + [True] * rounds:
+        for name, call in calls.items():
+            close_readers()
+            before, begun = decode_count(), time.perf_counter()
+            if timed:
+                for _ in call():
+                    pass
+                spent[name].append(time.perf_counter() - begun)
+            else:
+                digests[name] = digest(call())
+            decoded[name] = decode_count() - before
+    first = next(iter(calls))
+    wanted = {(frame.video_id, frame.frame_index) for one in asked for frame in one.example.frames}
+    print(f"{len(asked)} examples, {sum(len(one.example.frames) for one in asked)} frames, {len(wanted)} distinct\n")
+    print("| images of six tasks | frames decoded | x faster | pixels |\n|:--|--:|--:|:--|")
+    for name in calls:
+        equal = "equal" if digests[name] == digests[first] else "WRONG"
+        print(f"| {name} | {decoded[name]} | {min(spent[first]) / min(spent[name]):.2f} | {equal} |")
+    return min(spent["... which knows the plan"]) * BATCH / len(asked)
+
+
+def compare_waiting(asked: list[Asked], batch_seconds: float) -> None:
+    """Print the second table: share of the time that a model waits for its images."""
+    ordered = by_frame(asked)
+    print(
+        "\n| model's time for a batch, x the images' | waits: nothing ahead | 1 thread | 2 threads |\n|--:|--:|--:|--:|"
+    )
+    for factor in (0.5, 1.0, 2.0):
+        shares = [share_waiting(ordered, workers, factor * batch_seconds) for workers in (0, 1, 2)]
+        print(f"| {factor} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
+
+
+def share_waiting(asked: list[Asked], workers: int, seconds: float) -> float:
+    """Share of a run's time in which a model, which takes `seconds` for a batch, waits for images."""
+    close_readers()
+    store, clock = planned(asked), StageClock()
+    with clock("total"), closing(ahead(asked, store, workers) if workers else inline(asked, store)) as ready:  # type: ignore[type-var]
+        while True:
+            with clock("wait"):
+                batch = list(islice(ready, BATCH))
+            if not batch:
+                break
+            with clock("generate"):
+                time.sleep(seconds)
+    return clock.seconds["wait"] / clock.seconds["total"]
+
+
+def main() -> None:
+    """Measure and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a small kitchen, few examples, one round")
+    parser.add_argument("--source", type=Path, help="a release in place of the kitchen")
+    arguments = parser.parse_args()
+    source = arguments.source or kitchen(arguments.quick)
+    with tempfile.TemporaryDirectory() as scratch:
+        asked = asked_of(source, Path(scratch) / "linked", 6 if arguments.quick else 24)
+        compare_waiting(asked, compare_reuse(asked, 1 if arguments.quick else 2))
+
+
+if __name__ == "__main__":
+    main()

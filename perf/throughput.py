@@ -1,0 +1,161 @@
+"""Throughput of the transformers runner.
+
+    python perf/throughput.py [--quick]                    a tiny model on the CPU, beside plainer ways
+    python perf/throughput.py --size 4b --family qwen3_vl  a GPU: random weights of a real size, by batch size
+
+On the CPU the same examples are asked in three ways, in turn: by `run` (batches, frames decoded ahead), one at a time
+(decode, generate, next), and without overlap (decode everything, then generate in batches). Answers must be equal, the
+best of the rounds counts, and the table is of ratios. The videos are the real clips beside the repository where there
+are any, else a mini kitchen. See throughput_gpu.py for what the other mode measures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from throughput_gpu import FAMILIES, measure_batches
+
+from barista_bench.benchmarks import get_task
+from barista_bench.builders.folder import build
+from barista_bench.mini import write_kitchen
+from barista_bench.models.base import GenerationConfig, Request
+from barista_bench.models.tiny import make_tiny_model
+from barista_bench.models.transformers_model import TransformersModel
+from barista_bench.running.dataset import ExampleSet, open_examples
+from barista_bench.running.runner import run
+from barista_bench.task import Task
+
+REAL = Path(__file__).resolve().parents[2] / "shared" / "real"
+TASK, BATCH = "relations", 8
+Answers = dict[str, str]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print a table."""
+    options = _options(arguments)
+    if options.size == "4b" or options.family:
+        measure_batches(
+            options.family or "qwen3_vl",
+            options.size,
+            device=options.device,
+            batch_sizes=options.batch_sizes,
+            examples=options.examples or (8 if options.quick else 96),
+            new_tokens=options.new_tokens,
+        )
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        count, rounds = (12, 1) if options.quick else (48, 3)
+        compare(Path(scratch), options.examples or count, options.new_tokens, rounds)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--size", choices=("tiny", "4b"), default="tiny", help="4b needs a GPU of 24 GB or more")
+    parser.add_argument("--family", choices=sorted(FAMILIES), help="of random weights; qwen3_vl needs torchvision")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--batch-sizes", nargs="+", type=_batch_size, default=[1, 2, 4, 8, 16, 32, "auto"])
+    parser.add_argument("--examples", type=_positive, help="how many")
+    parser.add_argument("--new-tokens", type=_positive, default=32, help="of each answer")
+    parser.add_argument("--quick", action="store_true", help="few examples, one round")
+    options = parser.parse_args(arguments)
+    if options.size == "4b" and not options.device.startswith("cuda"):
+        parser.error("--size 4b needs a CUDA GPU; leave --size out for the CPU")
+    return options
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(text)
+
+
+def _batch_size(text: str) -> int | str:
+    return text if text == "auto" else _positive(text)
+
+
+def compare(scratch: Path, count: int, new_tokens: int, rounds: int) -> None:
+    """The tiny model on the CPU: `run` beside plainer ways."""
+    torch.set_num_threads(1)  # tiny tensors gain nothing from more, and decoding needs a core
+    release, data = REAL, scratch / "data"
+    if not REAL.is_dir():
+        release = scratch / "kitchen"
+        write_kitchen(release)
+    build(release, data, configs=(TASK,), frames="linked", sampling={"limit": count, "frame_step": 3})
+    folder = make_tiny_model(scratch / "model")
+    task = get_task("barista", TASK)
+    examples = open_examples(data, "barista", TASK, root=release)
+    model = TransformersModel.load(str(folder), device="cpu", batch_size=BATCH)
+    config = GenerationConfig(temperature=0, max_new_tokens=new_tokens)
+    runs: list[dict[str, float]] = []
+
+    def ours() -> tuple[float, Answers]:
+        out = scratch / f"run-{len(runs)}"
+        session = run(
+            data, out, task=(TASK,), model=str(folder), device="cpu", root=release, runs=1, batch_size=BATCH,
+            temperature=0.0, max_new_tokens=new_tokens,
+        )  # fmt: skip
+        runs.append(session.seconds)
+        return session.seconds["total"] - session.seconds["load"], _logged(out / "samples.jsonl")
+
+    ways: dict[str, Callable[[], tuple[float, Answers]]] = {
+        "run: batches, frames ahead": ours,
+        "decode all, then batches": lambda: _timed(lambda: _batched(model, task, examples, config)),
+        "one at a time": lambda: _timed(lambda: _one_at_a_time(model, task, examples, config)),
+    }
+    best: dict[str, float] = dict.fromkeys(ways, float("inf"))
+    for _ in range(rounds):
+        answers: dict[str, Answers] = {}
+        for name, way in ways.items():
+            seconds, answers[name] = way()
+            best[name] = min(best[name], seconds)
+        if len({json.dumps(one, sort_keys=True) for one in answers.values()}) != 1:
+            raise SystemExit("the ways gave different answers")
+    base = best["run: batches, frames ahead"]
+    waiting = min(one["wait"] / (one["wait"] + one["generate"]) for one in runs)
+    videos = "real clips" if release == REAL else "a mini kitchen"
+    print(f"{len(examples)} examples of {TASK} from {videos}, {new_tokens} tokens each")
+    print("| way | x the time of `run` |\n|:--|--:|")
+    print("\n".join(f"| {name} | {seconds / base:.2f} |" for name, seconds in best.items()))
+    print(f"the model waits for frames {waiting:.0%} of the time of `run`")
+
+
+def _timed(work: Callable[[], Answers]) -> tuple[float, Answers]:
+    begun = time.perf_counter()
+    answers = work()
+    return time.perf_counter() - begun, answers
+
+
+def _logged(log: Path) -> Answers:
+    records = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    return {record["example_id"]: record["text"] for record in records}
+
+
+def _request(model: TransformersModel, task: Task, examples: ExampleSet, index: int) -> Request:
+    item = examples[index]
+    prompt = task.prompt(item.example, model.box_format)
+    return Request(item.example.example_id, prompt, item.images(task))
+
+
+def _one_at_a_time(model: TransformersModel, task: Task, examples: ExampleSet, config: GenerationConfig) -> Answers:
+    answers = {}
+    for index in range(len(examples)):
+        request = _request(model, task, examples, index)
+        [[answer]] = model.generate([request], config)
+        answers[request.request_id] = answer.text
+    return answers
+
+
+def _batched(model: TransformersModel, task: Task, examples: ExampleSet, config: GenerationConfig) -> Answers:
+    requests = [_request(model, task, examples, index) for index in range(len(examples))]
+    answers = model.generate(requests, config)
+    return {request.request_id: answer.text for request, [answer] in zip(requests, answers, strict=True)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Confidences beside boxes: kept where every box has one, and used only if the whole run has them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Example, FrameRef, Prediction, Scored
+
+TASK = Grounding()
+PIXELS = BoxFormat("xyxy", None)
+SIZE: dict[str, Any] = {"frame_width": 1000, "frame_height": 1000}
+BOX, OTHER = [100, 100, 300, 300], [500, 500, 800, 900]
+
+
+def parsed(answer: object, boxes: BoxFormat = PIXELS) -> Prediction:
+    prediction = TASK.parse(json.dumps(answer), SIZE, boxes)
+    assert isinstance(prediction, Prediction)
+    return prediction
+
+
+def example(number: int, *boxes: list[int]) -> Example:
+    """On a frame of 1000 x 1000 pixels the grid is the pixels."""
+    inputs = {"phrase": "a cup", "category": "cup", **SIZE}
+    target: Any = {"ground_truth_boxes": list(boxes)}
+    return Example(f"e{number}", "barista", "grounding", "cup", (FrameRef("v", number),), inputs, target)
+
+
+def test_confidences_are_kept_beside_their_boxes() -> None:
+    assert parsed({"bboxes": [BOX, OTHER], "scores": [0.25, 1]}) == Prediction(
+        {"boxes": [list(map(float, BOX)), list(map(float, OTHER))], "scores": [0.25, 1.0]}
+    )
+
+
+def test_the_confidence_of_an_entry_that_is_no_box_goes_with_it() -> None:
+    found = parsed({"bboxes": [BOX, "cup", OTHER], "scores": [0.1, 0.2, 0.3]})
+    assert (found.value["scores"], found.dropped) == ([0.1, 0.3], 1)
+
+
+@pytest.mark.parametrize(
+    "scores", [[0.5], [0.5, 1.5], [-0.1, 0.5], [True, 0.5], ["0.5", 0.5], [None, 0.5], 0.5, None, {}, [[0.5], [0.5]]]
+)
+def test_confidences_that_cannot_be_used_are_dropped_and_the_boxes_kept(scores: object) -> None:
+    found = parsed({"bboxes": [BOX, OTHER], "scores": scores})
+    assert found == Prediction({"boxes": [list(map(float, BOX)), list(map(float, OTHER))]}, dropped=1)
+
+
+def test_confidences_without_a_number_are_none() -> None:
+    found = TASK.parse(f'{{"bboxes": [{BOX}], "scores": [NaN]}}', SIZE, PIXELS)
+    assert found == Prediction({"boxes": [list(map(float, BOX))]}, dropped=1)
+
+
+def test_an_answer_without_confidences_is_read_as_before() -> None:
+    assert parsed({"bboxes": [BOX, "cup"]}) == Prediction({"boxes": [list(map(float, BOX))]}, dropped=1)
+    assert parsed({"boxes": [BOX]}) == Prediction({"boxes": [list(map(float, BOX))]})
+
+
+def cocoeval(truth: list[list[list[int]]], answers: list[list[tuple[list[int], float]]]) -> float:
+    """Mean average precision of one category by pycocotools itself."""
+    truths = [
+        {"id": 0, "image_id": i, "category_id": 1, "bbox": xywh(box), "area": 1.0, "iscrowd": 0}
+        for i, boxes in enumerate(truth)
+        for box in boxes
+    ]
+    for number, row in enumerate(truths, start=1):
+        row["id"] = number
+    found = [
+        {"image_id": i, "category_id": 1, "bbox": xywh(box), "score": score}
+        for i, boxes in enumerate(answers)
+        for box, score in boxes
+    ]
+    with contextlib.redirect_stdout(io.StringIO()):
+        reference = COCO()
+        images = [{"id": i} for i in range(len(truth))]
+        reference.dataset = {"images": images, "annotations": truths, "categories": [{"id": 1}]}
+        reference.createIndex()
+        run = COCOeval(reference, reference.loadRes(found), "bbox")
+        run.evaluate()
+        run.accumulate()
+        run.summarize()
+    return float(run.stats[0])
+
+
+def xywh(box: list[int]) -> list[int]:
+    x0, y0, x1, y1 = box
+    return [x0, y0, x1 - x0, y1 - y0]
+
+
+def samples_of(truth: Any, answers: Any, *, scored: bool = True) -> list[Scored]:
+    samples = []
+    for number, (boxes, found) in enumerate(zip(truth, answers, strict=True)):
+        answer: dict[str, Any] = {"bboxes": [box for box, _ in found]}
+        if scored:
+            answer["scores"] = [score for _, score in found]
+        samples.append(Scored(example(number, *boxes), parsed(answer)))
+    return samples
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_mean_average_precision_ranks_by_confidence_as_pycocotools_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth, answers = [], []
+    for _ in range(6):
+        corners = rng.integers(0, 500, (2, 2))
+        boxes = [[int(x), int(y), int(x) + 200, int(y) + 200] for x, y in corners]
+        truth.append(boxes)
+        moved = [[side + int(rng.integers(-30, 30)) for side in box] for box in boxes]
+        answers.append([(box, round(float(rng.random()), 6)) for box in [*moved, *moved[:1]]])
+    ours = TASK.aggregate(samples_of(truth, answers))
+    assert ours["map"] == pytest.approx(cocoeval(truth, answers), abs=1e-6)
+    assert ours["constant_scores"] is False
+
+
+TRUTH = [[BOX], [BOX], [BOX]]
+RANKED = [[(OTHER, 0.1)], [(BOX, 0.9)], [(BOX, 0.8)]]
+"""A wrong box first in order and last in confidence."""
+
+
+def test_confidences_rank_boxes_over_all_images() -> None:
+    with_scores = TASK.aggregate(samples_of(TRUTH, RANKED))
+    without = TASK.aggregate(samples_of(TRUTH, RANKED, scored=False))
+    assert with_scores["map"] == pytest.approx(cocoeval(TRUTH, RANKED), abs=1e-6)
+    assert isinstance(with_scores["map"], float)
+    assert isinstance(without["map"], float)
+    assert with_scores["map"] > without["map"]
+    assert with_scores["f1@50"] == without["f1@50"]
+
+
+def test_one_answer_without_confidences_makes_all_of_them_one() -> None:
+    mixed = samples_of(TRUTH, RANKED)
+    mixed[1] = samples_of(TRUTH, RANKED, scored=False)[1]
+    assert TASK.aggregate(mixed) == TASK.aggregate(samples_of(TRUTH, RANKED, scored=False))
+
+
+def test_answers_without_boxes_need_no_confidences() -> None:
+    truth = [*TRUTH, [BOX], [BOX]]
+    samples = samples_of(TRUTH, RANKED)
+    empty = [Scored(example(3, BOX), parsed({"bboxes": []})), Scored(example(4, BOX), None)]
+    assert TASK.aggregate([*samples, *empty])["map"] == pytest.approx(cocoeval(truth, [*RANKED, [], []]), abs=1e-6)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from barista_bench.builders.folder import build
+from barista_bench.judging import session
+from barista_bench.models import Completion
+from barista_bench.models.scripted import ScriptedModel
+from barista_bench.running import runner
+from tests.judging.judges import ScriptedJudge
+from tests.releases import CUP, MACHINE, document, relation, span, write_release
+
+
+@pytest.fixture(scope="session")
+def eventful_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Referring and temporal VQA over three videos of 40 frames, with a change of each kind between frames 0 and 20."""
+    root = tmp_path_factory.mktemp("eventful")
+    for index, preparation in enumerate(("capsule", "portafilter", "fully automatic")):
+        content = document(preparation)
+        content["relations"][1] = relation(CUP, MACHINE, "position", "under", (9, 40))
+        content["attributes"][2]["image_ranges"] = [span(10, 30)]
+        content["activities"][0]["image_range"] = span(0, 18)
+        write_release(root, f"v{index}", content)
+    sampling = {"referring": {"frame_step": 20, "per_frame": 2}, "temporal_vqa": {"frames": 6, "spacing": 4}}
+    out = tmp_path_factory.mktemp("eventful_dataset") / "barista"
+    return build(root, out, configs=["referring", "temporal_vqa"], sampling=sampling, cache=False).folder
+
+
+Answer = Callable[[str, int], str]
+
+
+@pytest.fixture
+def make_run(eventful_dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Runs a scripted model; by default each answer differs by example and run."""
+
+    def make(task: str, answer: Answer | None = None, *, runs: int = 2, name: str = "student") -> Path:
+        said = answer or (lambda example, seed: f"Answer: {seed} {example} a cup")
+        model = ScriptedModel(name, said)
+        monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
+        out = tmp_path / f"{task}-{name}"
+        runner.run(eventful_dataset, out, task=(task,), runs=runs, model=name)
+        return out
+
+    return make
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptedJudge], ScriptedJudge]:
+    """Has `judge` load this judge, whatever name it is given."""
+
+    def install(judge: ScriptedJudge) -> ScriptedJudge:
+        monkeypatch.setattr(session, "load_model", lambda *args, **kwargs: judge)
+        return judge
+
+    return install
+
+
+def never(*_: object) -> Completion:
+    raise AssertionError("nobody may be asked")

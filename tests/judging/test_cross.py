@@ -1,0 +1,239 @@
+"""Several judges on several runs, people's ratings, and the commands that show them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench.cli import app
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.judging.cross import CrossJudge, compare, cross_judge
+from barista_bench.judging.cross_text import as_markdown
+from barista_bench.judging.human import Rating, human_agreement, read_ratings
+from barista_bench.judging.scoring import JudgedRun, all_judged
+from barista_bench.judging.session import judge
+from barista_bench.running.scoring import score
+from tests.judging.judges import ScriptedJudge, criterion, material, verdict
+
+VQA = "temporal_vqa"
+STRICT = {"accuracy": -3, "completeness": -1}
+
+
+@pytest.fixture
+def two_judges(make_run: Callable, use: Callable) -> list[JudgedRun]:
+    """Two models and two judges: the strict one takes three points from accuracy and one from completeness."""
+    runs = [
+        make_run(VQA, lambda example, seed: f"Answer: long {example}", runs=1, name="qwen-good"),
+        make_run(VQA, lambda example, seed: f"Answer: {example}", runs=1, name="gpt-bad"),
+    ]
+
+    def grade(off: dict[str, int]) -> Callable:
+        def give(request, place):
+            base = 8 if material(request)["answer"].startswith("long") else 5
+            return verdict(base + off.get(criterion(request), 0))
+
+        return give
+
+    for name, off in (("gemini-judge", {}), ("gpt-judge", STRICT)):
+        use(ScriptedJudge(grade(off), name=name))
+        for run in runs:
+            judge(run, name, draws=2)
+    return [one for run in runs for one in all_judged(score(run))]
+
+
+@pytest.fixture
+def found(two_judges: list[JudgedRun]) -> CrossJudge:
+    return cross_judge(two_judges)
+
+
+def test_scores_stand_side_by_side_with_tau_shift_and_spread(found: CrossJudge) -> None:
+    by_metric = {one.metric: one for one in found.comparisons}
+    accuracy = by_metric["temporal_vqa: accuracy"]
+    assert accuracy.judges == ("gemini-judge", "gpt-judge")
+    assert dict(zip(accuracy.models, accuracy.first, strict=True)) == pytest.approx({"qwen-good": 0.8, "gpt-bad": 0.5})
+    assert dict(zip(accuracy.models, accuracy.second, strict=True)) == pytest.approx({"qwen-good": 0.5, "gpt-bad": 0.2})
+    assert (accuracy.tau, accuracy.shift, accuracy.shift_sd) == pytest.approx((1.0, -0.3, 0.0))
+    assert by_metric["temporal_vqa: mean"].shift == pytest.approx(-0.2)
+    assert found.scores["temporal_vqa / state_change: mean"]["gpt-judge"]["qwen-good"] == pytest.approx(0.6)
+    assert found.coverage["gpt-judge"]["temporal_vqa: gpt-bad"] == 1.0
+
+
+def test_agreement_is_counted_answer_by_answer(found: CrossJudge) -> None:
+    by_criterion = {one.criterion: one for one in found.agreement}
+    assert (by_criterion["temporal_vqa: accuracy"].exact, by_criterion["temporal_vqa: accuracy"].within_1) == (0.0, 0.0)
+    assert by_criterion["temporal_vqa: completeness"].within_1 == 1.0
+    assert by_criterion["temporal_vqa: accuracy"].tau == pytest.approx(1.0)
+    # By hand: all differences are 3; the pairs are (8, 5) and (5, 2), half of the answers each.
+    # kappa = 1 - 9 / (1.5^2 + 1.5^2 + 3^2)
+    assert by_criterion["temporal_vqa: accuracy"].qwk == pytest.approx(1 - 9 / 13.5)
+
+
+def test_the_probe_looks_at_models_of_a_judges_own_family(found: CrossJudge) -> None:
+    probed = {(one.metric, one.judge, one.model): one for one in found.own_family}
+    own = probed["temporal_vqa: accuracy", "gpt-judge", "gpt-bad"]
+    assert (own.rank, own.other_rank, own.family) == (2, 2, "openai")
+    assert own.gain == pytest.approx(-0.3)
+    assert own.preference == pytest.approx(0.0)
+    assert not [key for key in probed if key[1] == "gemini-judge"]
+
+
+def test_families_can_be_told(two_judges: list[JudgedRun]) -> None:
+    told = cross_judge(two_judges, {"qwen-good": "google"})
+    assert {one.model for one in told.own_family if one.judge == "gemini-judge"} == {"qwen-good"}
+
+
+def test_judges_of_other_rubrics_are_not_compared(make_run: Callable, use: Callable, tmp_path: Path) -> None:
+    run = make_run(VQA, runs=1)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(
+        "version: 2\nintroduction: G.\ncriteria: "
+        '[{name: fit, text: "F", steps: [L.], bands: [{low: 0, high: 10, text: a}]}]\n'
+    )
+    use(ScriptedJudge(lambda *_: verdict(5)))
+    judge(run, "any", draws=1)
+    with pytest.raises(ConfigError, match="only 1 judge"):
+        cross_judge(all_judged(score(run)))
+    judge(run, "any", draws=1, rubric=mine)
+    with pytest.raises(ConfigError, match="other rubric"):
+        cross_judge(all_judged(score(run)))
+
+
+def test_two_settings_of_one_judge_are_two_judges(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda *_: verdict(5), name="same"))
+    judge(run, "any", draws=1)
+    judge(run, "any", draws=1, temperature=0)
+    judges = list(cross_judge(all_judged(score(run))).scores["temporal_vqa: mean"])
+    assert len(judges) == 2
+    assert all(name.startswith("same (") for name in judges)
+
+
+def test_rankings_of_one_model_or_of_ties_have_no_tau() -> None:
+    one = compare("m", {"a": {"x": 0.5}, "b": {"x": 0.4}}, "a", "b")
+    tied = compare("m", {"a": {"x": 0.5, "y": 0.5}, "b": {"x": 0.4, "y": 0.3}}, "a", "b")
+    assert one is not None
+    assert tied is not None
+    assert one.tau is tied.tau is None
+    assert compare("m", {"a": {"x": 0.5}, "b": {"y": 0.4}}, "a", "b") is None
+
+
+def test_agreement_with_people_equals_scikit_learns(two_judges: list[JudgedRun]) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
+    ids = [example for example, _ in two_judges[0].verdicts]
+    given = [(place * 3) % 11 for place in range(2 * len(ids))]
+    ratings = [
+        Rating(example, "accuracy", given[place], model=model)
+        for place, (model, example) in enumerate((m, e) for m in ("qwen-good", "gpt-bad") for e in ids)
+    ]
+    by_judge = {one.judge: one for one in human_agreement(two_judges, ratings)}
+    machine = [8] * len(ids) + [5] * len(ids)
+    own = by_judge["gemini-judge"]
+    assert own.n == own.rated == len(given)
+    assert own.qwk == pytest.approx(cohen_kappa_score(machine, given, weights="quadratic", labels=range(11)))
+    assert own.exact == pytest.approx(sum(a == b for a, b in zip(machine, given, strict=True)) / len(given))
+    assert own.within_1 == pytest.approx(sum(abs(a - b) <= 1 for a, b in zip(machine, given, strict=True)) / len(given))
+    assert own.shift == pytest.approx(sum(machine) / len(machine) - sum(given) / len(given))
+
+
+def test_ratings_are_read_from_csv_and_jsonl(tmp_path: Path) -> None:
+    table, lines = tmp_path / "r.csv", tmp_path / "r.jsonl"
+    table.write_text("example_id,criterion,score,model,run\na,accuracy,7,m,\nb,accuracy,0,,2\n")
+    lines.write_text(
+        '{"example_id": "a", "criterion": "accuracy", "score": 7, "model": "m"}\n\n'
+        '{"example_id": "b", "criterion": "accuracy", "score": 0, "run": 2}\n'
+    )
+    assert (
+        read_ratings(table)
+        == read_ratings(lines)
+        == [Rating("a", "accuracy", 7, "m"), Rating("b", "accuracy", 0, run=2)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("r.csv", "example_id,criterion,score\na,accuracy,eleven\n", "line 2"),
+        ("r.csv", "example_id,criterion,score\na,accuracy,11\n", "score is 11"),
+        ("r.csv", "example_id,criterion\na,accuracy\n", "line 2"),
+        ("r.csv", "example_id,criterion,score\na,accuracy,1,2,3\n", "line 2"),
+        ("r.csv", "example_id,criterion,score\na,accuracy,1\na,accuracy,2\n", "rated twice"),
+        ("r.jsonl", '{"example_id": "a", "criterion": "accuracy", "score": 7.5}\n', "line 1"),
+        ("r.jsonl", "[]\n", "line 1"),
+        ("r.jsonl", "\udcff", "cannot be read"),
+    ],
+)
+def test_broken_ratings_are_refused_by_line(name: str, text: str, why: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text, errors="surrogateescape")
+    with pytest.raises(DataError, match=why):
+        read_ratings(path)
+
+
+def test_ratings_of_nothing_that_was_judged_are_refused(two_judges: list[JudgedRun]) -> None:
+    with pytest.raises(ConfigError, match="no rating is about"):
+        human_agreement(two_judges, [Rating("elsewhere", "accuracy", 5, model="gpt-bad")])
+    with pytest.raises(ConfigError, match="name no model"):
+        human_agreement(two_judges, [Rating("elsewhere", "accuracy", 5)])
+
+
+def test_names_from_outside_cannot_break_the_tables(found: CrossJudge) -> None:
+    import msgspec
+
+    hostile = "a|b <img> [x](y)"
+    evil = msgspec.structs.replace(found, scores={hostile: {hostile: {hostile: 0.5}}})
+    text = as_markdown(evil)
+    assert "<img>" not in text
+    assert "a|b" not in text
+
+
+def test_the_commands_judge_and_compare(make_run: Callable, tmp_path: Path) -> None:
+    run = make_run(VQA, lambda example, seed: "Answer: the lid was opened")
+    runner = CliRunner()
+    for name in ("lexical", "oracle"):
+        done = runner.invoke(app, ["judge", str(run), "--judge", name, "--no-progress"])
+        assert done.exit_code == 0, done.output
+        assert f"judged by {name}" in done.output
+    example = next(iter(all_judged(score(run))[0].verdicts))[0]
+    ratings = tmp_path / "people.csv"
+    ratings.write_text(f"example_id,criterion,score\n{example},accuracy,3\n")
+    out = tmp_path / "out"
+    done = runner.invoke(app, ["judges", str(run), "--out", str(out), "--human", str(ratings)])
+    assert done.exit_code == 0, done.output
+    assert "## Agreement with people" in (out / "judges.md").read_text()
+    content = json.loads((out / "judges.json").read_text())
+    assert set(content["scores"]["temporal_vqa: mean"]) == {"lexical", "oracle"}
+    assert content["human"][0]["n"] == 1
+
+
+def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
+    runner = CliRunner()
+    for arguments, why in (
+        (["judge", str(tmp_path), "--judge", "lexical"], "no run here"),
+        (["judge", str(tmp_path), "--judge", "chance"], "cannot grade"),
+        (["judge", str(tmp_path)], "judge is missing"),
+        (["judges", str(tmp_path)], "no run here"),
+        (["judges", str(tmp_path), "--family", "x"], "no run here"),
+        (
+            [
+                "questions",
+                "--source",
+                str(tmp_path),
+                "--model",
+                "tiny",
+                "--sampling",
+                "nothing",
+                "--out",
+                str(tmp_path),
+            ],
+            "no setting",
+        ),
+    ):
+        done = runner.invoke(app, arguments)
+        assert done.exit_code == 1, arguments
+        assert why in done.output, done.output
+        assert "Remedy" in done.output

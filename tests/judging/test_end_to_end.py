@@ -1,0 +1,69 @@
+"""The mini kitchen judged end to end: by `lexical` with numbers, and by a tiny transformers model for the path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barista_bench.builders.folder import build
+from barista_bench.judging.scoring import score_judged
+from barista_bench.judging.session import judge
+from barista_bench.mini import write_kitchen
+from barista_bench.running.runner import run
+
+
+@pytest.fixture(scope="module")
+def kitchen_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """Referring and temporal VQA, each answered by the oracle and by chance."""
+    folder = tmp_path_factory.mktemp("kitchen")
+    write_kitchen(folder / "kitchen", videos=1, width=160, height=96, num_proc=1, progress=False)
+    data = build(
+        folder / "kitchen",
+        folder / "barista",
+        configs=["referring", "temporal_vqa"],
+        sampling={"limit": 6},
+        cache=False,
+    ).folder
+    runs = {}
+    for task in ("referring", "temporal_vqa"):
+        for model in ("oracle", "chance"):
+            runs[task, model] = folder / f"{task}-{model}"
+            run(data, runs[task, model], task=(task,), model=model, runs=2)
+    return runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["referring", "temporal_vqa"])
+def test_lexical_gives_the_oracle_full_marks_and_chance_few(
+    task: str, kitchen_runs: dict[tuple[str, str], Path]
+) -> None:
+    means = {}
+    for model in ("oracle", "chance"):
+        session = judge(kitchen_runs[task, model], "lexical")
+        results = score_judged(session.run, session.folder).results
+        assert results.coverage.judged == results.coverage.expected == 12
+        means[model] = results.figures["mean"].mean
+    assert means["oracle"] == 1.0
+    assert means["chance"] < 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["referring", "temporal_vqa"])
+def test_a_tiny_transformers_judge_goes_the_whole_way(task: str, kitchen_runs: dict[tuple[str, str], Path]) -> None:
+    """It is randomly initialised and writes nonsense: every reply gets a status, and none becomes a zero."""
+    session = judge(kitchen_runs[task, "chance"], "tiny", draws=2, max_new_tokens=8, device="cpu", temperature=1.0)
+    results = score_judged(session.run, session.folder).results
+    criteria = {"referring": 1, "temporal_vqa": 2}[task]
+    assert session.asked == 2 * criteria * len({*_answers(session.run.samples)})
+    assert session.failed == 0
+    assert results.judge.revision
+    assert results.coverage.verdicts["parse_error"] + results.coverage.verdicts["truncated"] == 24 * criteria
+    assert results.figures == {}
+    assert (
+        judge(kitchen_runs[task, "chance"], "tiny", draws=2, max_new_tokens=8, device="cpu", temperature=1.0).asked == 0
+    )
+
+
+def _answers(samples: tuple) -> list[tuple[str, str]]:
+    return [(sample.example.example_id, str(sample.prediction.value)) for sample in samples]

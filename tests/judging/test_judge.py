@@ -1,0 +1,468 @@
+"""Judging a run: each distinct answer once, every reply with its status, figures as done by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from barista_bench.errors import ConfigError, DataError, ModelError
+from barista_bench.judging.results import JudgedResults, read_judged
+from barista_bench.judging.scoring import all_judged, score_judged
+from barista_bench.judging.session import judge
+from barista_bench.models import Completion, Failure, Request, TokenLogprob
+from barista_bench.models.scripted import ScriptedModel
+from barista_bench.running import runner
+from barista_bench.running.log import read_records
+from barista_bench.running.scoring import score
+from tests.judging.conftest import never
+from tests.judging.judges import ScriptedJudge, criterion, material, user_text, verdict
+
+VQA = "temporal_vqa"
+RUBRIC = """
+version: 2
+introduction: Grade.
+criteria:
+  - {name: fit, text: "Fit?", steps: [Look.], bands: [{low: 0, high: 10, text: any}]}
+"""
+
+
+def by_hash(request: Request, place: int) -> Completion:
+    """A score that depends on answer, criterion and draw, and nothing else."""
+    content = json.dumps([material(request), criterion(request), place])
+    return verdict(hashlib.sha256(content.encode()).digest()[0] % 11)
+
+
+def judged(run: Path, name: str = "any", **settings: object) -> JudgedResults:
+    session = judge(run, name, **settings)
+    return score_judged(session.run, session.folder).results
+
+
+def example_ids(run: Path) -> list[str]:
+    return sorted({record.example_id for record in read_records(run / "samples.jsonl")})
+
+
+def comparable(results: JudgedResults) -> dict:
+    return results.model_dump()
+
+
+def test_every_published_aggregate_equals_a_sum_done_by_hand(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA)
+    asked = use(ScriptedJudge(by_hash))
+    results = judged(run, draws=3)
+    # By hand: criterion -> run -> example -> mean over draws, from the scripted scores alone.
+    scores: dict[tuple[str, str], list[int]] = {}
+    for request in asked.requests:
+        scores[material(request)["answer"], criterion(request)] = [
+            json.loads(by_hash(request, place).text)["score"] for place in range(3)
+        ]
+    samples = score(run).samples
+    per_run: dict[int, dict[str, list[float]]] = {}
+    for sample in samples:
+        for name in ("accuracy", "completeness"):
+            own = scores[str(sample.prediction.value["answer"]), name]
+            per_run.setdefault(sample.record.run, {}).setdefault(name, []).append(sum(own) / 3 / 10)
+    for name in ("accuracy", "completeness"):
+        means = [statistics.fmean(per_run[number][name]) for number in (0, 1)]
+        assert results.figures[name].runs == pytest.approx(means)
+        assert results.figures[name].mean == pytest.approx(statistics.fmean(means))
+        assert results.figures[name].std == pytest.approx(statistics.stdev(means))
+        variances = [statistics.variance(own) for (_, criterion_), own in scores.items() if criterion_ == name]
+        assert results.sd_draws[name] == pytest.approx(math.sqrt(statistics.fmean(variances)) / 10)
+    both = [
+        statistics.fmean([(a + b) / 2 for a, b in zip(*per_run[number].values(), strict=True)]) for number in (0, 1)
+    ]
+    assert results.figures["mean"].runs == pytest.approx(both)
+    labels = {sample.example.label for sample in samples}
+    assert set(results.per_category) == labels
+    for label in labels:
+        own = [
+            statistics.fmean(scores[str(s.prediction.value["answer"]), "accuracy"]) / 10
+            for s in samples
+            if s.example.label == label and s.record.run == 1
+        ]
+        assert results.per_category[label].figures["accuracy"].runs[1] == pytest.approx(statistics.fmean(own))
+        assert results.per_category[label].examples == len(own)
+    assert results.coverage.judged == results.coverage.expected == len(samples)
+    assert results.coverage.verdicts["ok"] == len(samples) * 2 * 3
+    assert results.scoring == {"weighted": 0, "inferred": 0, "plain": len(samples) * 6}
+    assert (results.input_tokens, results.output_tokens) == (len(samples) * 600, len(samples) * 60)
+
+
+def test_referring_is_judged_by_its_structured_reference(make_run: Callable, use: Callable) -> None:
+    run = make_run("referring", lambda example, seed: f"Description: thing {example}")
+    asked = use(ScriptedJudge(lambda *_: verdict(4)))
+    results = judged(run)
+    assert results.rubric.criteria == ["correctness"]
+    assert results.figures["mean"].mean == results.figures["correctness"].mean == pytest.approx(0.4)
+    shown = [material(request) for request in asked.requests]
+    assert all(one["reference"].startswith("Object: ") for one in shown)
+    assert {one["answer"] for one in shown} == {f"thing {example}" for example in example_ids(run)}
+
+
+def test_equal_answers_are_judged_once_and_count_for_each_sample(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, lambda example, seed: "Answer: the same", runs=3)
+    asked = use(ScriptedJudge(by_hash))
+    results = judged(run, draws=2)
+    distinct = {json.dumps(material(request)) for request in asked.requests}
+    assert len(asked.requests) == 2 * len(distinct)
+    assert len(distinct) < results.coverage.judged
+    assert len(set(results.figures["accuracy"].runs)) == 1
+    assert results.coverage.judged == 3 * len(example_ids(run))
+
+
+def test_the_model_under_test_is_never_asked(
+    make_run: Callable, use: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(VQA)
+    monkeypatch.setattr(runner, "load_model", lambda *_: ScriptedModel("student", never))
+    use(ScriptedJudge(by_hash))
+    assert judge(run, "any").asked > 0
+
+
+REPLIES = {
+    "ok": verdict(8),
+    "parse_error": Completion("Ten out of ten!"),
+    "refused": Completion("No.", finish_reason="refusal"),
+    "truncated": Completion('{"score": 9, "rea', finish_reason="length"),
+    "infra_error": Failure("no network"),
+}
+
+
+@pytest.mark.parametrize("status", [name for name in REPLIES if name != "ok"])
+def test_an_unusable_verdict_gets_its_status_and_never_counts_as_zero(
+    status: str, make_run: Callable, use: Callable
+) -> None:
+    run = make_run(VQA, lambda example, seed: f"Answer: {example}", runs=1)
+    bad = example_ids(run)[0]
+    use(ScriptedJudge(lambda request, _: REPLIES[status if material(request)["answer"] == bad else "ok"]))
+    results = judged(run, draws=1)
+    assert results.figures["mean"].mean == pytest.approx(0.8)
+    assert results.coverage.verdicts[status] == 2
+    assert results.coverage.judged == results.coverage.expected - 1
+
+
+def test_an_out_of_range_score_is_no_verdict(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda *_: verdict(11)))
+    results = judged(run, draws=1)
+    assert results.figures == {}
+    assert results.coverage.verdicts["parse_error"] == 2 * results.coverage.expected
+
+
+def test_verdicts_that_were_not_asked_yet_are_missing_and_no_zeros(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda *_: verdict(6)))
+    session = judge(run, "any", draws=1)
+    log = session.folder / "verdicts.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
+    results = score_judged(session.run, session.folder).results
+    assert results.coverage.verdicts["missing"] == 3
+    assert results.figures["mean"].mean == pytest.approx(0.6)
+
+
+def test_a_draw_that_failed_leaves_the_others_to_count(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda _, place: [verdict(4), Completion("?"), verdict(8)][place]))
+    results = judged(run, draws=3)
+    assert results.figures["mean"].mean == pytest.approx(0.6)
+    assert results.coverage.judged == results.coverage.expected
+    assert results.coverage.verdicts["parse_error"] == 2 * results.coverage.expected
+
+
+def test_empty_answers_are_not_judged_but_lower_the_coverage(make_run: Callable, use: Callable) -> None:
+    first = []
+    run = make_run(
+        VQA, lambda example, seed: "  " if not first.append(example) and len(first) == 1 else f"Answer: {example}"
+    )
+    use(ScriptedJudge(lambda *_: verdict(10)))
+    results = judged(run, draws=1)
+    assert results.figures["mean"].mean == 1.0
+    assert results.coverage.answered == results.coverage.judged == results.coverage.expected - 1
+    assert results.coverage.finished == results.coverage.expected
+
+
+def weighted_reply(request: Request, place: int) -> Completion:
+    top = (("7", math.log(0.5)), ("8", math.log(0.25)), ("x", math.log(0.25)))
+    tokens = [TokenLogprob(text, 0.0, ((text, 0.0),)) for text in ('{"score": ', "7", ', "reason": "r"}')]
+    tokens[1] = TokenLogprob("7", math.log(0.5), top)
+    return Completion('{"score": 7, "reason": "r"}', logprobs=tuple(tokens))
+
+
+def test_scores_are_weighted_where_the_judge_gives_log_probabilities(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    asked = use(ScriptedJudge(weighted_reply))
+    session = judge(run, "any", draws=1)
+    found = score_judged(session.run, session.folder)
+    # (0.5 * 7 + 0.25 * 8) / 0.75 / 10, by hand
+    assert found.results.figures["accuracy"].mean == pytest.approx(0.55 / 0.75)
+    assert found.results.scoring == {"weighted": len(asked.asked), "inferred": 0, "plain": 0}
+    assert {one.scoring for own in found.verdicts.values() for one in own} == {"weighted"}
+    assert asked.configs[0].top_logprobs == 20
+
+
+def test_a_second_start_asks_only_for_what_is_missing(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA)
+    first = use(ScriptedJudge(lambda r, p: Failure("down") if criterion(r) == "accuracy" else verdict(5)))
+    session = judge(run, "any", draws=2)
+    assert session.failed == session.asked > 0
+    assert "down" in session.first_failure
+    second = use(ScriptedJudge(by_hash))
+    again = judge(run, "any", draws=2)
+    assert {criterion(request) for request in second.requests} == {"accuracy"}
+    assert (again.asked, again.already_done) == (session.failed, session.asked)
+    assert set(second.asked) <= set(first.asked)  # same items, same seeds
+    third = use(ScriptedJudge(never))
+    assert judge(run, "any", draws=2).asked == 0
+    assert third.asked == []
+
+
+def test_more_draws_are_added_to_those_there_are(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda *_: verdict(4)))
+    first = judge(run, "any", draws=1)
+    more = use(ScriptedJudge(lambda *_: verdict(6)))
+    second = judge(run, "any", draws=3)
+    assert second.folder == first.folder
+    assert len(more.asked) == 2 * first.asked
+    results = score_judged(second.run, second.folder).results
+    assert results.figures["mean"].mean == pytest.approx((4 + 6 + 6) / 30)
+
+
+def test_draws_have_seeds_of_their_own_that_the_order_does_not_change(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA)
+    wide, narrow = use(ScriptedJudge(by_hash, batch_size=64)), ScriptedJudge(by_hash, batch_size=1)
+    folder = judge(run, "any", draws=3).folder
+    first = folder / "verdicts.jsonl"
+    kept = sorted((record.key, record.text) for record in read_records(first))
+    first.unlink()
+    use(narrow)
+    judge(run, "any", draws=3)
+    assert sorted(wide.asked) == sorted(narrow.asked)
+    assert len({seed for _, seed in wide.asked}) == len(wide.asked)
+    assert sorted((record.key, record.text) for record in read_records(first)) == kept
+
+
+def test_judges_rubrics_and_settings_have_folders_of_their_own(
+    make_run: Callable, use: Callable, tmp_path: Path
+) -> None:
+    run = make_run(VQA, runs=1)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(RUBRIC)
+    use(ScriptedJudge(lambda *_: verdict(5)))
+    folders = [
+        judge(run, "any", draws=1).folder,
+        judge(run, "any", draws=1, temperature=0).folder,
+        judge(run, "any", draws=1, rubric=mine).folder,
+    ]
+    use(ScriptedJudge(lambda *_: verdict(5), name="org/other judge"))
+    folders.append(judge(run, "other", draws=1).folder)
+    assert len(set(folders)) == 4
+    assert folders[3].name.startswith("org-other-judge-")
+    found = all_judged(score(run))
+    assert sorted(one.folder for one in found) == sorted(folders)
+    assert {tuple(one.results.rubric.criteria) for one in found} == {("accuracy", "completeness"), ("fit",)}
+
+
+def test_the_results_name_judge_revision_rubric_prompt_and_settings(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(by_hash))
+    session = judge(run, "any", temperature=0.3, draws=2)
+    written = score_judged(session.run, session.folder).results
+    read = read_judged(session.folder / "results.json")
+    assert comparable(read) == comparable(written)
+    assert (read.judge.name, read.judge.revision) == ("scripted-judge", "r1")
+    assert read.generation["temperature"] == 0.3
+    assert len(read.rubric.sha256) == len(read.prompt_sha256) == len(read.steps_sha256) == 64
+    assert (read.steps, read.draws, read.model) == ("given", 2, "student")
+    lines = [json.loads(line) for line in (session.folder / "scores.jsonl").open()]
+    assert len(lines) == read.coverage.verdicts["ok"]
+    assert {line["text"] for line in lines} == {"because"}
+
+
+def test_settings_of_the_paper_are_the_default(make_run: Callable, use: Callable) -> None:
+    asked = use(ScriptedJudge(by_hash))
+    judge(make_run(VQA, runs=1), "any")
+    assert asked.configs[0].temperature == 0.7
+
+
+STEPS = Completion('{"steps": ["Read both.", "Compare."]}')
+
+
+def test_generated_steps_are_made_once_and_frozen(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    tries = iter([Completion("Let me think"), STEPS, STEPS])
+    judge_ = use(ScriptedJudge(lambda r, p: next(tries) if r.request_id.startswith("steps:") else by_hash(r, p)))
+    session = judge(run, "any", draws=1, steps="generate")
+    assert [name for name, _ in judge_.asked if name.startswith("steps:")] == ["steps:accuracy"] * 2 + [
+        "steps:completeness"
+    ]
+    assert json.loads((session.folder / "steps.json").read_text())["accuracy"] == ["Read both.", "Compare."]
+    forms = [request for request in judge_.requests if not request.request_id.startswith("steps:")]
+    assert all("1. Read both.\n2. Compare." in user_text(form) for form in forms)
+    results = score_judged(session.run, session.folder).results
+    assert results.steps == "generate"
+    assert results.coverage.judged == results.coverage.expected
+    use(ScriptedJudge(never))
+    assert judge(run, "any", draws=1, steps="generate").asked == 0
+    given = use(ScriptedJudge(by_hash))
+    assert judge(run, "any", draws=1).folder != session.folder
+    assert given.asked
+
+
+def test_a_judge_that_gives_no_steps_is_refused(make_run: Callable, use: Callable) -> None:
+    use(ScriptedJudge(lambda *_: Completion("no idea")))
+    with pytest.raises(ModelError, match="no evaluation steps for accuracy"):
+        judge(make_run(VQA, runs=1), "any", steps="generate")
+
+
+@pytest.mark.parametrize("task", ["referring", VQA])
+def test_the_oracle_gives_full_marks_to_the_reference_alone(
+    task: str, make_run: Callable, eventful_dataset: Path
+) -> None:
+    from barista_bench.benchmarks import get_task
+    from barista_bench.builders.frozen import read_frozen
+    from barista_bench.prompt import BoxFormat
+
+    found = get_task("barista", task)
+    examples = {e.example_id: e for e in read_frozen(eventful_dataset / "frozen" / f"{task}.jsonl")}
+    right = sorted(examples)[0]
+    run = make_run(
+        task,
+        lambda example, seed: found.reference_answer(examples[example], BoxFormat()) if example == right else "A lid.",
+        runs=1,
+    )
+    results = judged(run, "oracle")
+    assert results.figures["mean"].mean == pytest.approx(1 / len(examples))
+
+
+def test_lexical_gives_the_tasks_own_overlap_in_tenths(make_run: Callable) -> None:
+    run = make_run(VQA, lambda example, seed: "Answer: the cup is now under the coffee machine, and it rains", runs=1)
+    session = judge(run, "lexical", draws=5)
+    found = score_judged(session.run, session.folder)
+    assert found.results.draws == 1
+    names = {"accuracy": "lexical_precision", "completeness": "lexical_recall"}
+    for sample in session.run.samples:
+        own = {one.criterion: one.score for one in found.verdicts[sample.example.example_id, 0]}
+        assert own == {name: math.floor(sample.scores[figure] * 10 + 0.5) for name, figure in names.items()}
+    assert judge(run, "lexical").asked == 0
+
+
+def test_lexical_refuses_a_criterion_without_a_figure(make_run: Callable, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(RUBRIC)
+    with pytest.raises(ConfigError, match="fit names no figure"):
+        judge(make_run(VQA, runs=1), "lexical", rubric=mine)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "why"),
+    [
+        ("chance", {}, "cannot grade"),
+        ("predictions:file.jsonl", {}, "cannot grade"),
+        ("text_only:tiny", {}, "cannot grade"),
+        ("lexical", {"steps": "generate"}, "reads no steps"),
+        ("any", {"model": "other"}, "named by judge"),
+        ("any", {"draws": 0}, "draws"),
+        ("any", {"rounds": 3}, "no setting 'rounds'"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(name: str, settings: dict, why: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=why):
+        judge(tmp_path, name, **settings)
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no run here"):
+        judge(tmp_path, "lexical")
+
+
+def test_a_judge_that_answers_what_it_was_not_asked_is_refused(make_run: Callable, use: Callable) -> None:
+    class Confused(ScriptedJudge):
+        window = 4
+
+        def stream(self, requests, config):
+            from barista_bench.models import Answered
+
+            for request in requests:
+                yield Answered(request, [verdict(5)], 0.1)
+                yield Answered(request, [verdict(5)], 0.1)
+
+    use(Confused(by_hash))
+    with pytest.raises(ModelError, match="answered before"):
+        judge(make_run(VQA, runs=1), "any", draws=1)
+
+
+def test_a_streaming_judge_is_read_in_whatever_order_it_answers(make_run: Callable, use: Callable) -> None:
+    from barista_bench.models import Answered
+
+    class Stream(ScriptedJudge):
+        window = 8
+
+        def stream(self, requests, config):
+            for request in reversed(list(requests)):
+                replies = [by_hash(request, place) for place, _ in enumerate(request.seeds)]
+                yield Answered(request, replies, 0.1)
+
+    run = make_run(VQA)
+    use(ScriptedJudge(by_hash))
+    batches = judged(run, draws=2)
+    use(Stream(by_hash, name="streaming"))
+    streamed = judged(run, draws=2)
+    assert streamed.figures == batches.figures
+    assert streamed.coverage == batches.coverage
+
+
+def test_verdicts_of_another_judge_do_not_count_where_they_are_copied_to(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda *_: verdict(9)))
+    other = judge(run, "any", draws=1, temperature=0)
+    use(ScriptedJudge(lambda *_: verdict(5), name="another"))
+    own = judge(run, "any", draws=1)
+    (own.folder / "verdicts.jsonl").write_bytes((other.folder / "verdicts.jsonl").read_bytes())
+    results = score_judged(own.run, own.folder).results
+    assert results.figures == {}
+    assert results.coverage.verdicts["missing"] == results.coverage.expected * 2
+
+
+def test_verdicts_by_other_steps_do_not_count(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda r, p: STEPS if r.request_id.startswith("steps:") else verdict(5)))
+    session = judge(run, "any", draws=1, steps="generate")
+    (session.folder / "steps.json").write_text('{"accuracy": ["Guess."], "completeness": ["Guess."]}')
+    asked = use(ScriptedJudge(lambda *_: verdict(7)))
+    again = judge(run, "any", draws=1, steps="generate")
+    assert again.folder == session.folder
+    assert len(asked.asked) == session.asked
+    assert score_judged(again.run, again.folder).results.figures["mean"].mean == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("content", ["[]", '{"accuracy": ["a"]}', "{"])
+def test_broken_steps_are_refused(content: str, make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda r, p: STEPS if r.request_id.startswith("steps:") else verdict(5)))
+    session = judge(run, "any", draws=1, steps="generate")
+    (session.folder / "steps.json").write_text(content)
+    with pytest.raises(DataError, match="steps"):
+        judge(run, "any", draws=1, steps="generate")
+
+
+def test_a_folder_that_is_no_judges_is_refused(make_run: Callable, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no judge's description"):
+        score_judged(score(make_run(VQA, runs=1)), tmp_path)
+    with pytest.raises(DataError, match="no judged results"):
+        read_judged(tmp_path / "results.json")
+
+
+def test_two_processes_cannot_judge_in_one_folder(make_run: Callable, use: Callable) -> None:
+    from barista_bench.running.log import SampleLog
+
+    run = make_run(VQA, runs=1)
+    folder = judge(run, "lexical").folder
+    with SampleLog(folder / "verdicts.jsonl"), pytest.raises(ConfigError, match="writing here"):
+        judge(run, "lexical")

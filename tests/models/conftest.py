@@ -1,0 +1,56 @@
+"""Tiny models that the tests of the transformers runner share; torch is imported where a test asks for one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from barista_bench.models.transformers_model import TransformersModel
+
+FAMILIES = ("gemma3", "llava", "idefics3")
+
+
+@pytest.fixture(scope="session")
+def one_thread() -> Iterator[None]:
+    """Tiny tensors gain nothing from threads, and other tests need the cores."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def folders(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    pytest.importorskip("transformers")
+    from barista_bench.models.tiny import make_tiny_model
+
+    root = tmp_path_factory.mktemp("tiny")
+    return {family: make_tiny_model(root / family, family) for family in FAMILIES}
+
+
+@pytest.fixture(scope="session")
+def loaded(folders: dict[str, Path]) -> dict[str, "TransformersModel"]:
+    from barista_bench.models.transformers_model import TransformersModel
+
+    return {family: TransformersModel.load(str(folder)) for family, folder in folders.items()}
+
+
+@pytest.fixture(params=FAMILIES)
+def any_model(request: pytest.FixtureRequest, loaded: dict[str, "TransformersModel"]) -> "TransformersModel":
+    return fresh(loaded[request.param])
+
+
+@pytest.fixture
+def model(loaded: dict[str, "TransformersModel"]) -> "TransformersModel":
+    return fresh(loaded["gemma3"])
+
+
+def fresh(model: "TransformersModel") -> "TransformersModel":
+    """Without what earlier tests taught it of its memory."""
+    from barista_bench.models.transformers_batching import BatchBudget
+
+    model._engine.budget = BatchBudget(8)
+    return model

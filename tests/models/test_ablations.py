@@ -1,0 +1,214 @@
+"""Ablations take images away, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from barista_bench.errors import ConfigError
+from barista_bench.models import (
+    Answered,
+    Completion,
+    Failure,
+    GenerationConfig,
+    ModelIdentity,
+    Request,
+    StreamingModel,
+)
+from barista_bench.models.ablations import ABLATIONS, ablated, shuffled_frames
+from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+
+CONFIG = GenerationConfig()
+
+
+class Recorder:
+    """Answers with the greys of the images that it is shown, in the order in which the prompt places them."""
+
+    def __init__(self) -> None:
+        self.identity = ModelIdentity("org/model", "abc", {"dtype": "float32"})
+        self.box_format = BoxFormat("yxyx", 1000)
+        self.batch_size = 3
+        self.seen: list[Request] = []
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        self.seen += requests
+        return [[Completion(shown(request)) for _ in request.seeds] for request in requests]
+
+
+class StreamingRecorder(Recorder):
+    window = 2
+
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+        """Answers come in pairs, the later one first."""
+        held: list[Request] = []
+        for request in requests:
+            held.append(request)
+            if len(held) == self.window:
+                yield from (self.answered(one, config) for one in reversed(held))
+                held = []
+        yield from (self.answered(one, config) for one in held)
+
+    def answered(self, request: Request, config: GenerationConfig) -> Answered:
+        return Answered(request, self.generate([request], config)[0], 0.5)
+
+
+def shown(request: Request) -> str:
+    places = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
+    return ",".join(str(request.images[place].getpixel((0, 0))) for place in places)
+
+
+def request(count: int, name: str = "a", seeds: tuple[int, ...] = (7,)) -> Request:
+    """Images of grey 0, 1, 2, ..., with text between them."""
+    parts = [part for index in range(count) for part in (TextPart(f"[{index}]"), ImagePart(index))]
+    prompt = Prompt("be brief", (*parts, TextPart("what happens?")))
+    images = tuple(Image.new("L", (4, 4), index) for index in range(count))
+    return Request(name, prompt, images, seeds, {"phrase": "cup"}, {"type": "array"})
+
+
+def texts(prompt: Prompt) -> list[str]:
+    return [part.text for part in prompt.parts if isinstance(part, TextPart)]
+
+
+def test_text_only_withholds_all_images_and_leaves_the_text_word_for_word() -> None:
+    model = Recorder()
+    asked = request(3)
+    ablated(model, "text_only").generate([asked], CONFIG)
+    (seen,) = model.seen
+    assert seen.images == ()
+    assert seen.prompt.image_count == 0
+    assert seen.prompt.system == asked.prompt.system
+    assert texts(seen.prompt) == texts(asked.prompt)
+
+
+def test_first_frame_shows_the_image_that_the_prompt_places_first() -> None:
+    model = Recorder()
+    asked = request(3)
+    swapped = Prompt("", (ImagePart(2), TextPart("then"), ImagePart(0), ImagePart(1)))
+    answers = ablated(model, "first_frame").generate([asked, replace(asked, prompt=swapped)], CONFIG)
+    assert answers == [[Completion("0")], [Completion("2")]]
+    assert model.seen[1].prompt.parts == (ImagePart(0), TextPart("then"))
+
+
+@given(st.integers(2, 12), st.text(min_size=1, max_size=20))
+def test_shuffled_frames_are_the_same_images_in_another_order_that_depends_on_the_id_alone(
+    count: int, name: str
+) -> None:
+    asked = request(count, name)
+    order = shown(shuffled_frames(asked)).split(",")
+    assert sorted(order, key=int) == [str(n) for n in range(count)]
+    assert order != [str(n) for n in range(count)]
+    assert shown(shuffled_frames(replace(asked, seeds=(99,), inputs={}))).split(",") == order
+    assert shuffled_frames(asked).prompt == asked.prompt
+
+
+def test_different_examples_are_shuffled_differently() -> None:
+    assert len({shown(shuffled_frames(request(6, f"example {n}"))) for n in range(20)}) > 10
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_fewer_than_two_images_have_no_order_to_change(count: int) -> None:
+    assert shuffled_frames(request(count)) == request(count)
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS)
+def test_everything_but_images_is_passed_on(ablation: str) -> None:
+    model = Recorder()
+    asked = request(4, seeds=(1, 2))
+    answers = ablated(model, ablation).generate([asked], CONFIG)
+    (seen,) = model.seen
+    assert (seen.request_id, seen.seeds, seen.inputs, seen.schema) == ("a", (1, 2), asked.inputs, asked.schema)
+    assert len(answers[0]) == 2
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS)
+def test_a_result_names_model_and_ablation(ablation: str) -> None:
+    model = ablated(Recorder(), ablation)
+    settings = {"dtype": "float32", "ablation": ablation}
+    assert model.identity == ModelIdentity(f"{ablation}:org/model", "abc", settings)
+    assert model.box_format == BoxFormat("yxyx", 1000)
+    assert model.identity != Recorder().identity
+
+
+def test_ablations_of_ablations_are_named_in_order() -> None:
+    model = ablated(ablated(Recorder(), "shuffled_frames"), "first_frame")
+    assert model.identity.name == "first_frame:shuffled_frames:org/model"
+    assert model.identity.settings["ablation"] == "first_frame, shuffled_frames"
+
+
+def test_a_batch_that_shrinks_shrinks_for_both() -> None:
+    inner = Recorder()
+    model = ablated(inner, "text_only")
+    inner.batch_size = 1
+    assert model.batch_size == 1
+    model.batch_size = 5
+    assert inner.batch_size == 5
+
+
+def test_only_a_streaming_model_streams() -> None:
+    assert not isinstance(ablated(Recorder(), "text_only"), StreamingModel)
+    model = ablated(StreamingRecorder(), "text_only")
+    assert isinstance(model, StreamingModel)
+    assert model.window == 2
+
+
+def test_streamed_answers_come_with_the_request_as_it_was() -> None:
+    model = ablated(StreamingRecorder(), "first_frame")
+    assert isinstance(model, StreamingModel)
+    asked = [request(3, name) for name in "abcde"]
+    answers = list(model.stream(iter(asked), CONFIG))
+    assert [answer.request.request_id for answer in answers] == list("badce")
+    assert all(answer.request is asked["abcde".index(answer.request.request_id)] for answer in answers)
+    assert [answer.completions for answer in answers] == [[Completion("0")]] * 5
+    assert {answer.seconds for answer in answers} == {0.5}
+
+
+def test_a_stream_takes_requests_only_as_the_model_does() -> None:
+    model = ablated(StreamingRecorder(), "text_only")
+    assert isinstance(model, StreamingModel)
+    taken: list[str] = []
+
+    def source() -> Iterator[Request]:
+        for name in "abcd":
+            taken.append(name)
+            yield request(1, name)
+
+    next(model.stream(source(), CONFIG))
+    assert taken == ["a", "b"]
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS)
+def test_images_that_do_not_fit_the_prompt_are_the_callers_error(ablation: str) -> None:
+    wrong = replace(request(2), images=request(3).images)
+    with pytest.raises(ValueError, match=r"request a: the prompt places images \[0, 1\], but 3 images came"):
+        ablated(Recorder(), ablation).generate([wrong], CONFIG)
+
+
+def test_an_unknown_ablation_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"no ablation .blindfold.\. Remedy: use one of text_only"):
+        ablated(Recorder(), "blindfold")
+
+
+@pytest.mark.slow
+def test_a_real_model_behind_text_only_cannot_tell_images_apart(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from barista_bench.models.tiny import make_tiny_model
+    from barista_bench.models.transformers_model import TransformersModel
+
+    torch.set_num_threads(1)
+    model = TransformersModel.load(str(make_tiny_model(tmp_path / "tiny")), device="cpu")
+    greedy = GenerationConfig(temperature=0, max_new_tokens=8)
+    pictures = [Image.effect_mandelbrot((32, 32), (-2, -1.5, 1, 1.5), 50), Image.linear_gradient("L").resize((32, 32))]
+    prompt = Prompt("", (ImagePart(0), TextPart("what is this?")))
+    asked = [Request(f"r{n}", prompt, (picture.convert("RGB"),)) for n, picture in enumerate(pictures)]
+    seeing = [row[0] for row in model.generate(asked, greedy)]
+    blind = [row[0] for row in ablated(model, "text_only").generate(asked, greedy)]
+    assert all(isinstance(one, Completion) for one in (*seeing, *blind))
+    assert [getattr(one, "text", None) for one in blind] == [getattr(blind[0], "text", None)] * 2
+    assert getattr(seeing[0], "text", None) != getattr(seeing[1], "text", None)

@@ -1,0 +1,203 @@
+"""The adaptive limit, the gate, and the headers by which servers ask for less."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.models.served_concurrency import (
+    FIRST_LIMIT,
+    MAX_PAUSE,
+    AdaptiveLimit,
+    Gate,
+    duration,
+    exhausted,
+    retry_after,
+)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 0.001
+        return self.now
+
+
+def grown(limit: AdaptiveLimit, answers: int) -> AdaptiveLimit:
+    for _ in range(answers):
+        limit.succeeded(limit.now(), limit.allowed)
+    return limit
+
+
+def test_it_starts_low_and_climbs_to_the_ceiling_and_no_higher():
+    limit = AdaptiveLimit(16, Clock())
+    assert limit.allowed == FIRST_LIMIT < 16
+    assert grown(limit, 12).allowed == 16
+    assert grown(limit, 50).allowed == 16
+    assert AdaptiveLimit(2).allowed == 2
+
+
+def test_after_the_first_congestion_a_window_of_answers_adds_one():
+    limit = AdaptiveLimit(64, Clock())
+    limit.congested(limit.now(), "429")
+    assert limit.allowed == 2
+    assert grown(limit, 3).allowed == 3  # 2 + 1/2 + 1/2.5 + ...
+    before = grown(limit, 200).allowed
+    assert before < grown(limit, before).allowed <= before + 1
+
+
+def test_failures_of_one_window_halve_it_once():
+    limit = grown(AdaptiveLimit(16, Clock()), 12)
+    sent = [limit.now() for _ in range(16)]
+    for began in sent:
+        limit.congested(began, "503")
+    assert limit.allowed == 8
+    limit.congested(limit.now(), "503")
+    assert limit.allowed == 4
+    assert [change.reason for change in limit.trace][-2:] == ["503", "503"]
+
+
+@pytest.mark.parametrize("capacity", [1, 5, 20])
+def test_it_stays_near_what_a_server_can_bear(capacity):
+    limit, kept = AdaptiveLimit(64, Clock()), []
+    for _ in range(200):  # windows of calls, of which the server takes so many and turns the others away
+        began = [limit.now() for _ in range(limit.allowed)]
+        for number, moment in enumerate(began):
+            limit.succeeded(moment, len(began)) if number < capacity else limit.congested(moment, "429")
+        kept.append(limit.allowed)
+    late = kept[50:]
+    assert max(late) <= capacity + 1
+    assert sum(late) / len(late) >= 0.6 * capacity
+
+
+def test_an_answer_to_what_was_sent_before_the_cut_does_not_raise_it_again():
+    limit = grown(AdaptiveLimit(16, Clock()), 12)
+    sent = limit.now()
+    limit.congested(limit.now(), "timeout")
+    limit.succeeded(sent, 16)
+    assert limit.trace[-1].limit == 8.0
+    limit.succeeded(limit.now(), 8)
+    assert limit.trace[-1].limit > 8.0
+
+
+def test_it_does_not_climb_while_it_holds_nobody_back():
+    limit = AdaptiveLimit(16, Clock())
+    limit.succeeded(limit.now(), FIRST_LIMIT - 1)
+    assert limit.allowed == FIRST_LIMIT
+
+
+@given(st.lists(st.booleans(), max_size=200), st.integers(1, 40))
+def test_it_stays_between_one_and_the_ceiling(outcomes, ceiling):
+    limit = AdaptiveLimit(ceiling, Clock())
+    for good in outcomes:
+        began = limit.now()
+        limit.succeeded(began, limit.allowed) if good else limit.congested(began, "429")
+        assert 1 <= limit.allowed <= ceiling
+
+
+def test_the_longest_pause_counts_and_none_is_longer_than_the_bound():
+    clock = Clock()
+    limit = AdaptiveLimit(4, clock)
+    limit.pause(5, "Retry-After")
+    limit.pause(1, "Retry-After")
+    assert 4.9 < limit.paused_for() < 5
+    limit.pause(1e9, "Retry-After")
+    assert MAX_PAUSE - 1 < limit.paused_for() <= MAX_PAUSE
+    clock.now += MAX_PAUSE
+    assert limit.paused_for() <= 0
+
+
+def test_the_gate_lets_no_more_through_than_allowed_and_wakes_those_who_wait():
+    limit = AdaptiveLimit(3)
+    most = 0
+
+    async def one(gate: Gate) -> None:
+        nonlocal most
+        async with gate.slot() as began:
+            most = max(most, gate.in_flight)
+            await anyio.sleep(0.001)
+            limit.succeeded(began, gate.in_flight)
+
+    async def all_of_them() -> None:
+        gate = Gate(limit)
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(30):
+                    tasks.start_soon(one, gate)
+        assert gate.in_flight == 0
+
+    anyio.run(all_of_them)
+    assert most == 3
+
+
+def test_the_gate_opens_only_after_a_pause():
+    limit = AdaptiveLimit(3)
+    limit.pause(0.1, "Retry-After")
+
+    async def enter() -> None:
+        async with Gate(limit).slot():
+            assert limit.paused_for() <= 0
+
+    anyio.run(enter)
+
+
+NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": " 3 "}, 3.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": format_datetime(NOW + timedelta(seconds=30), usegmt=True)}, 30.0),
+        ({"retry-after": format_datetime(NOW - timedelta(seconds=30), usegmt=True)}, 0.0),
+        ({"retry-after": "999999999999"}, MAX_PAUSE),
+        ({"retry-after": format_datetime(NOW + timedelta(days=9), usegmt=True)}, MAX_PAUSE),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "9" * 5000}, MAX_PAUSE),
+        ({}, None),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_as_a_date(headers, seconds):
+    assert retry_after(headers, NOW) == seconds
+
+
+@given(st.text(max_size=80))
+def test_no_header_raises_or_asks_for_a_negative_or_endless_wait(text):
+    seconds = retry_after({"retry-after": text}, NOW)
+    assert seconds is None or 0 <= seconds <= MAX_PAUSE
+    length = duration(text)
+    assert length is None or 0 <= length <= 86400
+    exhausted({"x-ratelimit-remaining-requests": text, "x-ratelimit-reset-requests": text}, 1)
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "2s"}, (2.0, "no requests left")),
+        ({"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "2s"}, None),
+        ({"x-ratelimit-remaining-tokens": "80", "x-ratelimit-reset-tokens": "1m3.5s"}, (63.5, "no tokens left")),
+        ({"x-ratelimit-remaining-tokens": "100", "x-ratelimit-reset-tokens": "1m"}, None),
+        ({"x-ratelimit-remaining-requests": "0"}, None),
+        (
+            {
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-requests": "20ms",
+                "x-ratelimit-remaining-tokens": "0",
+                "x-ratelimit-reset-tokens": "6",
+            },
+            (6.0, "no tokens left"),
+        ),
+    ],
+)
+def test_an_allowance_that_is_used_up_is_waited_for(headers, wait):
+    assert exhausted(headers, tokens=100) == wait

@@ -1,0 +1,242 @@
+"""Settings are checked before anything is sent, images are sent as declared, and the estimate counts what is sent."""
+
+import base64
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from barista_bench.errors import ConfigError, ModelError
+from barista_bench.models import GenerationConfig, Request, StreamingModel
+from barista_bench.models.served import ServedModel
+from barista_bench.models.served_images import ImageEncoding, estimated_image_tokens
+from barista_bench.models.served_messages import request_body
+from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+
+LOCAL = "http://127.0.0.1:9/v1"  # nobody listens there
+GREEDY = GenerationConfig(temperature=0.0, max_new_tokens=50)
+
+
+def picture(width: int = 64, height: int = 48) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(3).integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+def load(**settings) -> ServedModel:
+    return ServedModel.load("org/some-model", **{"base_url": LOCAL, "api_key_env": None, **settings})
+
+
+def request(*parts, images=(), seeds=(5,), system="", schema=None) -> Request:
+    return Request("r", Prompt(system, parts), tuple(images), seeds, schema=schema)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"timeout": 0},
+        {"timeout": float("inf")},
+        {"max_concurrency": 0},
+        {"max_attempts": 0},
+        {"jpeg_quality": 0},
+        {"image_format": "gif"},
+        {"max_image_side": 3},
+        {"image_detail": "hih"},
+        {"think_tags": ("<think>", "")},
+        {"token_limit_field": "tokens"},
+        {"omit": ("messages",)},
+        {"price_input": 1.0},
+        {"price_input": -1.0, "price_output": 1.0},
+        {"extra_body": {"temperature": 0.1}},
+        {"extra_body": {"x": {1, 2}}},
+        {"base_url": "ftp://host/v1"},
+        {"base_url": "localhost:8000"},
+        {"base_url": "http://[::1/v1"},
+    ],
+)
+def test_a_setting_out_of_range_is_refused_with_a_remedy(settings):
+    with pytest.raises(ConfigError, match="Remedy: "):
+        load(**settings)
+
+
+@pytest.mark.parametrize("url", ["https://user:hush@host/v1", "https://host/v1?key=hush", "https://host/v1#hush"])
+def test_an_address_with_a_secret_is_refused_without_repeating_it(url):
+    with pytest.raises(ConfigError) as caught:
+        load(base_url=url)
+    assert "host" in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+def test_the_hosted_server_wants_a_key_when_it_is_loaded(monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    with pytest.raises(ModelError, match="SOME_KEY"):
+        ServedModel.load("gpt", api_key_env="SOME_KEY")
+    monkeypatch.setenv("SOME_KEY", "sk-something-long")
+    assert ServedModel.load("gpt", api_key_env="SOME_KEY").settings.base_url == "https://api.openai.com/v1"
+    monkeypatch.setenv("SOME_KEY", "line\nbreak")
+    with pytest.raises(ModelError, match="characters") as caught:
+        ServedModel.load("gpt", api_key_env="SOME_KEY")
+    assert "break" not in str(caught.value).replace("line breaks", "")
+
+
+def test_without_the_library_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ModelError, match=r"openai.*pip install barista_bench\[api\]"):
+        load()
+
+
+def test_a_thinking_budget_is_refused_until_its_field_is_named():
+    config = GenerationConfig(thinking_budget=512)
+    with pytest.raises(ModelError, match="thinking_budget_field"):
+        load().check(config)
+    with pytest.raises(ModelError, match="thinking_budget_field"):
+        load().generate([request(TextPart("hi"))], config)
+    model = load(thinking_budget_field="chat_template_kwargs.budget", extra_body={"chat_template_kwargs": {"a": 1}})
+    model.check(config)
+    body = request_body(request(TextPart("hi")), config, model.settings)
+    assert body["chat_template_kwargs"] == {"a": 1, "budget": 512}
+    assert model.settings.extra_body == {"chat_template_kwargs": {"a": 1}}
+
+
+def test_the_identity_names_what_changes_answers_and_nothing_else():
+    base = load()
+    assert isinstance(base, StreamingModel)
+    assert base.identity == load(base_url="http://localhost:1234/v1", timeout=5, max_concurrency=2).identity
+    changed = [
+        {"jpeg_quality": 90},
+        {"image_format": "png"},
+        {"max_image_side": 512},
+        {"image_detail": "low"},
+        {"structured_output": True},
+        {"extra_body": {"top_k": 1}},
+        {"omit": ("temperature",)},
+        {"explicit_sampling": True},
+        {"base_url": "https://elsewhere.example/v1"},
+        {"revision": "abc"},
+        {"prompt_opens_thinking": True},
+    ]
+    identities = [json.dumps([m.identity.revision, m.identity.settings]) for m in [base, *(load(**c) for c in changed)]]
+    assert len(set(identities)) == len(identities)
+
+
+def test_the_box_format_follows_the_family_unless_it_is_given():
+    assert ServedModel.load("google/gemma-3-4b", base_url=LOCAL).box_format == BoxFormat("yxyx", 1000)
+    assert ServedModel.load("Qwen/Qwen3-VL-8B", base_url=LOCAL).box_format == BoxFormat("xyxy", 1000)
+    assert load(box_format=BoxFormat("xyxy", None)).box_format == BoxFormat("xyxy", None)
+
+
+def test_the_conversation_keeps_the_order_of_texts_and_images():
+    images = (picture(), picture(32, 32))
+    asked = request(ImagePart(1), TextPart("a"), TextPart("b"), ImagePart(0), TextPart("c"), images=images, system="be")
+    body = request_body(asked, GREEDY, load(image_format="png", image_detail="low").settings)
+    system, user = body["messages"]
+    assert system == {"role": "system", "content": "be"}
+    assert [part["type"] for part in user["content"]] == ["image_url", "text", "image_url", "text"]
+    assert [part["text"] for part in user["content"] if part["type"] == "text"] == ["ab", "c"]
+    sent = [part["image_url"] for part in user["content"] if part["type"] == "image_url"]
+    assert [image["detail"] for image in sent] == ["low", "low"]
+    for image, original in zip(sent, reversed(images), strict=True):
+        start, data = image["url"].split(",")
+        assert start == "data:image/png;base64"
+        assert np.array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))), np.asarray(original))
+
+
+def test_a_prompt_of_text_alone_is_sent_as_a_string():
+    body = request_body(request(TextPart("a"), TextPart("b")), GREEDY, load().settings)
+    assert body["messages"] == [{"role": "user", "content": "ab"}]
+
+
+def test_generation_settings_are_sent_under_the_names_that_servers_know():
+    config = GenerationConfig(0.7, 99, 0.9, top_k=20, repetition_penalty=1.1, stop=("END",), top_logprobs=5)
+    body = request_body(request(TextPart("a")), config, load(extra_body={"min_p": 0.1}).settings)
+    del body["messages"]
+    assert body == {
+        "model": "org/some-model",
+        "max_completion_tokens": 99,
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "top_k": 20,
+        "repetition_penalty": 1.1,
+        "stop": ["END"],
+        "logprobs": True,
+        "top_logprobs": 5,
+        "min_p": 0.1,
+    }
+
+
+def test_neutral_settings_are_sent_only_where_asked_for_and_omitted_ones_never():
+    plain = request_body(request(TextPart("a")), GREEDY, load().settings)
+    assert set(plain) == {"model", "messages", "max_completion_tokens", "temperature"}
+    explicit = request_body(request(TextPart("a")), GREEDY, load(explicit_sampling=True).settings)
+    assert (explicit["top_k"], explicit["repetition_penalty"]) == (-1, 1.0)
+    omitting = load(omit=("temperature", "top_p"), token_limit_field="max_tokens").settings
+    assert set(request_body(request(TextPart("a")), GREEDY, omitting)) == {"model", "messages", "max_tokens"}
+
+
+def test_a_schema_is_sent_only_where_structured_output_is_wanted_and_the_task_has_one():
+    schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
+    asked, free = request(TextPart("a"), schema=schema), request(TextPart("a"))
+    held = load(structured_output=True).settings
+    sent = request_body(asked, GREEDY, held)["response_format"]
+    assert sent["type"] == "json_schema"
+    assert sent["json_schema"] == {"name": "answer", "schema": schema, "strict": True}
+    assert "response_format" not in request_body(free, GREEDY, held)
+    assert "response_format" not in request_body(asked, GREEDY, load().settings)
+
+
+def test_jpeg_is_what_pillow_writes_at_the_declared_quality():
+    image = picture()
+    for quality in (75, 90):
+        file = io.BytesIO()
+        image.save(file, "JPEG", quality=quality)
+        assert ImageEncoding("jpeg", quality).encode(image) == file.getvalue()
+    file = io.BytesIO()
+    image.save(file, "JPEG")
+    assert ImageEncoding().encode(image) == file.getvalue()  # the default is the released harness's
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA", "P"])
+def test_any_mode_of_image_is_sent_as_rgb(mode):
+    for kind in ("jpeg", "png"):
+        sent = Image.open(io.BytesIO(ImageEncoding(kind).encode(picture().convert(mode))))
+        assert (sent.mode, sent.size) == ("RGB", (64, 48))
+
+
+@given(st.integers(1, 4000), st.integers(1, 4000), st.integers(16, 3000))
+def test_shrinking_keeps_the_shape_and_never_enlarges(width, height, side):
+    sent = ImageEncoding(max_side=side).sent_size((width, height))
+    assert max(sent) == min(max(width, height), side)
+    assert min(sent) >= 1
+    factor = max(sent) / max(width, height)
+    assert abs(sent[0] - width * factor) <= 1
+    assert abs(sent[1] - height * factor) <= 1
+
+
+@pytest.mark.parametrize(
+    ("size", "tokens"),
+    # The first two are worked out in OpenAI's guide; the rest by hand.
+    [((1024, 1024), 765), ((2048, 4096), 1105), ((512, 512), 255), ((1, 1), 255), ((1920, 1080), 1105)],
+)
+def test_image_tokens_follow_the_published_rule(size, tokens):
+    assert estimated_image_tokens(size) == tokens
+
+
+def test_the_estimate_counts_requests_images_bytes_and_the_most_tokens():
+    model = load(price_input=2.0, price_output=8.0, max_image_side=512)
+    images = (picture(1024, 768), picture())
+    asked = request(ImagePart(0), ImagePart(1), TextPart("x" * 400), images=images, seeds=(1, 2, 3))
+    sampled = model.estimate(iter([asked, asked]), GenerationConfig(temperature=0.7, max_new_tokens=100))
+    assert (sampled.requests, sampled.images, sampled.max_output_tokens) == (2, 4, 600)
+    assert sampled.image_bytes == 2 * sum(len(ImageEncoding(max_side=512).encode(image)) for image in images)
+    text = 2 * (100 + 10)
+    assert text + 4 * 255 <= sampled.input_tokens <= text + 4 * 255 + 20
+    assert sampled.cost == pytest.approx((sampled.input_tokens * 2.0 + 600 * 8.0) / 1e6)
+    assert model.estimate([asked], GREEDY).max_output_tokens == 50
+    assert load().estimate([asked], GREEDY).cost is None
+    assert model.cost(1_000_000, 500_000) == pytest.approx(6.0)
+    with pytest.raises(ValueError, match="request r: the prompt places images"):
+        model.estimate([request(ImagePart(0))], GREEDY)

@@ -1,0 +1,107 @@
+"""The served client beside the local model, over a real `transformers serve` of the same tiny checkpoint."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+for library in ("torch", "transformers", "openai", "fastapi", "uvicorn"):
+    pytest.importorskip(library)
+
+from barista_bench.models import Completion, GenerationConfig, Request  # noqa: E402
+from barista_bench.models.served import ServedModel  # noqa: E402
+from barista_bench.models.tiny import make_tiny_model  # noqa: E402
+from barista_bench.models.transformers_model import TransformersModel  # noqa: E402
+from barista_bench.prompt import ImagePart, Prompt, TextPart  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+GREEDY = GenerationConfig(temperature=0.0, max_new_tokens=16)
+
+
+@pytest.fixture(scope="module", params=["gemma3", "idefics3"])
+def served(request, tmp_path_factory):
+    """(folder of the checkpoint, address of the server)"""
+    folder = make_tiny_model(tmp_path_factory.mktemp("served") / "tiny", request.param)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(folder)]
+    log = (folder.parent / "serve.log").open("w")
+    process = subprocess.Popen(
+        [*command, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+        stdout=log,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        wait_for(f"http://127.0.0.1:{port}/health", process, Path(log.name))
+        yield folder, f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(5)
+        log.close()
+
+
+def wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.3)
+    pytest.fail(f"transformers serve did not start: {log.read_text()[-2000:]}")
+
+
+def requests() -> list[Request]:
+    rng = np.random.default_rng(0)
+    pictures = [Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)) for _ in range(4)]
+    asked = []
+    for n in range(6):
+        images = tuple(pictures[(n + k) % 4] for k in range(n % 3))
+        parts = (*(ImagePart(k) for k in range(len(images))), TextPart(f"Which object does hand {n} touch?"))
+        asked.append(Request(f"r{n}", Prompt("Answer in one word." if n % 2 else "", parts), images, (1, 2)))
+    return asked
+
+
+def load(served, **settings) -> ServedModel:
+    folder, url = served
+    return ServedModel.load(str(folder), base_url=url, api_key_env=None, max_attempts=3, timeout=100, **settings)
+
+
+def visible(text: str) -> str:
+    """Without the chat template's marks, which the server leaves out when a model without training writes them."""
+    return re.sub(r"<\|im_(start|end)\|>", "", text)
+
+
+def test_greedy_answers_equal_those_of_the_local_model_on_prompts_with_and_without_images(served):
+    local = TransformersModel.load(str(served[0]), device="cpu").generate(requests(), GREEDY)
+    over_http = load(served, image_format="png").generate(requests(), GREEDY)
+    for ours, theirs in zip(local, over_http, strict=True):
+        assert all(isinstance(entry, Completion) for entry in theirs)
+        assert [visible(entry.text) for entry in theirs] == [visible(entry.text) for entry in ours]
+        assert theirs[0].finish_reason == ours[0].finish_reason
+        assert (theirs[0].input_tokens, theirs[0].output_tokens) == (ours[0].input_tokens, ours[0].output_tokens)
+    assert len({entries[0].text for entries in over_http}) == 6
+
+
+def test_a_server_that_ignores_n_is_asked_once_a_seed(served):
+    model = load(served)
+    [entries] = model.generate(requests()[:1], GenerationConfig(temperature=0.7, max_new_tokens=4))
+    assert [type(entry) for entry in entries] == [Completion, Completion]
+    assert not model.state.takes_n
+    assert model.state.calls == 2

@@ -1,0 +1,243 @@
+"""Where an answer ends, and what was only thought."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from barista_bench.errors import ModelError  # noqa: E402
+from barista_bench.models.base import GenerationConfig  # noqa: E402
+from barista_bench.models.transformers_answers import AnswerReader, Generated  # noqa: E402
+from barista_bench.models.transformers_decoding import TokenScores  # noqa: E402
+from barista_bench.models.transformers_model import TransformersModel  # noqa: E402
+from barista_bench.models.transformers_stopping import StopTexts, ThinkingBudget, Thoughts  # noqa: E402
+from tests.models.transformers_kit import (  # noqa: E402
+    GREEDY,
+    SAMPLED,
+    alike,
+    many_requests,
+    request_of,
+    written_tokens,
+)
+
+TAGS = ("<think>", "</think>")
+
+
+@pytest.fixture(scope="module")
+def thinking_folder(folders, tmp_path_factory):
+    """A checkpoint whose template opens the thinking."""
+    folder = Path(shutil.copytree(folders["gemma3"], tmp_path_factory.mktemp("answers") / "thinking"))
+    template = folder / "chat_template.jinja"
+    template.write_text(template.read_text().replace("assistant\n", "assistant\n<think>\n{# </think> #}"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def thinker(thinking_folder):
+    return TransformersModel.load(str(thinking_folder))
+
+
+@pytest.fixture
+def reader(model):
+    return AnswerReader(model._engine.encoder.tokenizer, TAGS, frozenset({1}), frozenset({0, 2}))
+
+
+def tokens_of(reader, text: str) -> list[int]:
+    return reader.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def generated(reader, text: str, *, ended: bool = True, opened: bool = False, stopped: int | None = None) -> Generated:
+    tokens = tokens_of(reader, text) + ([1, 0, 0] if ended else [])
+    scores = TokenScores([-float(n) for n in range(len(tokens))], [[t] for t in tokens], [[-9.0]] * len(tokens))
+    return Generated(tokens, opened, stopped, prompt_tokens=9, rows=1, scores=scores)
+
+
+def test_the_end_token_ends_an_answer(model, monkeypatch):
+    """A token of one answer, absent from its neighbour, is declared to end answers: the neighbour goes on."""
+    requests = [request_of(0, 1, "cup"), request_of(1, 2, "jug and kettle")]
+    written = written_tokens(monkeypatch)
+    [[full], neighbour] = model.generate(requests, GREEDY)
+    longest_first = written[:2]
+    of_first, of_second = longest_first[1], longest_first[0]
+    end = next(token for token in of_first[3:] if token not in of_second)
+    monkeypatch.setattr(model._engine, "reader", replace(model._engine.reader, end_ids=frozenset({end})))
+    [[ended], beside] = model.generate(requests, GREEDY)
+    assert (ended.finish_reason, ended.output_tokens) == ("stop", of_first.index(end) + 1)
+    assert full.text.startswith(ended.text)
+    assert beside == neighbour
+
+
+def test_stop_texts_end_the_answer_and_are_no_part_of_it(model):
+    requests = [request_of(0, 1, "cup"), request_of(1, 2, "jug and kettle")]
+    full = model.generate(requests, GREEDY)
+    written = full[0][0].text
+    stop = next(written[n : n + 2] for n in range(4, len(written)) if written[n : n + 2] not in full[1][0].text)
+    answers = model.generate(requests, GenerationConfig(0, max_new_tokens=16, stop=(stop, "never written")))
+    assert answers[0][0].text == full[0][0].text[: full[0][0].text.index(stop)]
+    assert answers[0][0].finish_reason == "stop"
+    assert answers[0][0].output_tokens < 16
+    assert answers[1] == full[1]
+
+
+def test_a_prompt_that_ends_like_a_stop_text_stops_nothing(model):
+    request = request_of(0, 1, "cup")
+    [[full]] = model.generate([request], GREEDY)
+    first = full.text[0]
+    [[answer]] = model.generate([request], GenerationConfig(0, max_new_tokens=16, stop=("assistant\n" + first,)))
+    assert answer == full
+
+
+@pytest.mark.parametrize("config", [GREEDY, SAMPLED])
+def test_stops_and_budgets_give_the_same_answers_at_every_batch_size(thinker, config):
+    letters = ("e",)
+    config, answers = replace(config, thinking_budget=6, stop=letters, max_new_tokens=24), {}
+    for size in (1, 2, 8):
+        thinker.batch_size = size
+        answers[size] = alike(thinker.generate(many_requests(seeds=(1, 2)), config))
+    assert answers[1] == answers[2] == answers[8]
+    given = [one for each in answers[8] for one in each]
+    assert not any(letter in one.text for one in given for letter in letters)
+    assert {one.finish_reason for one in given} == {"stop", "length"}
+    assert any(letter in one.reasoning for one in given for letter in letters)  # a stop text ends answers alone
+
+
+def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
+    rows, closing = written_tokens(monkeypatch), thinker._engine.encoder.tokenizer("</think>\n")["input_ids"]
+    requests = many_requests()
+    free = alike(thinker.generate(requests, GREEDY))
+    assert {(one.text, one.finish_reason) for [one] in free} == {("", "length")}
+    longest_first = rows[:8]
+    for budget in (0, 1, 6):
+        rows.clear()
+        answers = thinker.generate(requests, replace(GREEDY, max_new_tokens=40, thinking_budget=budget))
+        for row, unlimited in zip(rows[:8], longest_first, strict=True):
+            assert row[:budget] == unlimited[:budget]
+            assert row[budget : budget + len(closing)] == closing
+            assert "</think>" not in thinker._engine.encoder.tokenizer.decode(row[budget + len(closing) :])
+        assert all(one.text for [one] in answers)
+
+
+def test_a_model_that_knows_no_thinking_refuses_a_budget(model):
+    with pytest.raises(ModelError, match=r"thinking_budget is set, but neither .*Remedy: "):
+        model.generate([request_of(0, 1, "cup")], replace(GREEDY, thinking_budget=5))
+
+
+def test_tags_that_are_given_are_taken_at_their_word(folders):
+    model = TransformersModel.load(str(folders["gemma3"]), think_tags=("[T]", "[/T]"))
+    assert model.identity.settings["think_tags"] == "[T] [/T]"
+    [[answer]] = model.generate([request_of(0, 1, "cup")], replace(GREEDY, thinking_budget=5))
+    assert (answer.reasoning, answer.finish_reason) == (None, "length")
+
+
+def test_reasoning_is_kept_apart(folders):
+    """Characters that the model happens to write, declared as its tags."""
+    request = request_of(0, 1, "cup")
+    plain = TransformersModel.load(str(folders["gemma3"]))
+    [[full]] = plain.generate([request], GREEDY)
+    opening, closing = full.text[1], full.text[8]
+    [[answer]] = TransformersModel.load(str(folders["gemma3"]), think_tags=(opening, closing)).generate(
+        [request], GREEDY
+    )
+    assert answer.reasoning
+    assert closing not in answer.text
+    assert full.text.endswith(answer.text)
+
+
+def test_reasoning_opened_by_the_template_and_truncated_is_no_answer(thinker):
+    [[answer]] = thinker.generate([request_of(0, 1, "cup")], GREEDY)
+    assert (answer.text, answer.finish_reason) == ("", "length")
+    assert answer.reasoning
+
+
+@pytest.mark.parametrize(
+    ("text", "opened", "ended", "expected"),
+    [
+        ("left", False, True, ("left", None, "stop")),
+        ("left", False, False, ("left", None, "length")),
+        ("<think>cup</think>\n\nleft", False, True, ("left", "cup", "stop")),
+        ("cup</think>left", True, True, ("left", "cup", "stop")),
+        ("<think>cup", False, True, ("", "cup", "length")),
+        ("cup", True, True, ("", "cup", "length")),
+        ("<think>cup</think>left<think>jug", False, True, ("", "cupleftjug", "length")),
+        ("<think>cup</think>", False, True, ("", "cup", "stop")),
+    ],
+)
+def test_thinking_that_never_closed_is_a_truncation_even_after_an_end_token(reader, text, opened, ended, expected):
+    answer = reader.read(generated(reader, text, ended=ended, opened=opened), ())
+    assert (answer.text, answer.reasoning, answer.finish_reason) == expected
+
+
+@pytest.mark.parametrize("text", ["the cup and the jug", "<think>the milk</think>\n\nthe cup é jug", "a</think> cup"])
+def test_log_probabilities_are_of_the_tokens_of_the_answer_alone(reader, text):
+    row = generated(reader, text)
+    answer = reader.read(row, ())
+    assert "".join(one.token for one in answer.logprobs).strip() == answer.text or "\ufffd" in str(answer.logprobs)
+    steps = [-int(one.logprob) for one in answer.logprobs]
+    assert steps == list(range(steps[0], len(tokens_of(reader, text))))
+    assert all(one.top[0][1] == one.logprob for one in answer.logprobs)
+
+
+def test_log_probabilities_end_where_a_stop_text_begins(reader):
+    answer = reader.read(generated(reader, "the cup; the jug"), (";",))
+    assert (answer.text, answer.finish_reason) == ("the cup", "stop")
+    assert "".join(one.token for one in answer.logprobs) == "the cup"
+
+
+def test_an_answer_that_was_never_written_has_no_log_probabilities(reader):
+    assert reader.read(generated(reader, "<think>cup"), ()).logprobs == ()
+
+
+def steps(tokenizer, *rows: str) -> torch.Tensor:
+    made = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in rows]
+    longest = max(map(len, made))
+    return torch.tensor([tokens + [0] * (longest - len(tokens)) for tokens in made])
+
+
+def test_thoughts_are_followed_row_by_row_and_token_by_token(model):
+    tokenizer = model._engine.encoder.tokenizer
+    rows = ["<think>the cup</think>left of", "left of the jug and the cup", "the cup</think>right <think> milk"]
+    tokens = steps(tokenizer, *rows)
+    prompt = torch.full((3, 4), 5)
+    at_once, one_by_one = (Thoughts(tokenizer, TAGS, 4, [False, False, True]) for _ in range(2))
+    for end in range(tokens.shape[1] + 1):
+        one_by_one.read(torch.cat([prompt, tokens[:, :end]], dim=1))
+    at_once.read(torch.cat([prompt, tokens], dim=1))
+    for thoughts in (at_once, one_by_one):
+        assert thoughts.thinking == [False, False, True]
+        assert [thoughts.has_thought(row) for row in range(3)] == [True, False, False]
+        answer = tokens[0, thoughts.answers_from[0] :]
+        assert tokenizer.decode(answer, skip_special_tokens=True) == "left of"
+    assert at_once.spent == one_by_one.spent
+
+
+def test_a_budget_forces_the_tag_once_and_leaves_other_rows_alone(model):
+    tokenizer = model._engine.encoder.tokenizer
+    thoughts = Thoughts(tokenizer, TAGS, 0, [True, False])
+    closing = tokenizer("</think>\n", add_special_tokens=False)["input_ids"]
+    budget = ThinkingBudget(thoughts, 2, closing)
+    word = tokenizer("cup", add_special_tokens=False)["input_ids"][0]
+    sequences, written = torch.empty((2, 0), dtype=torch.long), []
+    for _ in range(4 + len(closing)):
+        scores = torch.zeros((2, len(tokenizer)))
+        scores[:, word] = 1.0
+        chosen = budget(sequences, scores).argmax(-1)
+        sequences = torch.cat([sequences, chosen[:, None]], dim=1)
+        written.append(chosen.tolist())
+    first, second = zip(*written, strict=True)
+    assert list(first) == [word, word, *closing, word, word]
+    assert set(second) == {word}
+
+
+def test_a_stop_text_of_white_space_does_not_stop_between_thought_and_answer(model):
+    tokenizer = model._engine.encoder.tokenizer
+    tokens = steps(tokenizer, "the\ncup</think>\n\nleft\nright", "left\nright")
+    thoughts = Thoughts(tokenizer, TAGS, 0, [True, False])
+    stop = StopTexts(tokenizer, ("\n",), 0, thoughts)
+    for end in range(1, tokens.shape[1] + 1):
+        stop(tokens[:, :end], None)
+    ended = [tokenizer.decode(row[:length]) for row, length in zip(tokens, stop.lengths, strict=True)]
+    assert ended == ["the\ncup</think>\n\nleft\n", "left\n"]

@@ -1,0 +1,238 @@
+"""Batches, order and memory never change an answer, and no failure costs another request its answer."""
+
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from barista_bench.models.base import Failure, GenerationConfig, Request, StreamingModel  # noqa: E402
+from barista_bench.prompt import ImagePart, Prompt, TextPart  # noqa: E402
+from tests.models.transformers_kit import (  # noqa: E402
+    GREEDY,
+    SAMPLED,
+    alike,
+    fail_above,
+    many_requests,
+    mixed_requests,
+    picture,
+    request_of,
+    texts,
+    watch,
+)
+
+CPU_OUT_OF_MEMORY = RuntimeError(
+    "[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9"
+)
+GPU_OUT_OF_MEMORY = torch.OutOfMemoryError("CUDA out of memory")
+
+
+def test_batched_answers_equal_single_ones(any_model):
+    requests = mixed_requests()
+    batched = any_model.generate(requests, GREEDY)
+    assert alike(batched) == alike([any_model.generate([request], GREEDY)[0] for request in requests])
+    assert len({text for [text] in texts(batched)}) == len(requests)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        GREEDY,
+        SAMPLED,
+        replace(GREEDY, repetition_penalty=1.5),
+        replace(SAMPLED, top_k=20, top_p=0.9, repetition_penalty=1.2),
+    ],
+    ids=["greedy", "sampled", "greedy with penalty", "sampled with everything"],
+)
+def test_batch_sizes_one_two_and_eight_give_the_same_answers(any_model, config):
+    requests, answers = many_requests(seeds=(5, 6)), {}
+    for size in (1, 2, 8):
+        any_model.batch_size = size
+        answers[size] = any_model.generate(requests, config)
+        assert {one.batch_size for each in answers[size] for one in each} <= set(range(1, 2 * size + 1))
+    assert alike(answers[1]) == alike(answers[2]) == alike(answers[8])
+    assert len({text for each in texts(answers[8]) for text in each}) > len(requests) // 2
+
+
+def test_log_probabilities_do_not_depend_on_the_batch(any_model):
+    config = replace(GREEDY, top_logprobs=3)
+    together = any_model.generate(mixed_requests(), config)
+    for request, [answer] in zip(mixed_requests(), together, strict=True):
+        [[alone]] = any_model.generate([request], config)
+        assert [one.token for one in answer.logprobs] == [one.token for one in alone.logprobs]
+        assert [one.logprob for one in answer.logprobs] == pytest.approx(
+            [one.logprob for one in alone.logprobs], abs=1e-3
+        )
+
+
+def test_the_size_of_its_batch_stands_in_an_answer(model):
+    [[one, two]] = model.generate([request_of(0, 1, "cup", seeds=(1, 2))], SAMPLED)
+    assert (one.batch_size, two.batch_size) == (2, 2)
+    assert {answer.batch_size for [answer] in model.generate(mixed_requests(), GREEDY)} == {4}
+
+
+def test_the_answer_depends_on_the_order_of_the_images(any_model):
+    request = mixed_requests()[1]
+    turned = Request(request.request_id, request.prompt, request.images[::-1], request.seeds)
+    assert any_model.generate([request], GREEDY) != any_model.generate([turned], GREEDY)
+
+
+def test_answers_come_in_the_order_of_the_requests(model):
+    requests = mixed_requests()
+    expected = alike(model.generate(requests, GREEDY))
+    model.batch_size = 1
+    assert alike(model.generate(requests, GREEDY)) == expected
+    assert alike(model.generate(requests[::-1], GREEDY)) == expected[::-1]
+    assert model.generate([], GREEDY) == []
+
+
+def test_longest_requests_are_generated_first(model, monkeypatch):
+    lengths: list[int] = []
+    watch(monkeypatch, model, lambda kwargs: lengths.append(kwargs["input_ids"].shape[1]))
+    model.batch_size = 1
+    model.generate(mixed_requests(), GREEDY)
+    assert lengths == sorted(lengths, reverse=True)
+
+
+def test_samples_of_a_prompt_share_one_prefill(any_model):
+    rows = []
+    hook = any_model._engine.model.register_forward_pre_hook(
+        lambda _module, _args, kwargs: rows.append(kwargs["input_ids"].shape[0]), with_kwargs=True
+    )
+    any_model.generate(mixed_requests(seeds=(1, 2, 3)), SAMPLED)
+    hook.remove()
+    assert rows[0] == 4
+    assert set(rows[1:]) == {12}
+
+
+def test_greedy_decoding_is_done_once_for_all_seeds(model, monkeypatch):
+    rows: list[int] = []
+    watch(monkeypatch, model, lambda kwargs: rows.append(len(kwargs["input_ids"])))
+    [answers] = model.generate([request_of(0, 1, "cup", seeds=(1, 2, 3))], GREEDY)
+    assert rows == [1]
+    assert answers == [answers[0]] * 3
+
+
+def test_a_request_without_seeds_wants_nothing(model):
+    answers = model.generate([request_of(0, 1, "cup", seeds=()), request_of(1, 1, "jug")], SAMPLED)
+    assert [len(one) for one in answers] == [0, 1]
+
+
+@pytest.mark.parametrize("error", [CPU_OUT_OF_MEMORY, GPU_OUT_OF_MEMORY, MemoryError()])
+def test_out_of_memory_halves_the_batch_and_loses_nothing(model, monkeypatch, error):
+    requests = mixed_requests(seeds=(1, 2))
+    expected = model.generate(requests, SAMPLED)
+    calls: list[int] = []
+    monkeypatch.setattr(model._engine.model, "generate", fail_above(2, model._engine.model.generate, error, calls))
+    assert alike(model.generate(requests, SAMPLED)) == alike(expected)
+    assert calls == [8, 4, 2, 2, 4, 2, 2]  # the last two prompts are shorter: 4 samples of them might have fitted
+    calls.clear()
+    assert alike(model.generate(requests[::-1], SAMPLED)) == alike(expected[::-1])
+    assert calls == [2, 2, 2, 2]
+
+
+def test_one_long_prompt_does_not_shrink_the_batches_of_short_ones(model, monkeypatch):
+    long = [request_of(n, 4, "the cup and the jug " * 8) for n in range(4)]
+    short = [request_of(n, 0, "cup") for n in range(8)]
+    calls: list[int] = []
+    failing = fail_above(300, model._engine.model.generate, CPU_OUT_OF_MEMORY, calls, tokens=True)
+    monkeypatch.setattr(model._engine.model, "generate", failing)
+    answers = model.generate(long, GREEDY)
+    assert not any(isinstance(one, Failure) for each in answers for one in each)
+    assert max(calls) == calls[0] > calls[-1]
+    calls.clear()
+    model.generate(short, GREEDY)
+    assert calls == [8]
+    assert model.batch_size == 8
+
+
+def test_out_of_memory_with_one_prompt_splits_its_samples(model, monkeypatch):
+    request = request_of(0, 1, "cup", seeds=(1, 2, 3))
+    expected = model.generate([request], SAMPLED)
+    calls: list[int] = []
+    failing = fail_above(1, model._engine.model.generate, GPU_OUT_OF_MEMORY, calls)
+    monkeypatch.setattr(model._engine.model, "generate", failing)
+    assert alike(model.generate([request], SAMPLED)) == alike(expected)
+    assert calls == [3, 2, 1, 1, 1]
+
+
+def test_a_request_too_large_for_the_memory_fails_alone(model, monkeypatch):
+    requests = [request_of(0, 1, "cup"), request_of(1, 6, "milk " * 50), request_of(2, 1, "jug")]
+    expected = model.generate(requests, GREEDY)
+    made = model._engine.model.generate
+
+    def generate(**kwargs):
+        if kwargs["input_ids"].shape[1] > 100:
+            raise GPU_OUT_OF_MEMORY
+        return made(**kwargs)
+
+    monkeypatch.setattr(model._engine.model, "generate", generate)
+    first, [failure], last = model.generate(requests, GREEDY)
+    assert alike([first, last]) == alike([expected[0], expected[2]])
+    assert isinstance(failure, Failure)
+    assert "out of memory with 1 samples" in failure.error
+
+
+def test_other_generation_errors_cost_only_their_request_and_teach_nothing(model, monkeypatch):
+    requests = mixed_requests()
+    expected = alike(model.generate(requests, GREEDY))
+    made = model._engine.model.generate
+
+    def generate(**kwargs):
+        if kwargs.get("pixel_values") is not None and len(kwargs["pixel_values"]) >= 3:
+            raise RuntimeError("shapes do not match\nmore")
+        return made(**kwargs)
+
+    monkeypatch.setattr(model._engine.model, "generate", generate)
+    answers = alike(model.generate(requests, GREEDY))
+    assert answers[1] == [Failure("generation failed: RuntimeError: shapes do not match")]
+    assert [answers[k] for k in (0, 2, 3)] == [expected[k] for k in (0, 2, 3)]
+    assert model._engine.budget.tokens is None
+
+
+def test_scores_that_are_no_numbers_are_a_failure_of_their_request(model):
+    """Half precision that overflows would otherwise answer with the first token of the vocabulary."""
+    requests = mixed_requests()
+    expected = alike(model.generate(requests, SAMPLED))
+
+    def spoil(_module, _args, kwargs, outputs):
+        written = [model._engine.encoder.tokenizer.decode(row) for row in kwargs["input_ids"]]
+        outputs.logits[[row for row, text in enumerate(written) if "JSON" in text]] = torch.nan
+
+    hook = model._engine.model.register_forward_hook(spoil, with_kwargs=True)
+    answers = alike(model.generate(requests, SAMPLED))
+    hook.remove()
+    assert "not numbers" in answers[1][0].error
+    assert [answers[k] for k in (0, 2, 3)] == [expected[k] for k in (0, 2, 3)]
+
+
+def test_a_request_that_the_processor_refuses_fails_alone(model):
+    bad = Request("bad", Prompt("", (TextPart("<start_of_image> cup"),)), (), (1, 2))
+    good = mixed_requests()
+    answers = model.generate([good[0], bad, good[1]], GREEDY)
+    assert len(answers[1]) == 2
+    assert all(isinstance(one, Failure) and "request bad" in one.error for one in answers[1])
+    assert [answers[0], answers[2]] == model.generate(good[:2], GREEDY)
+
+
+@pytest.mark.parametrize(
+    ("parts", "images"),
+    [((ImagePart(0),), 2), ((ImagePart(0), ImagePart(1)), 1), ((ImagePart(0), ImagePart(0)), 2), ((), 1)],
+)
+def test_images_that_are_not_placed_once_are_an_error(model, parts, images):
+    pictures = tuple(picture(k, (32, 32)) for k in range(images))
+    request = Request("example-7", Prompt("", (*parts, TextPart("cup"))), pictures)
+    with pytest.raises(ValueError, match="request example-7: the prompt places images"):
+        model.generate([request_of(0, 1, "cup"), request], GREEDY)
+    with pytest.raises(ValueError, match="request example-7: the prompt places images"):
+        list(model.stream([request_of(0, 1, "cup"), request], GREEDY))
+
+
+def test_truncation_is_marked(model):
+    [[answer]] = model.generate([request_of(0, 1, "cup")], GenerationConfig(0, max_new_tokens=5))
+    assert (answer.finish_reason, answer.output_tokens) == ("length", 5)
+
+
+def test_it_is_a_streaming_model(model):
+    assert isinstance(model, StreamingModel)

@@ -1,0 +1,164 @@
+"""The budget of a batch: what fitted is planned again, what failed is not, and a sample alone is always tried."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.errors import ConfigError
+from barista_bench.models.base import Request
+from barista_bench.models.transformers_batching import BatchBudget, Waiting, is_out_of_memory
+from barista_bench.prompt import Prompt
+
+sizes = st.tuples(st.integers(1, 40), st.integers(1, 5000))
+
+
+def waiting(*tokens: int, samples: int = 1) -> list[Waiting]:
+    return [Waiting(n, Request(str(n), Prompt("", ()), ()), count, samples) for n, count in enumerate(tokens)]
+
+
+class FakeMemory:
+    """A device with so many bytes, on which a padded token takes a fixed number of them."""
+
+    def __init__(self, capacity: int, bytes_per_token: int) -> None:
+        self.capacity, self.bytes_per_token, self.peak, self.batches = capacity, bytes_per_token, 0, 0
+
+    def begin(self) -> None:
+        self.batches += 1
+
+    def run(self, samples: int, columns: int) -> None:
+        self.peak = samples * columns * self.bytes_per_token
+        assert self.peak <= self.capacity, "out of memory"
+
+    def used(self) -> int:
+        return self.peak
+
+    def free(self) -> int:
+        return self.capacity
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, "many", None])
+def test_batch_sizes_that_are_none_are_refused(size):
+    with pytest.raises(ConfigError, match=r"batch_size is .* Remedy: give auto"):
+        BatchBudget(size)
+
+
+def test_a_number_is_the_most_and_auto_starts_with_eight_where_nothing_is_measured():
+    assert (BatchBudget(3).prompts, BatchBudget("auto").prompts) == (3, 8)
+    assert BatchBudget(3).take(waiting(9, 9, 9, 9)) == 3
+    assert BatchBudget("auto").take(waiting(*[9] * 20)) == 8
+
+
+def test_the_window_is_eight_batches_bounded_for_its_images():
+    assert (BatchBudget(1).window, BatchBudget(8).window) == (8, 64)
+    assert (BatchBudget(100).window, BatchBudget(500).window) == (128, 500)
+
+
+@pytest.mark.parametrize("bytes_per_token", [1, 10, 100, 1000])
+def test_auto_measures_one_prompt_and_then_fills_the_memory_without_overrunning_it(bytes_per_token):
+    memory = FakeMemory(capacity=200_000, bytes_per_token=bytes_per_token)
+    budget = BatchBudget("auto", memory)
+    taken = []
+    for _ in range(3):
+        budget.begin()
+        count = budget.take(waiting(*[20] * 100))
+        memory.run(count, 20)
+        budget.fitted(count, 20)
+        taken.append(count)
+    assert taken[0] == 1
+    assert taken[1] == taken[2] == max(1, min(32, int(0.8 * 200_000) // (20 * bytes_per_token)))
+    assert memory.batches == 3
+
+
+def test_memory_is_not_asked_where_the_size_is_given():
+    memory = FakeMemory(capacity=10, bytes_per_token=1)
+    budget = BatchBudget(4, memory)
+    budget.begin()
+    budget.fitted(4, 100)
+    assert (memory.batches, budget.take(waiting(*[100] * 9))) == (0, 4)
+
+
+def test_half_of_what_failed_is_planned_and_short_prompts_keep_their_number():
+    budget = BatchBudget(8)
+    budget.ran_out(8, 1000)
+    assert budget.take(waiting(*[1000] * 8)) == 4
+    assert budget.take(waiting(*[100] * 8)) == 8
+    assert budget.take(waiting(*[4000] * 8)) == 1
+
+
+def test_a_batch_that_fitted_before_a_smaller_one_failed_is_planned_again():
+    """Where samples weigh more than prompt tokens: 4 short ones fail, 2 long ones fit."""
+    budget = BatchBudget(8)
+    budget.ran_out(4, 70)
+    budget.fitted(2, 70)
+    budget.ran_out(4, 34)
+    assert budget.take(waiting(*[70] * 8)) == 2
+    assert budget.take(waiting(*[34] * 8)) == 2
+
+
+def test_one_sample_that_failed_alone_teaches_nothing_about_batches():
+    budget = BatchBudget(8)
+    budget.ran_out(1, 9000)
+    assert budget.take(waiting(*[100] * 8)) == 8
+
+
+def test_samples_of_a_prompt_count():
+    budget = BatchBudget(8)
+    budget.ran_out(12, 100)
+    assert budget.take(waiting(*[100] * 8, samples=3)) == 2
+
+
+@given(st.lists(st.tuples(st.booleans(), sizes)), sizes)
+def test_what_is_no_larger_than_the_last_that_fitted_is_tried(events, last):
+    budget = BatchBudget(64)
+    for fitted, size in events:
+        (budget.fitted if fitted else budget.ran_out)(*size)
+    budget.fitted(*last)
+    assert budget.fits(1, *last)
+    assert budget.fits(1, max(1, last[0] - 1), max(1, last[1] - 1))
+
+
+@given(st.lists(st.tuples(st.booleans(), sizes)), sizes)
+def test_what_failed_last_is_not_planned_again(events, last):
+    budget = BatchBudget(64)
+    for fitted, size in events:
+        (budget.fitted if fitted else budget.ran_out)(*size)
+    budget.ran_out(*last)
+    if last[0] > 1:
+        assert not budget.fits(1, *last)
+        assert not budget.fits(1, last[0] + 1, last[1] + 1)
+    assert budget.fits(1, 1, 10**9)
+
+
+@given(st.lists(sizes), st.lists(st.integers(1, 5000), min_size=1, max_size=40), st.integers(1, 3))
+def test_at_least_one_is_taken_and_what_is_taken_fits(failed, tokens, samples):
+    budget = BatchBudget(8)
+    for size in failed:
+        budget.ran_out(*size)
+    requests = waiting(*sorted(tokens, reverse=True), samples=samples)
+    count = budget.take(requests)
+    assert 1 <= count <= min(8, len(requests))
+    assert count == 1 or budget.fits(count, count * samples, requests[0].tokens)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError(), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"), True),
+        (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 8 bytes."), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate(handle)"), True),
+        (RuntimeError("shapes do not match"), False),
+        (ValueError("out of memory"), False),
+    ],
+)
+def test_errors_of_memory_are_told_from_others(error, expected):
+    torch = pytest.importorskip("torch")
+    assert is_out_of_memory(error) is expected
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
+
+
+def test_a_real_allocation_that_fails_on_the_cpu_is_out_of_memory():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(2**60, dtype=torch.uint8)
+    assert is_out_of_memory(caught.value)

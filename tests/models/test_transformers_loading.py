@@ -1,0 +1,241 @@
+"""What is loaded is what is named: a damaged checkpoint, a missing library or an ignored setting is an error."""
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+from barista_bench.errors import ConfigError, ModelError  # noqa: E402
+from barista_bench.models import transformers_loading  # noqa: E402
+from barista_bench.models.base import Completion  # noqa: E402
+from barista_bench.models.transformers_loading import (  # noqa: E402
+    LoadOptions,
+    box_format_of,
+    check_limits,
+    content_hash,
+    quantization_config,
+)
+from barista_bench.models.transformers_model import TransformersModel  # noqa: E402
+from barista_bench.prompt import BoxFormat  # noqa: E402
+from tests.models.transformers_kit import GREEDY, request_of  # noqa: E402
+
+
+def test_identity_names_the_content(folders, loaded):
+    identity = loaded["gemma3"].identity
+    assert identity.name == str(folders["gemma3"])
+    assert identity.revision == content_hash(folders["gemma3"])
+    assert identity.settings["dtype"] == "float32"
+    assert identity.settings.keys() == {"dtype", "attn_implementation", "repetition_penalty"}
+
+
+@pytest.mark.parametrize("changed", ["model.safetensors", "chat_template.jinja", "tokenizer.json"])
+def test_one_changed_byte_changes_the_revision(folders, tmp_path, changed):
+    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "copy"))
+    before = content_hash(folder)
+    (folder / "README.md").write_text("no part of the model")
+    assert content_hash(folder) == before
+    content = bytearray((folder / changed).read_bytes())
+    content[-1] ^= 1
+    (folder / changed).write_bytes(content)
+    assert content_hash(folder) != before
+    assert len(before) == hashlib.sha256().digest_size * 2
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        ("gemma3", BoxFormat("yxyx", 1000)),
+        ("gemma4", BoxFormat("yxyx", 1000)),
+        ("qwen3_vl", BoxFormat("xyxy", 1000)),
+        ("llava", BoxFormat()),
+    ],
+)
+def test_the_family_declares_its_boxes(family, expected):
+    assert box_format_of(family) == expected
+
+
+def test_settings_given_by_the_user_win_and_stand_in_the_identity(folders):
+    model = TransformersModel.load(
+        str(folders["gemma3"]),
+        device="cpu",
+        dtype="bfloat16",
+        attn_implementation="eager",
+        batch_size=2,
+        box_format=BoxFormat("xyxy", None),
+    )
+    assert (model.box_format, model.batch_size, model.window) == (BoxFormat("xyxy", None), 2, 16)
+    assert model.identity.settings["dtype"] == "bfloat16"
+    assert model.identity.settings["attn_implementation"] == "eager"
+    assert model.identity.settings["box_format"] == "xyxy/None"
+    assert isinstance(model.generate([request_of(0, 1, "cup")], GREEDY)[0][0], Completion)
+
+
+def test_the_batch_size_stands_in_no_identity(folders, loaded):
+    model = TransformersModel.load(str(folders["gemma3"]), batch_size="auto")
+    assert (model.identity, model.batch_size) == (loaded["gemma3"].identity, 8)
+
+
+def without(name: str):
+    def damage(folder: Path) -> None:
+        (folder / name).unlink()
+
+    return damage
+
+
+def lose_a_tensor(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    tensors.pop(sorted(tensors)[0])
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def cut_the_weights(folder: Path) -> None:
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+
+
+def break_the_config(folder: Path) -> None:
+    (folder / "config.json").write_text('{"model_type": "no_such_family"}')
+
+
+def pickle_the_weights(folder: Path) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        without("config.json"),
+        without("model.safetensors"),
+        without("tokenizer.json"),
+        without("chat_template.jinja"),
+        lose_a_tensor,
+        cut_the_weights,
+        break_the_config,
+        pickle_the_weights,
+    ],
+)
+def test_a_damaged_checkpoint_is_named(folders, tmp_path, damage):
+    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "damaged"))
+    damage(folder)
+    with pytest.raises(ModelError, match=r"damaged.*; "):
+        TransformersModel.load(str(folder))
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(ModelError, match="nowhere: there is no such folder; check the path"):
+        TransformersModel.load(str(tmp_path / "nowhere"))
+
+
+def test_a_folder_has_no_revisions(folders):
+    with pytest.raises(ModelError, match="a folder has no revisions"):
+        TransformersModel.load(str(folders["gemma3"]), revision="main")
+
+
+def test_missing_libraries_name_the_extra(monkeypatch, folders):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ModelError, match=r"pip install barista_bench\[run\]"):
+        TransformersModel.load(str(folders["gemma3"]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"batch_size": 0}, "batch_size"),
+        ({"batch_size": "some"}, "batch_size"),
+        ({"frames_as": "gif"}, "frames_as"),
+        ({"video_fps": 2.0}, "video_fps"),
+        ({"video_fps": -1.0, "frames_as": "video"}, "video_fps"),
+        ({"min_pixels": 0}, "min_pixels"),
+        ({"min_pixels": 9, "max_pixels": 3}, "min_pixels"),
+        ({"think_tags": ("<think>", "")}, "think_tags"),
+    ],
+)
+def test_settings_out_of_range_are_refused_before_weights_are_read(monkeypatch, folders, settings, named):
+    from barista_bench.models import transformers_model
+
+    monkeypatch.setattr(transformers_model, "load_checkpoint", lambda *_: pytest.fail("read the weights"))
+    with pytest.raises(ConfigError, match=rf"{named} .*Remedy: "):
+        TransformersModel.load(str(folders["gemma3"]), **settings)
+
+
+def test_importing_the_models_is_cheap():
+    code = (
+        "import sys, barista_bench.models; "
+        "import barista_bench.models.transformers_model, barista_bench.models.tiny; "
+        "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def qwen_images(**limits: int):
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+
+    return Qwen2VLImageProcessorPil(**limits)
+
+
+def test_pixel_limits_that_a_processor_took_are_accepted():
+    limits = {"min_pixels": 56 * 56, "max_pixels": 280 * 280}
+    processor = qwen_images(**limits)
+    check_limits("qwen", processor, limits)
+    grid = processor(images=[request_of(3, 3, "").images[2].resize((1920, 1080))])["image_grid_thw"]
+    assert int(grid[0].prod() if hasattr(grid[0], "prod") else grid[0][1] * grid[0][2]) * 14 * 14 <= 280 * 280
+
+
+def test_pixel_limits_that_a_processor_did_not_take_are_refused():
+    with pytest.raises(ModelError, match=r"did not take max_pixels=1000. Remedy: leave it out"):
+        check_limits("qwen", qwen_images(), {"max_pixels": 1000})
+
+
+def test_pixel_limits_of_a_processor_that_has_none_are_refused(folders):
+    with pytest.raises(ModelError, match=r"has no max_pixels. Remedy: leave it out"):
+        TransformersModel.load(str(folders["gemma3"]), max_pixels=10_000)
+
+
+def test_quantisation_without_bitsandbytes_is_refused(folders, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(transformers_loading, "find_spec", lambda name: None if name == "bitsandbytes" else found(name))
+    with pytest.raises(ModelError, match=r"4bit quantisation needs bitsandbytes. Remedy: pip install bitsandbytes"):
+        TransformersModel.load(str(folders["gemma3"]), quantization="4bit")
+
+
+def test_quantisation_without_a_gpu_is_refused(folders, monkeypatch):
+    monkeypatch.setattr(transformers_loading, "find_spec", lambda _: object())
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ModelError, match=r"8bit quantisation needs a CUDA GPU. Remedy: "):
+        TransformersModel.load(str(folders["gemma3"]), quantization="8bit")
+
+
+def test_a_quantisation_that_does_not_exist_is_refused(folders):
+    with pytest.raises(ModelError, match=r"quantization is '3bit'. Remedy: give 4bit or 8bit"):
+        TransformersModel.load(str(folders["gemma3"]), quantization="3bit")
+
+
+def test_quantisation_settings_on_a_gpu(folders, tmp_path, monkeypatch):
+    """As far as they can be seen without one: what transformers would be told."""
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.0" if name == "bitsandbytes" else version(name))
+    monkeypatch.setattr(transformers_loading, "find_spec", lambda _: object())
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    four = quantization_config(str(folders["gemma3"]), LoadOptions(quantization="4bit"))
+    assert (four.load_in_4bit, four.bnb_4bit_quant_type, four.bnb_4bit_compute_dtype) == (True, "nf4", torch.bfloat16)
+    eight = quantization_config(str(folders["gemma3"]), LoadOptions(quantization="8bit"))
+    assert (eight.load_in_8bit, eight.load_in_4bit) == (True, False)
+    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "awq"))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(
+        json.dumps(config | {"quantization_config": {"quant_method": "awq", "bits": 4}})
+    )
+    with pytest.raises(ModelError, match="quantised already"):
+        quantization_config(str(folder), LoadOptions(quantization="4bit"))

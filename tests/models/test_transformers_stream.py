@@ -1,0 +1,164 @@
+"""A stream hands back what is done before it asks for more, and keeps no more at hand than its window."""
+
+import threading
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from barista_bench.models.transformers_inputs import PromptEncoder
+from tests.models.transformers_kit import (
+    GREEDY,
+    SAMPLED,
+    alike,
+    fail_above,
+    many_requests,
+    mixed_requests,
+    request_of,
+    watch,
+)
+
+
+@pytest.mark.parametrize("config", [GREEDY, SAMPLED])
+def test_a_stream_answers_every_request_once_as_generate_does(any_model, config):
+    requests = many_requests(seeds=(1, 2))
+    any_model.batch_size = 3
+    answered = list(any_model.stream(iter(requests), config))
+    assert sorted(one.request.request_id for one in answered) == sorted(one.request_id for one in requests)
+    expected = dict(zip([one.request_id for one in requests], any_model.generate(requests, config), strict=True))
+    for one in answered:
+        assert alike([one.completions]) == alike([expected[one.request.request_id]])
+        assert one.seconds > 0
+
+
+def test_finished_answers_are_handed_back_before_more_requests_are_taken(model):
+    taken, given = [], 0
+    model.batch_size = 2
+
+    def source():
+        for request in many_requests():
+            taken.append(given)
+            yield request
+
+    for _ in model.stream(source(), GREEDY):
+        given += 1
+    assert taken[:2] == [0, 0]
+    assert taken[2:] == sorted(taken[2:])
+    assert min(taken[2:]) == 2  # the first batch was out before the third request was asked for
+
+
+def test_no_more_than_the_window_is_at_hand(model, monkeypatch):
+    monkeypatch.setattr(type(model._engine.budget), "window", property(lambda _self: 5))
+    model.batch_size = 2
+    taken, given, most = 0, 0, 0
+
+    def source():
+        nonlocal taken, most
+        for request in [*many_requests(), *many_requests()]:
+            taken += 1
+            most = max(most, taken - given)
+            yield request
+
+    for _ in model.stream(source(), GREEDY):
+        given += 1
+    assert given == 20
+    # The window, and the batch that is being generated or made ready.
+    assert 5 <= most <= 5 + 2 * 2
+
+
+def test_similar_lengths_come_together(model, monkeypatch):
+    """Requests of two lengths in turn: after the first batch there is one of each length, longest first."""
+    spread: list[int] = []
+    watch(monkeypatch, model, lambda kwargs: spread.append(int((kwargs["attention_mask"] == 0).sum())))
+    model.batch_size = 3
+    requests = [request_of(n % 2, 4 * (n % 2), "cup" if n % 2 else "the jug " * 12) for n in range(30)]
+    assert len(list(model.stream(requests, GREEDY))) == 30
+    assert spread[0] > 0
+    assert len(spread) == 10
+    assert sum(padding > 0 for padding in spread) <= 3
+
+
+def test_the_next_batch_is_encoded_while_one_is_generated(model, monkeypatch):
+    begun = {n: threading.Event() for n in range(12)}
+    encode = PromptEncoder.encode
+
+    def watched(self, request):
+        begun[int(request.request_id.removeprefix("example-"))].set()
+        return encode(self, request)
+
+    waits: list[bool] = []
+
+    def look(kwargs):
+        if len(waits) == 1:  # the second batch: the third must be under way beside it
+            waits.append(sum(event.wait(30) for event in list(begun.values())[:6]) == 6)
+        else:
+            waits.append(True)
+
+    monkeypatch.setattr(PromptEncoder, "encode", watched)
+    watch(monkeypatch, model, look)
+    model.batch_size = 2
+    list(model.stream([request_of(n, 1, "cup") for n in range(12)], GREEDY))
+    assert waits
+    assert all(waits)
+    assert len(waits) == 6
+
+
+def test_an_error_of_the_source_comes_through_after_what_was_done(model):
+    model.batch_size = 2
+
+    def source():
+        yield from mixed_requests()[:2]
+        raise OSError("the disk is gone")
+
+    answered = []
+    with pytest.raises(OSError, match="the disk is gone"):
+        answered.extend(model.stream(source(), GREEDY))
+    stream = model.stream(source(), GREEDY)
+    answered = [next(stream), next(stream)]
+    assert {one.request.request_id for one in answered} == {"example-0", "example-1"}
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(stream)
+
+
+def test_a_stream_that_is_left_early_leaves_no_thread(model):
+    model.batch_size = 2
+    before = threading.active_count()
+    stream = model.stream(many_requests(), GREEDY)
+    next(stream)
+    stream.close()
+    assert threading.active_count() == before
+
+
+def test_requests_without_seeds_are_answered_with_nothing(model):
+    [one] = model.stream([request_of(0, 1, "cup", seeds=())], GREEDY)
+    assert (one.completions, one.seconds) == ([], 0.0)
+
+
+def test_out_of_memory_in_a_stream_loses_nothing(model, monkeypatch):
+    requests = many_requests(seeds=(1, 2))
+    expected = dict(zip([one.request_id for one in requests], alike(model.generate(requests, SAMPLED)), strict=True))
+    error, calls = RuntimeError("DefaultCPUAllocator: can't allocate memory"), []
+    monkeypatch.setattr(model._engine.model, "generate", fail_above(3, model._engine.model.generate, error, calls))
+    answers = {one.request.request_id: alike([one.completions])[0] for one in model.stream(requests, SAMPLED)}
+    assert answers == expected
+    assert max(calls) > 3
+
+
+def test_the_seconds_of_all_requests_add_up_to_those_of_generation(model, monkeypatch):
+    made = model._engine.model.generate
+    spent = []
+
+    def timed(**kwargs):
+        import time
+
+        begun = time.perf_counter()
+        try:
+            return made(**kwargs)
+        finally:
+            spent.append(time.perf_counter() - begun)
+
+    monkeypatch.setattr(model._engine.model, "generate", timed)
+    model.batch_size = 2
+    total = sum(one.seconds for one in model.stream(many_requests(seeds=(1, 2)), SAMPLED))
+    assert sum(spent) <= total <= 3 * sum(spent)

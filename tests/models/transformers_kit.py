@@ -1,0 +1,82 @@
+"""Requests, and what tests of the transformers runner look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from barista_bench.models.base import Completion, Failure, GenerationConfig, Request
+from barista_bench.prompt import ImagePart, Prompt, TextPart
+
+GREEDY = GenerationConfig(temperature=0, max_new_tokens=16)
+SAMPLED = GenerationConfig(temperature=0.7, max_new_tokens=16)
+
+
+def picture(seed: int, size: tuple[int, int]) -> Image.Image:
+    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    return Image.fromarray(pixels)
+
+
+def request_of(number: int, images: int, text: str, seeds=(0,), system: str = "") -> Request:
+    pictures = tuple(picture(10 * number + k, (60 + 20 * k, 40 + 15 * number)) for k in range(images))
+    parts = (*(ImagePart(k) for k in range(images)), TextPart(text))
+    return Request(f"example-{number}", Prompt(system, parts), pictures, tuple(seeds))
+
+
+def mixed_requests(seeds=(0,)) -> list[Request]:
+    """Images of different sizes and counts, texts of different lengths."""
+    return [
+        request_of(0, 1, "Which hand holds the cup?", seeds),
+        request_of(1, 3, "left or right", seeds, system="Answer in JSON."),
+        request_of(2, 2, "milk " * 20, seeds),
+        request_of(3, 0, "yes or no", seeds),
+    ]
+
+
+def many_requests(seeds=(0,)) -> list[Request]:
+    """Ten of them, 0 to 4 images each."""
+    return [request_of(n, n % 5, "the cup and the jug " * (1 + n % 3), seeds) for n in range(10)]
+
+
+def texts(answers) -> list[list[str]]:
+    return [[completion.text for completion in one] for one in answers]
+
+
+def alike(answers: list[list[Completion | Failure]]) -> list[list[Completion | Failure]]:
+    """Answers without the size of their batch, which is the one thing in them that batches may change."""
+    return [[replace(one, batch_size=None) if isinstance(one, Completion) else one for one in each] for each in answers]
+
+
+def fail_above(limit: int, generate: Callable, error: Exception, calls: list[int], *, tokens: bool = False) -> Callable:
+    """Stands for `generate` of a device whose memory holds `limit` samples, or padded tokens times samples."""
+
+    def generate_or_fail(**kwargs):
+        samples = len(kwargs["custom_generate"].keywords["rows"])
+        calls.append(samples)
+        if samples * (kwargs["input_ids"].shape[1] if tokens else 1) > limit:
+            raise error
+        return generate(**kwargs)
+
+    return generate_or_fail
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, model, look: Callable[[dict], None]) -> None:
+    """Show `look` what each call of `generate` is given."""
+    made = model._engine.model.generate
+    monkeypatch.setattr(model._engine.model, "generate", lambda **kwargs: (look(kwargs), made(**kwargs))[1])
+
+
+def written_tokens(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The tokens of each row, in the order in which rows are read from now on."""
+    from barista_bench.models.transformers_answers import AnswerReader
+
+    rows: list[list[int]] = []
+    made = AnswerReader.read
+    monkeypatch.setattr(
+        AnswerReader, "read", lambda self, row, stop: (rows.append(row.tokens), made(self, row, stop))[1]
+    )
+    return rows

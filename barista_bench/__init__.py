@@ -3,6 +3,24 @@
 The way of the data (docs/design.md): a release folder is read as a `SceneGraph`, tasks derive frozen examples from
 it, `datasets` configs hold them with lazily decoded frames, a runner asks a model and appends every answer to a
 sample log, and metrics, results and reports are made from that log alone.
+
+From Python: `evaluate`, `load_results` and `compare` (see `barista_bench.api`).
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barista_bench.api import Evaluation, compare, evaluate, load_results
+
 __version__ = "0.1.0"
+
+__all__ = ["Evaluation", "__version__", "compare", "evaluate", "load_results"]
+
+
+def __getattr__(name: str) -> object:
+    """The Python API on first use: importing the package itself stays light."""
+    if name in __all__:
+        from barista_bench import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -445,7 +445,7 @@ class SkippedExample:
 def evidence_objects(example: Example) -> tuple[str, ...]:
     """Ids of the annotated objects that an example is about; empty where its evidence names none."""
     found = example.evidence.get("object_ids")
-    return tuple(map(str, found)) if isinstance(found, Sequence) and not isinstance(found, str) else ()
+    return tuple(str(name) for name in found if name) if isinstance(found, list | tuple) else ()
 
 
 def content_seed(*parts: str | int) -> int:

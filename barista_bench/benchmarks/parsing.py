@@ -11,6 +11,9 @@ MAX_ANSWER = 1_000_000
 """Characters of an answer that are looked at."""
 MAX_STARTS = 2_000
 """Brackets at which decoding is tried: enough for any honest answer, and it bounds the work for a hostile one."""
+MAX_WASTED = 2_000_000
+"""Characters read in vain, over all brackets of an answer: nested ones that never close would be read once each."""
+_WINDOW = 50_000
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _DECODER = json.JSONDecoder()
@@ -27,25 +30,36 @@ def unfenced(text: str) -> str:
 
 
 def json_arrays(text: str) -> Iterator[list[object]]:
-    """Every JSON array in the text, outermost first, from left to right.
+    """Every JSON array in the text, outermost first, from left to right, within the bounds above.
 
     >>> list(json_arrays('so [1, [2]] and [3'))
     [[1, [2]]]
     """
     text = text[:MAX_ANSWER]
-    position = text.find("[")
+    position, wasted = text.find("["), 0
     for _ in range(MAX_STARTS):
-        if position < 0:
+        if position < 0 or wasted > MAX_WASTED:
             return
+        if position > _WINDOW:  # an error counts all lines before it
+            text, position = text[position:], 0
         try:
             value, end = _DECODER.raw_decode(text, position)
         except RecursionError:
+            wasted += len(text) - position
             end = position + MAX_STARTS  # deeper than any answer, and as deep one bracket further
-        except ValueError:
+        except ValueError as error:
+            wasted += _read_until(error, text) - position
             end = position + 1
         else:
             yield value
         position = text.find("[", end)
+
+
+def _read_until(error: ValueError, text: str) -> int:
+    """How far the decoder got: to the end where it does not say, or names the start of a string without one."""
+    if isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated string"):
+        return error.pos
+    return len(text)
 
 
 def is_text(value: object) -> TypeGuard[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,15 @@ from barista_bench.benchmarks import IMPORTERS, task_class
 from barista_bench.benchmarks.released import ReleaseRoot, released_example
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph.release import VIDEO_FILE
-from barista_bench.task import Example
+from barista_bench.task import Example, Task
 
 MAX_LINE = 64 * 2**20
 """Bytes of one line that are read."""
+UNSAID = {
+    "target": frozenset({"boxes"}),
+    "metadata": frozenset({"colors", "relation", "related_category", "categories", "verbs"}),
+}
+"""Fields that the release's own lines do not say, so that imported examples lack them: tasks do without, or say so."""
 
 
 def frozen_line(example: Example) -> str:
@@ -124,19 +130,30 @@ def _first_video(record: dict[str, Any]) -> str:
         return ""
 
 
+@cache
+def _fields(task: type[Task]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The names that a task's examples must have in inputs, target and metadata."""
+    features = task().features()
+    parts = ("inputs", "target", "metadata")
+    return tuple((part, tuple(name for name in features[part] if name not in UNSAID.get(part, ()))) for part in parts)
+
+
 def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Example:
     task, data = task_class(benchmark, record["task_name"]), record["task_data"]
     line = released_example(record)
     if "inputs" not in data or "target" not in data:
         return IMPORTERS[benchmark](task, line, release)
+    fields = {"inputs": dict(data["inputs"]), "target": dict(data["target"]), "metadata": dict(record["metadata"])}
+    for part, names in _fields(task):
+        missing = [name for name in names if name not in fields[part]]
+        if missing:
+            raise DataError(f"{part} has no {missing[0]!r}. Remedy: freeze again")
     return Example(
         example_id=line.example_id,
         benchmark=benchmark,
         task=task.name,
         label=line.label,
         frames=line.frames,
-        inputs=dict(data["inputs"]),
-        target=dict(data["target"]),
-        metadata=dict(record["metadata"]),
+        **fields,
         evidence=dict(data.get("evidence", {})),
     )

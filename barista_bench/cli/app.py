@@ -13,6 +13,7 @@ import typer
 
 from barista_bench import __version__
 from barista_bench.errors import BaristaError
+from barista_bench.printable import printable
 
 app = typer.Typer(
     name="barista-bench",
@@ -49,7 +50,7 @@ def explained() -> Iterator[None]:
         yield
     except (BaristaError, OSError) as error:
         # OSError: a disk that is full, a folder that is a file or may not be written; its text names the file.
-        typer.secho(f"error: {error}", fg="red", err=True)
+        typer.secho(f"error: {printable(' '.join(str(error).splitlines()))}", fg="red", err=True)
         raise typer.Exit(1) from error
 
 

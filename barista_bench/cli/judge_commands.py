@@ -14,6 +14,7 @@ from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
 from barista_bench.errors import ConfigError
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.question_config import QuestionConfig
+from barista_bench.printable import printable
 from barista_bench.running.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
         typer.secho("lexical counts shared words: a floor, and no number to publish", fg="yellow", err=True)
     if session.failed:
         typer.secho(
-            f"error: {session.failed} verdicts failed, first: {session.first_failure}. Remedy: see to the cause "
-            "(a server that gives no log-probabilities wants --top-logprobs 0) and start the same command again; only "
-            "they are asked",
+            f"error: {session.failed} verdicts failed, first: {printable(session.first_failure)}. Remedy: see to the "
+            "cause (a server that gives no log-probabilities wants --top-logprobs 0) and start the same command again; "
+            "only they are asked",
             fg="red",
             err=True,
         )
@@ -117,10 +118,10 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
     for reason in session.refused[:20]:
-        typer.secho(f"  left out: {reason}", fg="yellow", err=True)
+        typer.secho(f"  left out: {printable(reason)}", fg="yellow", err=True)
     if session.failed:
         typer.secho(
-            f"error: {session.failed} replies failed, first: {session.first_failure}. "
+            f"error: {session.failed} replies failed, first: {printable(session.first_failure)}. "
             "Remedy: see to the cause and start the same command again; only they are asked",
             fg="red",
             err=True,
@@ -139,7 +140,8 @@ def judged_line(results: JudgedResults) -> str:
         for name, figure in results.figures.items()
     )
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.verdicts.items() if count)
-    return (
+    # Names come from files that others may have written.
+    return printable(
         f"{results.dataset.task}, {results.model} judged by {results.judge.name}: {figures or 'no usable verdict'} "
         f"over {results.runs} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses})"
     )

@@ -29,19 +29,20 @@ def score(
 
 @app.command()
 def report(
-    folders: Annotated[list[Path], typer.Argument(help="Run folders of one task, side by side in one report.")],
-    out: Annotated[Path, typer.Option(help="Folder for report.html and report.md.")] = Path("report"),
-    samples: Annotated[int, typer.Option(help="Samples to show with their pictures.")] = 60,
+    folders: Annotated[list[Path], typer.Argument(help="Run folders of any tasks and models, together in one report.")],
+    out: Annotated[Path, typer.Option(help="Folder for the page, and tables and figures beside it.")] = Path("report"),
+    samples: Annotated[int, typer.Option(help="Samples of each task to page through at the most.")] = 1000,
+    compare: Annotated[bool, typer.Option(help="Make the paired comparisons, which take longest.")] = True,
     data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
     root: Root = None,
 ) -> None:
-    """Score runs and write a self-contained HTML page and a Markdown table."""
+    """Score runs and write a self-contained HTML page, Markdown, and tables and figures as files."""
     from barista_bench.reporting import write_report
     from barista_bench.running.scoring import score as score_run
 
     with explained():
         scored = [score_run(folder, data=data, root=root) for folder in folders]
-        html, markdown = write_report(scored, out, samples=samples)
+        html, markdown = write_report(scored, out, samples=samples, compare=compare)
     for run_ in scored:
         typer.echo(summary_line(run_.results))
     typer.echo(f"wrote {html} and {markdown}")

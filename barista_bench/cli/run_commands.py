@@ -8,6 +8,7 @@ import typer
 
 from barista_bench.cli.app import app, explained
 from barista_bench.cli.settings import given, with_flags
+from barista_bench.printable import printable
 from barista_bench.running.config import ENVIRONMENT_PREFIX, RunConfig, resolve
 
 _HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
@@ -27,11 +28,11 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
             typer.echo(as_text(estimate(config)))
             return
         session = run_config(config)
-    seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items())
+    seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     typer.echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
     if session.failed:
         typer.secho(
-            f"error: {session.failed} samples failed, first: {session.first_failure}. "
+            f"error: {session.failed} samples failed, first: {printable(session.first_failure)}. "
             "Remedy: see to the cause and start the same command again; only they are asked",
             fg="red",
             err=True,

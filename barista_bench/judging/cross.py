@@ -8,10 +8,11 @@ the metric's (`metrics/judge_score/agreement.py`).
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -104,8 +105,25 @@ class SampleAgreement(msgspec.Struct, frozen=True):
     tau: float | None
 
 
+class Labelled(NamedTuple):
+    """What one judge says of one run, under the names by which both are told apart from the others of their task."""
+
+    judged: JudgedRun
+    judge: str
+    model: str
+
+    @property
+    def task(self) -> str:
+        return self.judged.results.dataset.task
+
+
 class CrossJudge(msgspec.Struct, frozen=True):
-    """All of it. `scores`: metric -> judge -> model -> score; `coverage`: judge -> model -> share judged."""
+    """All of it; the order in which runs are given does not matter.
+
+    Args:
+        scores: metric -> judge -> model -> score.
+        coverage: judge -> task and model -> share judged.
+    """
 
     scores: dict[str, dict[str, dict[str, float]]]
     coverage: dict[str, dict[str, float]]
@@ -197,31 +215,43 @@ def cross_judge(judged: Sequence[JudgedRun], families: Mapping[str, str] | None 
         families: names of judges or models -> family, over what their names say.
 
     Raises:
-        ConfigError: there are not two judges, or they cannot be compared: other examples, or another rubric.
+        ConfigError: no run has two judges, a run is given twice, or they cannot be compared: other examples, or another
+            rubric.
     """
     _refuse_unlike(judged)
-    labels = judge_labels(judged)
-    models = model_labels(judged)
-    if len(set(labels)) < 2:
-        raise ConfigError(
-            f"only {len(set(labels))} judge has judged these runs. Remedy: judge them with another as well"
-        )
+    own = labelled(judged)
+    _refuse_lone_judges(own)
     scores: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     coverage: dict[str, dict[str, float]] = defaultdict(dict)
-    for one, judge, model in zip(judged, labels, models, strict=True):
-        for metric, value in _metrics(one):
-            scores[metric][judge][model] = value
-        coverage[judge][f"{one.results.dataset.task}: {model}"] = one.results.coverage.share
+    for one in own:
+        for metric, value in _metrics(one.judged):
+            scores[metric][one.judge][one.model] = value
+        coverage[one.judge][f"{one.task}: {one.model}"] = one.judged.results.coverage.share
     comparisons = compare_all(scores)
-    known = families_of([*labels, *models], families)
-    agreement = tuple(_agreement(judged, labels, models))
     return CrossJudge(
-        {metric: {judge: dict(own) for judge, own in judges.items()} for metric, judges in scores.items()},
+        {metric: {judge: dict(by_model) for judge, by_model in judges.items()} for metric, judges in scores.items()},
         dict(coverage),
         comparisons,
-        own_family(comparisons, known),
-        agreement,
+        own_family(comparisons, _families(own, families or {})),
+        tuple(_agreement(own)),
     )
+
+
+def labelled(judged: Sequence[JudgedRun]) -> list[Labelled]:
+    """Every judged run with its labels, ordered by task, judge and model.
+
+    Raises:
+        ConfigError: two are of the same task, judge and model, as when a run is given twice.
+    """
+    found: dict[tuple[str, str, str], Labelled] = {}
+    for one in map(Labelled, judged, judge_labels(judged), model_labels(judged)):
+        before = found.setdefault((one.task, one.judge, one.model), one)
+        if before is not one:
+            raise ConfigError(
+                f"{one.judged.folder} and {before.judged.folder}: both are {one.model!r} judged by {one.judge!r} on "
+                f"{one.task}. Remedy: name each run once"
+            )
+    return [found[key] for key in sorted(found)]
 
 
 def judge_labels(judged: Sequence[JudgedRun]) -> list[str]:
@@ -238,16 +268,38 @@ def judge_labels(judged: Sequence[JudgedRun]) -> list[str]:
 
 
 def model_labels(judged: Sequence[JudgedRun]) -> list[str]:
-    """Models' names; the run folder tells two runs of one model on one task apart."""
-    folders: dict[tuple[str, str], set[str]] = defaultdict(set)
+    """Models' names; runs of one model on one task are told apart by their folder's name, then by number.
+
+    Numbers count the folders' resolved paths in sorted order, so that the order of `judged` does not matter.
+    """
+    names: dict[str, dict[Path, str]] = defaultdict(dict)
     for one in judged:
-        folders[one.results.dataset.task, one.results.model].add(str(one.run.folder))
-    return [
-        one.results.model
-        if len(folders[one.results.dataset.task, one.results.model]) == 1
-        else f"{one.results.model} ({one.run.folder.name})"
-        for one in judged
-    ]
+        names[one.results.dataset.task][one.run.folder.resolve()] = one.results.model
+    labels = {task: _told_apart(own) for task, own in names.items()}
+    return [labels[one.results.dataset.task][one.run.folder.resolve()] for one in judged]
+
+
+def _told_apart(names: Mapping[Path, str]) -> dict[Path, str]:
+    counts = Counter(names.values())
+    named = {path: f"{name} ({path.name})" if counts[name] > 1 else name for path, name in sorted(names.items())}
+    counts, places = Counter(named.values()), Counter[str]()
+    found = {}
+    for path, name in named.items():
+        places[name] += 1
+        found[path] = f"{name} ({places[name]})" if counts[name] > 1 else name
+    return found
+
+
+def _families(own: Sequence[Labelled], given: Mapping[str, str]) -> dict[str, str]:
+    """Families by label: as given for the label, else by the name proper, since a folder's name tells no maker."""
+    found = {}
+    for one in own:
+        results = one.judged.results
+        for label, name in ((one.judge, results.judge.name), (one.model, results.model)):
+            family = given.get(label) or families_of([name], given).get(name)
+            if family:
+                found[label] = family
+    return found
 
 
 def _metrics(one: JudgedRun) -> Iterator[tuple[str, float]]:
@@ -275,14 +327,26 @@ def _refuse_unlike(judged: Sequence[JudgedRun]) -> None:
                 )
 
 
-def _agreement(judged: Sequence[JudgedRun], labels: Sequence[str], models: Sequence[str]) -> Iterator[SampleAgreement]:
+def _refuse_lone_judges(own: Sequence[Labelled]) -> None:
+    """Judges are compared on one and the same run: there must be one with two."""
+    judges: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in own:
+        judges[one.task, one.model].add(one.judge)
+    most = max(map(len, judges.values()), default=0)
+    if most < 2:
+        who = "".join(f"; {task}, {model}: {min(names)}" for (task, model), names in judges.items())
+        raise ConfigError(
+            f"only {most} judge has judged each of these runs{who}. Remedy: judge them with another as well"
+        )
+
+
+def _agreement(own: Sequence[Labelled]) -> Iterator[SampleAgreement]:
     """Answer by answer: over the samples that both judges of a pair have verdicts on."""
     by_criterion: dict[str, dict[str, dict[tuple[str, str, int], float]]] = defaultdict(lambda: defaultdict(dict))
-    for one, judge, model in zip(judged, labels, models, strict=True):
-        for (example, run), verdicts in one.verdicts.items():
+    for one in own:
+        for (example, run), verdicts in one.judged.verdicts.items():
             for criterion, score in raw_scores(verdicts).items():
-                name = f"{one.results.dataset.task}: {criterion}"
-                by_criterion[name][judge][model, example, run] = score
+                by_criterion[f"{one.task}: {criterion}"][one.judge][one.model, example, run] = score
     for criterion, judges in by_criterion.items():
         for first, second in combinations(judges, 2):
             samples = sorted(judges[first].keys() | judges[second].keys())

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from barista_bench.judging.cross import CrossJudge
 from barista_bench.judging.human import HumanAgreement
+from barista_bench.printable import printable
 
 
 def as_markdown(found: CrossJudge, human: Sequence[HumanAgreement] = ()) -> str:
@@ -65,8 +66,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Names come from outside: no markup, no cell border, one line."""
-    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    """Names come from outside: no markup, no cell border, one line, nothing that commands a terminal."""
+    text = printable(" ".join(text.split())).replace("&", "&amp;").replace("<", "&lt;")
     return text.replace("|", "\\|").replace("[", "\\[").replace("`", "\\`")
 
 

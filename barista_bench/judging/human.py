@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.judging.cross import judge_labels, model_labels
+from barista_bench.judging.cross import labelled
 from barista_bench.judging.scoring import JudgedRun, raw_scores
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 
@@ -82,13 +82,15 @@ def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> l
     """How well each judge agrees with people.
 
     Raises:
-        ConfigError: a rating names no model though several were judged, or nothing that was judged is rated.
+        ConfigError: a rating names no model though several were judged, nothing that was judged is rated, or a run is
+            given twice.
     """
-    models = model_labels(judged)
-    if len(set(models)) > 1 and any(rating.model is None for rating in ratings):
-        raise ConfigError(f"ratings name no model, but {len(set(models))} were judged. Remedy: add a column model")
+    own = labelled(judged)
+    models = {one.model for one in own}
+    if len(models) > 1 and any(rating.model is None for rating in ratings):
+        raise ConfigError(f"ratings name no model, but {len(models)} were judged. Remedy: add a column model")
     pairs: dict[tuple[str, str], list[tuple[float | None, int]]] = defaultdict(list)
-    for one, judge, model in zip(judged, judge_labels(judged), models, strict=True):
+    for one, judge, model in own:
         for rating in ratings:
             answer = (rating.example_id, rating.run)
             about_it = rating.model in (None, model) and answer in one.verdicts
@@ -97,7 +99,7 @@ def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> l
                 pairs[judge, f"{one.results.dataset.task}: {rating.criterion}"].append((score, rating.score))
     if not pairs:
         raise ConfigError("no rating is about an answer that was judged. Remedy: check example_id, run and criterion")
-    return [_agreement(judge, criterion, own) for (judge, criterion), own in pairs.items()]
+    return [_agreement(judge, criterion, scores) for (judge, criterion), scores in pairs.items()]
 
 
 def _agreement(judge: str, criterion: str, pairs: Sequence[tuple[float | None, int]]) -> HumanAgreement:

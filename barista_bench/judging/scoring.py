@@ -28,7 +28,7 @@ from barista_bench.judging.results import (
 )
 from barista_bench.judging.session import VERDICTS_FILE, JudgeDescription, judge_folders, read_judge
 from barista_bench.judging.verdicts import Unusable, read_verdict
-from barista_bench.judging.weighting import weighted_score
+from barista_bench.judging.weighting import splits_ten, weighted_score
 from barista_bench.metrics.judge_score.scoring import judge_score
 from barista_bench.models import TokenLogprob
 from barista_bench.running.keys import digest
@@ -82,7 +82,8 @@ def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
     records = latest_records(folder / VERDICTS_FILE)
     samples = judged_samples(run)
     criteria = [criterion["name"] for criterion in described.rubric["criteria"]]
-    by_item = {item.item: _verdicts(item.item, criteria, described, records) for item in distinct(samples)}
+    split = splits_ten(tokens for record in records.values() if (tokens := _tokens(record)))
+    by_item = {item.item: _verdicts(item.item, criteria, described, records, split) for item in distinct(samples)}
     verdicts = [by_item[one.item.item] if one.item else () for one in samples]
     results = _results(run, described, criteria, samples, verdicts, _used(by_item, criteria, described, records))
     _write_scores(samples, verdicts, folder / SCORES_FILE)
@@ -97,10 +98,14 @@ def all_judged(run: ScoredRun) -> list[JudgedRun]:
 
 
 def _verdicts(
-    item: str, criteria: Sequence[str], described: JudgeDescription, records: Mapping[str, SampleRecord]
+    item: str,
+    criteria: Sequence[str],
+    described: JudgeDescription,
+    records: Mapping[str, SampleRecord],
+    ten_is_split: bool,
 ) -> tuple[SampleVerdict, ...]:
     return tuple(
-        _verdict(criterion, draw, records.get(_key(item, criterion, described, draw)))
+        _verdict(criterion, draw, records.get(_key(item, criterion, described, draw)), ten_is_split=ten_is_split)
         for criterion in criteria
         for draw in range(described.draws)
     )
@@ -110,7 +115,7 @@ def _key(item: str, criterion: str, described: JudgeDescription, draw: int) -> s
     return draw_key(form_id(item, criterion), described.key_identity, described.generation, draw)
 
 
-def _verdict(criterion: str, draw: int, record: SampleRecord | None) -> SampleVerdict:
+def _verdict(criterion: str, draw: int, record: SampleRecord | None, *, ten_is_split: bool) -> SampleVerdict:
     if record is None:
         return SampleVerdict(criterion, draw, None, MISSING, "", "not asked yet")
     if record.status is not Status.OK or record.text is None:
@@ -118,7 +123,7 @@ def _verdict(criterion: str, draw: int, record: SampleRecord | None) -> SampleVe
     found = read_verdict(record.text)
     if isinstance(found, Unusable):
         return SampleVerdict(criterion, draw, None, str(Status.PARSE_ERROR), "", found.why)
-    weighted = weighted_score(_tokens(record), found.score)
+    weighted = weighted_score(_tokens(record), found.score, ten_is_split=ten_is_split)
     if weighted is None:
         return SampleVerdict(criterion, draw, float(found.score), str(Status.OK), "plain", found.reason)
     scoring = "inferred" if weighted.inferred else "weighted"

@@ -7,8 +7,9 @@ white space, punctuation of JSON before the digits or after them; those that spe
 
 Where a tokenizer splits "10", the token "1" begins both 1 and 10. Its probability is divided by the next token's
 distribution where the judge went on from "1" itself. Where it chose another score, nobody has asked what would have
-followed; as scores of one answer lie close together, "1" then counts as the one of the two that is nearer to the mean
-of the others, and the weight is marked as inferred.
+followed. Of a judge that is known to split "10", "1" then counts as the one of the two that is nearer to the mean of
+the others, since scores of one answer lie close together, and the weight is marked as inferred. Of any other judge it
+counts as 1: a token "10" of its own may merely be too improbable to be among the alternatives.
 
 Source: G-Eval (arXiv 2303.16634), section 2; used by the BARISTA paper (arXiv 2605.12074), section A.1.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from barista_bench.judging.verdicts import GEVAL_FORM, Form
@@ -37,13 +38,29 @@ class Weighted:
     inferred: bool = False
 
 
-def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, form: Form = GEVAL_FORM) -> Weighted | None:
+def splits_ten(replies: Iterable[Sequence[TokenLogprob]], form: Form = GEVAL_FORM) -> bool:
+    """Whether a judge is known to write 10 as two tokens: some of its replies do, and none has it as one."""
+    known = False
+    for tokens in replies:
+        place = _place(tokens, 10, form)
+        if place is None:
+            continue
+        if not _is_open_one(tokens[place].token):
+            return False
+        known = True
+    return known
+
+
+def weighted_score(
+    tokens: Sequence[TokenLogprob] | None, score: int, form: Form = GEVAL_FORM, *, ten_is_split: bool = False
+) -> Weighted | None:
     """The weighted score of a reply that says `score`.
 
     Args:
         tokens: the reply's, in order, with alternatives.
         score: as parsed from the reply; the tokens must spell it.
         form: of the reply.
+        ten_is_split: the judge is known to write 10 as two tokens, as `splits_ten` says.
 
     Returns:
         None where there are no alternatives, or the tokens do not spell the score: the plain score is what there is.
@@ -61,7 +78,7 @@ def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, form: Form
             open_one += probability
         else:
             found[spelt] += probability
-    inferred = _share_out(found, open_one, tokens, place, score)
+    inferred = _share_out(found, open_one, tokens, place, score, ten_is_split=ten_is_split)
     mass = math.fsum(found.values())
     if mass <= 0:
         return None
@@ -95,8 +112,20 @@ def _spelt(token: TokenLogprob, top: int) -> list[tuple[int, bool, float]]:
     return found
 
 
+def _is_open_one(text: str) -> bool:
+    """Whether a token is a 1 that the next one may make a 10."""
+    match = _SPELT.fullmatch(text)
+    return match is not None and match[1] == "1" and not match[2]
+
+
 def _share_out(
-    found: dict[int, float], open_one: float, tokens: Sequence[TokenLogprob], place: int, score: int
+    found: dict[int, float],
+    open_one: float,
+    tokens: Sequence[TokenLogprob],
+    place: int,
+    score: int,
+    *,
+    ten_is_split: bool,
 ) -> bool:
     """Divide what an open "1" has between 1 and 10; says whether that was inferred."""
     if not open_one:
@@ -104,13 +133,15 @@ def _share_out(
     if 10 in found:  # this tokenizer has a token of its own for 10
         found[1] += open_one
         return False
-    first = _SPELT.fullmatch(tokens[place].token)
-    if first and first[1] == "1" and place + 1 < len(tokens):
+    if _is_open_one(tokens[place].token) and place + 1 < len(tokens):
         following = tokens[place + 1]
         alternatives = {following.token: following.logprob, **dict(following.top)}
         ten = math.fsum(math.exp(value) for text, value in alternatives.items() if text.startswith("0") and value <= 0)
         found[10] += open_one * min(ten, 1.0)
         found[1] += open_one * max(1.0 - ten, 0.0)
+        return False
+    if not ten_is_split:
+        found[1] += open_one
         return False
     others = math.fsum(found.values())
     mean = math.fsum(value * probability for value, probability in found.items()) / others if others else float(score)

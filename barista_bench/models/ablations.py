@@ -55,6 +55,14 @@ def ablated(model: Model, ablation: str) -> Model:
     return kind(model, ablation)  # type: ignore[arg-type]  # the kind was chosen by the model
 
 
+def unwrapped(model: Model) -> tuple[Model, Change]:
+    """The model behind its ablations, and what they make of a request before it gets there."""
+    if not isinstance(model, _Ablation):
+        return model, lambda request: request
+    inner, then = unwrapped(model.model)
+    return inner, lambda request: then(_changed(request, model._change))
+
+
 def text_only(request: Request) -> Request:
     """Without images, and without their places in the prompt."""
     return _showing(request, [])

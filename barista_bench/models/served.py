@@ -18,10 +18,10 @@ from importlib.util import find_spec
 
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.models.checks import check_images
 from barista_bench.models.served_concurrency import LimitChange
 from barista_bench.models.served_estimate import Estimate, cost, estimate
 from barista_bench.models.served_images import ImageEncoding, ImageFormat
-from barista_bench.models.served_messages import check_images
 from barista_bench.models.served_settings import ServedSettings, resolve_url
 from barista_bench.models.served_state import ServerState
 from barista_bench.models.transformers_loading import box_format_of

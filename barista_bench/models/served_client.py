@@ -249,7 +249,8 @@ class Calls:
             text = f"no answer within {self._settings.timeout:g} s. Remedy: raise timeout if answers are long"
             return TransientError(f"{self._place}: {text}", congestion="timeout")
         except openai.APIStatusError as error:
-            return status_error(error.status_code, error.response.headers, error.response.content, self._place)
+            headers, body_said = error.response.headers, error.response.content
+            return status_error(error.status_code, headers, body_said, self._place, answered=self._state.calls > 0)
         except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             cause = error.__cause__ or error
             said = self._place.scrub.quote(f"{type(cause).__name__}: {cause}")
@@ -260,7 +261,7 @@ class Calls:
 
     def _read(self, response: httpx2.Response, wanted: int, *, held_to_schema: bool) -> Reply | Exception:
         try:
-            reply = read_reply(response.content, self._rules, self._place, wanted)
+            reply = read_reply(response.content, self._rules, self._place, wanted, answered=self._state.calls > 0)
         except (TransientError, RejectedError, DeclinedError, ModelError) as error:
             return error.with_traceback(None)
         self._state.took(reply)

@@ -7,6 +7,7 @@ that caused it, whose request carries the key in its headers.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,13 @@ _SECRET_LENGTH = 8  # shorter "keys" (EMPTY, none) are placeholders, and cutting
 _POLICY_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}) | frozenset(
     {"moderation_blocked", "cyber_policy_violation", "bio_policy_violation", "safety"}
 )
+_FLAGGED = re.compile(r"requires moderation|\bflagged\b")
+_AGAINST_POLICY = re.compile(r"\bflagged\b|usage polic(?:y|ies)")
+# Flagged is who asks, and not what was asked: no request would be answered, and none of them refused by the model.
+_US = r"\b(?:account|key|organi[sz]ation|project|ip|address)\b"
+_WE_ARE_FLAGGED = re.compile(rf"{_US}[^.]*\bflagged\b|\bflagged {_US}")
+_SPEAKS_OF_KEYS = re.compile(r"key|token|credential|authori[sz]|bearer")
+_READ = 1000  # characters of a message that are looked through
 _NO_SUCH_MODEL = frozenset({"model_not_found", "deploymentnotfound", "unknown_model"})
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _TRANSIENT = frozenset({408, 409, 425, 429})
@@ -72,8 +80,8 @@ class Scrubber:
         return text.replace(self.key, "[key]") if len(self.key) >= _SECRET_LENGTH else text
 
     def quote(self, text: str) -> str:
-        """One line of at most 300 characters without the key."""
-        line = " ".join(self.text(text)[: 10 * _QUOTED].split())
+        """One line of at most 300 characters without the key, which UTF-8 can hold."""
+        line = " ".join(self.text(text)[: 10 * _QUOTED].split()).encode("utf-8", "replace").decode()
         return line if len(line) <= _QUOTED else f"{line[:_QUOTED]}..."
 
 
@@ -90,14 +98,22 @@ class Place:
         return f"model {self.model} at {self.base_url}"
 
 
-def status_error(status: int, headers: Mapping[str, str], body: bytes, place: Place) -> CallError | ModelError:
-    """The error that stands for an HTTP status that is no success."""
-    codes, message = _server_says(body)
-    said = place.scrub.quote(message)
-    if (fatal := _fatal(status, codes, said, place)) is not None:
-        return fatal
-    if status in (400, 403, 451) and codes & _POLICY_CODES:
+def status_error(
+    status: int, headers: Mapping[str, str], body: bytes, place: Place, *, answered: bool = False
+) -> CallError | ModelError:
+    """The error that stands for an HTTP status that is no success.
+
+    Args:
+        answered: the server has answered other requests to this model, so a 403 is about this request, not our key.
+    """
+    said_so = _server_says(body)
+    codes, said = said_so.codes, place.scrub.quote(said_so.message)
+    if _declines(status, said_so):
         return DeclinedError(said)
+    if (fatal := _fatal(status, codes, said, place, answered=answered)) is not None:
+        return fatal
+    if status == 403 and _SPEAKS_OF_KEYS.search(said.lower()):
+        said = "(not repeated, since it speaks of keys)"  # servers repeat parts of ours there
     if status in _TRANSIENT or (status >= 500 and status not in _PERMANENT_5XX):
         return TransientError(
             f"{place}: answered {status}: {said}",
@@ -108,9 +124,19 @@ def status_error(status: int, headers: Mapping[str, str], body: bytes, place: Pl
     return RejectedError(f"{place}: refused the request with {status}: {said}{_hint(status, said)}", status)
 
 
-def _fatal(status: int, codes: frozenset[str], said: str, place: Place) -> ModelError | None:
+def _declines(status: int, said: _Said) -> bool:
+    """Whether a content policy, and not the key or the form of the request, is what stands in the way."""
+    if status not in (400, 403, 451):
+        return False
+    if said.codes & _POLICY_CODES or (status == 403 and said.moderated):
+        return True
+    invalid = status == 400 and "invalid_prompt" in said.codes
+    return invalid and _AGAINST_POLICY.search(said.message[:_READ].lower()) is not None
+
+
+def _fatal(status: int, codes: frozenset[str], said: str, place: Place, *, answered: bool) -> ModelError | None:
     """Errors that every other request would meet as well."""
-    if status == 401 or (status == 403 and not codes & _POLICY_CODES):
+    if status == 401 or (status == 403 and not answered):
         # Not quoted: servers repeat (parts of) the key here.
         variable = place.api_key_env or "none: no api_key_env was given"
         return ModelError(f"{place}: refused our key ({status}). Remedy: check the environment variable {variable}")
@@ -144,16 +170,38 @@ def _hint(status: int, said: str) -> str:
     return ""
 
 
-def _server_says(body: bytes) -> tuple[frozenset[str], str]:
-    """Lower-case error codes and the message of an error body, in the shapes that servers use; else its first text."""
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Lower-case error codes, the message, and whether it is the word of a moderator on what was asked."""
+
+    codes: frozenset[str]
+    message: str
+    moderated: bool = False
+
+
+def _server_says(body: bytes) -> _Said:
+    """What an error body holds, in the shapes that servers use; its first text where it has none of them."""
     text = body[: 64 * 1024].decode("utf-8", "replace")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        return frozenset(), text
+        return _Said(frozenset(), text)
     if not isinstance(data, dict):
-        return frozenset(), text
-    return error_codes(data), _message(data) or text
+        return _Said(frozenset(), text)
+    return _Said(error_codes(data), _message(data) or text, _moderated(data))
+
+
+def _moderated(data: Mapping[str, object]) -> bool:
+    """Whether an error is a moderator's: by `error.metadata`, which tells why (OpenRouter), or else by its words.
+
+    Only JSON is asked: a firewall's page may say `flagged` too, and means our address.
+    """
+    error = data.get("error")
+    metadata = error.get("metadata") if isinstance(error, dict) else None
+    if isinstance(metadata, dict) and any(metadata.get(key) for key in ("reasons", "flagged_input")):
+        return True
+    words = _message(data)[:_READ].lower()
+    return _FLAGGED.search(words) is not None and _WE_ARE_FLAGGED.search(words) is None
 
 
 def error_codes(data: Mapping[str, object]) -> frozenset[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barista_bench.models.base import GenerationConfig, Request
+from barista_bench.models.checks import check_images
 from barista_bench.models.served_images import estimated_image_tokens
-from barista_bench.models.served_messages import check_images
 from barista_bench.models.served_settings import ServedSettings
 
 _CHARACTERS_PER_TOKEN = 4  # of English text; the usual rule of thumb

@@ -6,19 +6,9 @@ from collections.abc import Sequence
 
 from barista_bench.models.base import GenerationConfig, Request
 from barista_bench.models.served_settings import Extra, ServedSettings, with_field
-from barista_bench.prompt import ImagePart, TextPart
+from barista_bench.prompt import TextPart
 
 _SEED_BITS = 31  # what every server takes; gateways in JavaScript round anything above 53
-
-
-def check_images(request: Request) -> None:
-    """Raise ValueError unless the prompt places each image exactly once."""
-    placed = sorted(part.index for part in request.prompt.parts if isinstance(part, ImagePart))
-    if placed != list(range(len(request.images))):
-        raise ValueError(
-            f"request {request.request_id}: the prompt places images {placed}, but {len(request.images)} images came; "
-            "place each image exactly once"
-        )
 
 
 def request_body(request: Request, config: GenerationConfig, settings: ServedSettings) -> Extra:

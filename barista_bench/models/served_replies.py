@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import msgspec
 
@@ -14,6 +16,13 @@ from barista_bench.models.served_errors import Place, TransientError, status_err
 _STOPPED = frozenset({None, "stop", "eos", "eos_token", "end_turn", "stop_sequence"})
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 _FILTERED = frozenset({"content_filter", "content_filtered", "refusal", "safety"})
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # what JSON readers of any language keep exactly
+
+# Escapes one after the other, so that an escaped backslash before a `u` is none; group 1 is half a surrogate pair.
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
 
 
 class _Top(msgspec.Struct):
@@ -49,14 +58,16 @@ class _Choice(msgspec.Struct):
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
+    """Read one by one, so that a count that is none costs neither the others nor the answer."""
+
+    prompt_tokens: msgspec.Raw = msgspec.Raw(b"null")
+    completion_tokens: msgspec.Raw = msgspec.Raw(b"null")
+    total_tokens: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Reply(msgspec.Struct):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
     model: object = None
     error: object = None
 
@@ -83,8 +94,11 @@ class Reply:
     served_as: str | None
 
 
-def read_reply(body: bytes, rules: ReadingRules, place: Place, wanted: int) -> Reply:
+def read_reply(body: bytes, rules: ReadingRules, place: Place, wanted: int, *, answered: bool = False) -> Reply:
     """Read the answer to a call that asked for `wanted` choices; more than those are left out.
+
+    Token counts that are no whole numbers from 0 to 2**53 are None, and half a surrogate pair becomes U+FFFD: neither
+    makes an answer worse. `answered` is that of `status_error`.
 
     A call counts its input once, over however many choices: the first completion carries the input tokens and the
     others 0. The output tokens of a call are dealt out by the length of the texts, so that sums are exact.
@@ -93,23 +107,33 @@ def read_reply(body: bytes, rules: ReadingRules, place: Place, wanted: int) -> R
         CallError, ModelError: no choice can be had from it.
     """
     try:
-        reply = msgspec.json.decode(body, type=_Reply)
+        reply = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _invalid(place, f"no chat completion ({place.scrub.quote(str(error))})") from None
     if not reply.choices:
         if isinstance(reply.error, Mapping):  # some gateways report errors with a status of 200
-            raise status_error(_status_of(reply.error), {}, msgspec.json.encode({"error": reply.error}), place)
+            said = msgspec.json.encode({"error": reply.error})
+            raise status_error(_status_of(reply.error), {}, said, place, answered=answered)
         raise _invalid(place, "no choices")
-    usage = reply.usage or _Usage()
     taken = reply.choices[:wanted]
     texts = [_read_choice(choice, rules, place) for choice in taken]
-    inputs, outputs = _tokens(usage)
+    inputs, outputs = _tokens(reply.usage)
     return Reply(
         choices=_with_tokens(texts, inputs, outputs),
         input_tokens=inputs,
         output_tokens=outputs,
         served_as=place.scrub.quote(reply.model) if isinstance(reply.model, str) else None,
     )
+
+
+def _decode(body: bytes) -> _Reply:
+    try:
+        return msgspec.json.decode(body, type=_Reply)
+    except msgspec.DecodeError:
+        mended = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], body)
+        if mended == body:
+            raise
+        return msgspec.json.decode(mended, type=_Reply)
 
 
 def _status_of(error: Mapping[str, object]) -> int:
@@ -187,13 +211,24 @@ def _spelling(token: _Token) -> bytes:
     return token.token.encode("utf-8", "surrogatepass")
 
 
-def _tokens(usage: _Usage) -> tuple[int | None, int | None]:
+def _tokens(raw: msgspec.Raw) -> tuple[int | None, int | None]:
     """(input, output) tokens; some servers leave reasoning out of `completion_tokens`, but not out of the total."""
-    inputs = None if usage.prompt_tokens is None else max(0, usage.prompt_tokens)
-    outputs = None if usage.completion_tokens is None else max(0, usage.completion_tokens)
-    if inputs is not None and usage.total_tokens is not None:
-        outputs = max(outputs or 0, usage.total_tokens - inputs)
+    try:
+        usage = msgspec.json.decode(raw, type=_Usage)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, None
+    inputs, outputs, total = map(_count, (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens))
+    if inputs is not None and total is not None and total >= inputs:
+        outputs = max(outputs or 0, total - inputs)
     return inputs, outputs
+
+
+def _count(raw: msgspec.Raw) -> int | None:
+    """A number of tokens; `"5"` and `5.0` are 5, and what is no number of tokens is None."""
+    try:
+        return msgspec.json.decode(raw, type=_Count, strict=False)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _with_tokens(

@@ -129,6 +129,7 @@ class ServedSettings:
             "think_tags": " ".join(self.think_tags),
             "prompt_opens_thinking": self.prompt_opens_thinking,
             "thinking_budget_field": self.thinking_budget_field,
+            "token_limit_field": self.token_limit_field,
             "explicit_sampling": self.explicit_sampling,
             "omit": " ".join(sorted(self.omit)) or None,
             "extra_body": json.dumps(self.extra_body, sort_keys=True) if self.extra_body else None,

@@ -1,48 +1,58 @@
-"""Reports over scored runs: one HTML page that needs nothing else, and a Markdown file.
+"""Reports over scored runs: one HTML page that needs nothing else, Markdown, and tables and figures as files.
 
 >>> html, markdown = write_report([score("runs/a"), score("runs/b")], "report")  # doctest: +SKIP
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from barista_bench.judging.scoring import JudgedRun, all_judged
-from barista_bench.reporting.html import NO_ROOM, render_html
+from barista_bench.judging.scoring import all_judged
+from barista_bench.reporting import bundle, export
+from barista_bench.reporting.analyses import analyse
+from barista_bench.reporting.html import render_html
 from barista_bench.reporting.markdown import render_markdown
-from barista_bench.reporting.pictures import Pictures, within_budget
-from barista_bench.reporting.samples import spread
-from barista_bench.reporting.view import Report, build_report
+from barista_bench.reporting.pictures import Album, album
+from barista_bench.reporting.samples import Sample, spread
+from barista_bench.reporting.view import Report, build_report, report_samples
 from barista_bench.running.scoring import ScoredRun
 
 __all__ = ["MAX_BYTES", "write_report"]
 
 MAX_BYTES = 18_000_000
 """Size of the page that pictures and answers are cut to: browsers and mail still take it."""
+SAMPLES = 1000
+"""Examples of a task that can be paged through: all of the published sets."""
 MARKDOWN_SAMPLES = 6
-PICTURE_FOLDER = "report_images"
-# Characters of one answer; many models with endless answers would fill the page, so it may take several tries.
-_ANSWER_SIZES = (20_000, 5_000, 1_000, 200)
+_ENDINGS = (".jpg", ".csv", ".tex", ".svg", ".pdf", ".partial")
+PICTURE_FOLDER, TABLE_FOLDER, FIGURE_FOLDER = "report_images", "report_tables", "report_figures"
+# Shares of the samples, and characters of one answer, that are tried in turn: many models with endless answers would
+# fill the page.
+_SIZES = ((1.0, 20_000), (1.0, 4_000), (1.0, 1_000), (0.5, 1_000), (0.25, 500), (0.1, 200), (0.02, 100))
 
 
 def write_report(
     runs: Sequence[ScoredRun],
     out: str | Path,
     *,
-    samples: int = 60,
+    samples: int = SAMPLES,
     title: str | None = None,
+    compare: bool = True,
     max_bytes: int = MAX_BYTES,
 ) -> tuple[Path, Path]:
-    """Write `<out>/report.html` and `<out>/report.md` (with a few pictures in `<out>/report_images`).
+    """Write `<out>/report.html` and `<out>/report.md`, and beside them pictures, tables and figures.
 
-    Equal runs give equal bytes: no time and no path stands in a report.
+    `report_images` has the few pictures of the Markdown file, `report_tables` every table as CSV and as LaTeX,
+    `report_figures` every figure as SVG and as PDF (none without matplotlib, and the page says so). Equal runs give
+    equal bytes: no time and no path stands in a report.
 
     Args:
         runs: as `score` returns them; those over the same examples are compared side by side.
-        samples: examples to page through, evenly spread over each example set.
+        samples: examples of each task to page through at the most, evenly spread over its set.
         title: heading of the report.
-        max_bytes: the page leaves out pictures, and says so, to stay below this size.
+        compare: whether to make the paired comparisons, which take longest.
+        max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
 
     Returns:
         The paths of the page and of the Markdown file.
@@ -50,51 +60,66 @@ def write_report(
     Raises:
         ConfigError: there is no run, or `samples` is negative.
     """
-    report = _fitting(runs, samples, title, max_bytes, {run.folder: all_judged(run) for run in runs})
-    bare = len(_page(report, [None] * len(report.samples)))
-    sources = [
-        (report.sections[sample.section].runs[0].examples, sample.index, report.sections[sample.section].runs[0].task)
-        for sample in report.samples
-    ]
-    pictures = within_budget(sources, max_bytes - bare)
+    judged = {run.folder: all_judged(run) for run in runs}
+    report = build_report(runs, title=title, judged=judged, analyses=analyse(runs, compare=compare))
+    shown = _fitting(report, samples, max_bytes)
+    bare = len(_bytes(render_html(report, shown, Album())))
+    sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
+    pictures = album(shown, sources, max_bytes - bare)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     page, text = folder / "report.html", folder / "report.md"
-    _replace(text, _bytes(_markdown(report, pictures, folder)))
-    _replace(page, _page(report, pictures))
+    _write_tables(report, _emptied(folder / TABLE_FOLDER))
+    _write_figures(report, _emptied(folder / FIGURE_FOLDER))
+    _replace(text, _bytes(_markdown(report, shown, pictures, folder)))
+    _replace(page, _bytes(render_html(report, shown, pictures)))
     return page, text
 
 
-def _fitting(
-    runs: Sequence[ScoredRun],
-    samples: int,
-    title: str | None,
-    max_bytes: int,
-    judged: Mapping[Path, Sequence[JudgedRun]],
-) -> Report:
-    """The report with answers as long as leave half of the page to pictures."""
-    for max_text in _ANSWER_SIZES:
-        report = build_report(runs, samples=samples, title=title, max_text=max_text, judged=judged)
-        if len(_page(report, [None] * len(report.samples))) < max_bytes // 2:
+def _fitting(report: Report, wanted: int, max_bytes: int) -> tuple[Sample, ...]:
+    """As many samples, and answers as long, as leave half of the page to pictures and tables."""
+    for share, max_text in _SIZES:
+        found = report_samples(report, round(wanted * share), max_text)
+        if sum(map(len, bundle.chunks(found, Album()))) < max_bytes // 2:
             break
-    return report
+    return found
 
 
-def _markdown(report: Report, pictures: Sequence[Pictures | None], folder: Path) -> str:
-    places = spread(len(report.samples), MARKDOWN_SAMPLES)
+def _markdown(report: Report, samples: Sequence[Sample], pictures: Album, folder: Path) -> str:
     files: dict[int, list[str]] = {}
-    for place in places:
-        found = pictures[place]
-        files[place] = [f"{PICTURE_FOLDER}/{place}-{n}.jpg" for n in range(len(found.files) if found else 0)]
-        for name, content in zip(files[place], found.files if found else (), strict=True):
-            (folder / PICTURE_FOLDER).mkdir(exist_ok=True)
-            _replace(folder / name, content)
-    problems = {place: NO_ROOM if (found := pictures[place]) is None else found.problem for place in places}
-    return render_markdown(report, places, files, problems)
+    images = _emptied(folder / PICTURE_FOLDER)
+    pictured = [place for place in range(len(samples)) if pictures.of_sample(place).pictures] or list(
+        range(len(samples))
+    )
+    for place in (pictured[at] for at in spread(len(pictured), MARKDOWN_SAMPLES)):
+        files[place] = []
+        for number, placed in enumerate(pictures.of_sample(place).pictures):
+            files[place].append(f"{PICTURE_FOLDER}/{place}-{number}.jpg")
+            _replace(images / f"{place}-{number}.jpg", pictures.files[placed.file])
+    problems = {place: pictures.of_sample(place).problem for place in files}
+    return render_markdown(report, samples, files, problems)
 
 
-def _page(report: Report, pictures: Sequence[Pictures | None]) -> bytes:
-    return _bytes(render_html(report, pictures))
+def _write_tables(report: Report, folder: Path) -> None:
+    for name, (_, table) in zip(export.file_names(report.tables), report.tables, strict=True):
+        _replace(folder / f"{name}.csv", export.csv(table).encode())
+        _replace(folder / f"{name}.tex", export.latex(table).encode())
+
+
+def _write_figures(report: Report, folder: Path) -> None:
+    for figure in report.all_figures:
+        name = export.plain_name(figure.name)
+        _replace(folder / f"{name}.svg", figure.svg)
+        _replace(folder / f"{name}.pdf", figure.pdf)
+
+
+def _emptied(folder: Path) -> Path:
+    """A folder of ours without the files of an earlier report, which would pass for this one's. Others stay."""
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        if old.suffix in _ENDINGS and old.is_file():
+            old.unlink()
+    return folder
 
 
 def _bytes(text: str) -> bytes:

@@ -9,25 +9,22 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict
 from importlib import resources
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from barista_bench.reporting.pictures import Pictures
+from barista_bench.reporting import bundle
+from barista_bench.reporting.figures import DrawnFigure
+from barista_bench.reporting.pictures import Album
 from barista_bench.reporting.samples import Sample
 from barista_bench.reporting.tables import words
 from barista_bench.reporting.view import Report
-from barista_bench.task import Status
-
-NO_ROOM = "No pictures for this sample: the report has reached its size limit."
 
 
-def render_html(report: Report, pictures: Sequence[Pictures | None]) -> str:
-    """The page; `pictures` in the order of `report.samples`, None for samples that had no room."""
+def render_html(report: Report, samples: Sequence[Sample], album: Album) -> str:
+    """The page; the album has the pictures of `samples` by their places."""
     environment = Environment(
         loader=PackageLoader("barista_bench.reporting"),
         autoescape=True,
@@ -36,17 +33,34 @@ def render_html(report: Report, pictures: Sequence[Pictures | None]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["words"] = words
+    environment.filters["svg_url"] = _svg_url
     style, script = _own("report.css"), _own("report.js")
+    sections = [
+        {"heading": section.heading, "labels": section.labels, "scores": section.scores} for section in report.sections
+    ]
     return environment.get_template("report.html.j2").render(
         report=report,
+        samples=samples,
         style=Markup(style),  # noqa: S704  (our own file)
         script=Markup(script),  # noqa: S704  (our own file)
         policy=_policy(style, script),
-        statuses=[str(status) for status in Status],
-        data=htmlsafe_json_dumps(_data(report, pictures)),
-        pictures=[htmlsafe_json_dumps(_urls(found)) for found in pictures],
-        without_pictures=sum(found is None for found in pictures),
+        names=_short([section.heading for section in report.sections]),
+        statuses=bundle.STATUSES,
+        data=htmlsafe_json_dumps(bundle.index(samples, sections, album)),
+        chunks=bundle.chunks(samples, album),
+        pictures=[base64.b64encode(file).decode() for file in album.files],
+        without_pictures=album.without_room(len(samples)),
     )
+
+
+def _short(headings: Sequence[str]) -> list[str]:
+    """Headings without what comes first in all of them, a benchmark's name.
+
+    >>> _short(["barista / grounding", "barista / activity"])
+    ['grounding', 'activity']
+    """
+    firsts = {heading.partition(" / ")[0] for heading in headings}
+    return [heading.partition(" / ")[2] or heading for heading in headings] if len(firsts) == 1 else list(headings)
 
 
 def _own(name: str) -> str:
@@ -65,20 +79,6 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _data(report: Report, pictures: Sequence[Pictures | None]) -> dict[str, Any]:
-    return {
-        "sections": [
-            {"heading": section.heading, "labels": section.labels, "scores": section.scores}
-            for section in report.sections
-        ],
-        "samples": [_sample(sample, found) for sample, found in zip(report.samples, pictures, strict=True)],
-    }
-
-
-def _sample(sample: Sample, pictures: Pictures | None) -> dict[str, Any]:
-    return {**asdict(sample), "problem": NO_ROOM if pictures is None else pictures.problem}
-
-
-def _urls(pictures: Pictures | None) -> list[str]:
-    files = pictures.files if pictures else ()
-    return ["data:image/jpeg;base64," + base64.b64encode(file).decode() for file in files]
+def _svg_url(figure: DrawnFigure) -> str:
+    """As a picture an SVG runs no script, and the page's policy on styles does not reach into it."""
+    return "data:image/svg+xml;base64," + base64.b64encode(figure.svg).decode()

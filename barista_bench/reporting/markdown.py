@@ -18,9 +18,9 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~])")
 
 
 def render_markdown(
-    report: Report, places: Sequence[int], files: Mapping[int, Sequence[str]], problems: Mapping[int, str]
+    report: Report, samples: Sequence[Sample], files: Mapping[int, Sequence[str]], problems: Mapping[int, str]
 ) -> str:
-    """The file. `places`: samples shown; `files`: their pictures, relative to it; `problems`: why there are none."""
+    """The file. `files`: places of the samples shown, and their pictures; `problems`: why there are none."""
     # Markdown has no autoescape of its own: `md` and `fenced` take that part for every text from outside.
     environment = Environment(  # noqa: S701
         loader=PackageLoader("barista_bench.reporting"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -34,7 +34,7 @@ def render_markdown(
         "verdict": _verdict,
     }
     text = environment.get_template("report.md.j2").render(
-        report=report, shown=[(place, report.samples[place]) for place in places], files=files, problems=problems
+        report=report, shown=[(place, samples[place]) for place in files], files=files, problems=problems
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -69,7 +69,7 @@ def table_text(table: Table) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text = escaped(f"{cell.text} {cell.extra}" if cell.extra else cell.text)
+    text = escaped(" ".join(part for part in (cell.text, cell.extra, *cell.notes) if part))
     return f"**{text}**" if cell.warn else text
 
 

@@ -1,59 +1,142 @@
-"""The pictures of a report: small JPEGs, as many as its size allows."""
+"""The pictures of a report: small JPEGs, each stored once, as many as the page's size allows."""
 
 from __future__ import annotations
 
+import hashlib
 import io
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from PIL import Image
 
 from barista_bench.errors import BaristaError
-from barista_bench.reporting.samples import Examples
+from barista_bench.reporting.samples import Examples, Sample
 from barista_bench.task import Task
 
-MAX_SIZE = (960, 1440)
-"""Width and height in pixels that pictures are scaled down to."""
+LARGE, SMALL = (960, 1440), (640, 960)
+"""Width and height in pixels that pictures are scaled down to: of a report of few samples, and of many."""
+FEW = 150
+"""Samples up to which pictures are large."""
 QUALITY = 80
+NO_ROOM = "No pictures for this sample: the report has reached its size limit."
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
-    """The JPEG files of one sample; `problem` says why there is none."""
+class Placed:
+    """A picture of a sample: which of the album's files, and the size in pixels of the image that the model saw."""
 
-    files: tuple[bytes, ...] = ()
+    file: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The pictures of one sample, in the order of its images; `problem` says why there are none."""
+
+    pictures: tuple[Placed, ...] = ()
     problem: str = ""
 
 
-def sample_pictures(examples: Examples, index: int, task: Task) -> Pictures:
-    """What the model saw, scaled down. A sample that cannot be decoded says so instead."""
+@dataclass(slots=True)
+class Album:
+    """JPEG files, each once, and by sample which of them it shows. A sample that had no room says so."""
+
+    files: list[bytes] = field(default_factory=list)
+    samples: dict[int, Shown] = field(default_factory=dict)
+
+    def of_sample(self, place: int) -> Shown:
+        return self.samples.get(place, Shown(problem=NO_ROOM))
+
+    def without_room(self, count: int) -> int:
+        """How many of the first `count` samples had no room."""
+        return sum(place not in self.samples for place in range(count))
+
+
+Sources = Sequence[tuple[Examples, Task]]
+"""By section of the report: its examples, and the task that makes images of them."""
+
+
+def album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
+    """Pictures until they would take more than `budget` bytes as base64.
+
+    Tasks take turns, each in an order of which every beginning is evenly spread. With a sample come all others of its
+    frame: what tasks ask about one frame can then be seen side by side, and a picture that they share is stored once.
+    """
+    made = Album()
+    numbers: dict[bytes, int] = {}
+    size = LARGE if len(samples) <= FEW else SMALL
+    for place in _order(samples):
+        examples, task = sources[samples[place].section]
+        budget = _add(made, numbers, place, examples, samples[place].index, task, size, budget)
+        if budget < 0:
+            break
+    return made
+
+
+def _order(samples: Sequence[Sample]) -> Iterator[int]:
+    """Places of all samples, each once, in the order in which they get pictures."""
+    sections: dict[int, list[int]] = defaultdict(list)
+    frames: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for place, sample in enumerate(samples):
+        sections[sample.section].append(place)
+        frames[_frame(sample)].append(place)
+    turns = zip_longest(*([own[at] for at in spread_order(len(own))] for own in sections.values()))
+    done: set[int] = set()
+    for place in (place for turn in turns for place in turn if place is not None):
+        if place not in done:
+            together = [place, *(other for other in frames[_frame(samples[place])] if other not in done | {place})]
+            done.update(together)
+            yield from together
+
+
+def _frame(sample: Sample) -> tuple[str, int]:
+    return sample.frames[0].video_id, sample.frames[0].frame_index
+
+
+def _add(
+    made: Album,
+    numbers: dict[bytes, int],
+    place: int,
+    examples: Examples,
+    index: int,
+    task: Task,
+    size: tuple[int, int],
+    budget: int,
+) -> int:
+    """Add one sample's pictures if they fit. What the model saw cannot always be decoded: then the sample says so.
+
+    Returns the bytes left; less than 0 where the sample did not fit.
+    """
     try:
-        return Pictures(tuple(_jpeg(image) for image in examples[index].images(task)))
+        images = examples[index].images(task)
     except (BaristaError, OSError) as error:
-        return Pictures(problem=f"The images could not be read: {error}")
+        made.samples[place] = Shown(problem=f"The images could not be read: {error}")
+        return budget - 256
+    placed, new = [], list[bytes]()
+    found: dict[bytes, int] = {}
+    for image in images:
+        key = hashlib.sha256(repr((image.mode, image.size)).encode() + image.tobytes()).digest()
+        if key not in numbers and key not in found:
+            found[key] = len(made.files) + len(new)
+            new.append(_jpeg(image, size))
+        placed.append(Placed(numbers.get(key, found.get(key, 0)), *image.size))
+    budget -= 256 + sum(4 * len(file) // 3 + 96 for file in new)
+    if budget >= 0:
+        numbers.update(found)
+        made.files.extend(new)
+        made.samples[place] = Shown(tuple(placed))
+    return budget
 
 
-def _jpeg(image: Image.Image) -> bytes:
+def _jpeg(image: Image.Image, size: tuple[int, int]) -> bytes:
     small = image.convert("RGB")
-    small.thumbnail(MAX_SIZE, Image.Resampling.LANCZOS)
+    small.thumbnail(size, Image.Resampling.LANCZOS)
     file = io.BytesIO()
     small.save(file, "JPEG", quality=QUALITY, optimize=True)
     return file.getvalue()
-
-
-def within_budget(sources: Sequence[tuple[Examples, int, Task]], budget: int) -> list[Pictures | None]:
-    """Pictures by sample, until they would take more than `budget` bytes as base64; None for those left out.
-
-    Samples are taken in an order of which every beginning is evenly spread, so that those left out are, too.
-    """
-    found: list[Pictures | None] = [None] * len(sources)
-    for place in spread_order(len(sources)):
-        pictures = sample_pictures(*sources[place])
-        budget -= sum(4 * len(file) // 3 + 64 for file in pictures.files) + 256
-        if budget < 0:
-            break
-        found[place] = pictures
-    return found
 
 
 def spread_order(count: int) -> Iterable[int]:

@@ -16,7 +16,13 @@ from barista_bench.prompt import BoxFormat
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.reporting.tables import words
 from barista_bench.running.scoring import ScoredRun, ScoredSample
-from barista_bench.task import Example, ExplanationRow, Json, Status, Task
+from barista_bench.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Status, Task
+
+MAX_BOXES = 100
+MAX_GROUP = 120
+MAX_PROMPT = 20_000
+FAR = 1e5
+"""Pixels: drawing programs have trouble with coordinates far beyond the image."""
 
 
 class Pictured(Protocol):
@@ -34,10 +40,15 @@ class Examples(Protocol):
     def __getitem__(self, index: int) -> Pictured: ...
 
 
+DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float]]
+"""Image, kind, label and [x0, y0, x1, y1] in pixels of the image as the model saw it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One answer of one run. `scores` are in the order of the section's score names; None where not scored.
 
+    `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered.
     `verdicts` are those of judges: judge with criterion, and the verdict in words.
     """
 
@@ -49,6 +60,8 @@ class Answer:
     scores: tuple[float | None, ...]
     facts: tuple[tuple[str, str], ...]
     rows: tuple[ExplanationRow, ...]
+    parsed: str = ""
+    boxes: tuple[DrawnBox, ...] = ()
     verdicts: tuple[tuple[str, str], ...] = ()
 
 
@@ -62,17 +75,29 @@ class ModelAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One example as the browser shows it. `index` is its place in the example set."""
+    """One example as the browser shows it. `index` is its place in the example set.
+
+    `boxes` are those of the question and the truth; `groups` are the metadata that samples can be filtered by.
+    """
 
     section: int
     index: int
     example_id: str
     label: str
-    frames: str
+    frames: tuple[FrameRef, ...]
+    captions: tuple[str, ...]
+    boxes: tuple[DrawnBox, ...]
     prompt: str
+    truth: str
     metadata: tuple[tuple[str, str], ...]
     evidence: tuple[tuple[str, str], ...]
     models: tuple[ModelAnswers, ...]
+    groups: Mapping[str, tuple[str, ...]]
+
+    @property
+    def where(self) -> str:
+        """The frames in words."""
+        return ", ".join(f"{frame.video_id} · frame {frame.frame_index}" for frame in self.frames)
 
 
 def spread(count: int, wanted: int) -> list[int]:
@@ -114,11 +139,13 @@ def section_samples(
             _model_answers(run, found.get(example.example_id, []), names, max_text, judged)
             for run, found, judged in zip(runs, by_example, verdicts or [{}] * len(runs), strict=True)
         ]
-        samples.append(_sample(section, index, runs[0], example, tuple(answers)))
+        samples.append(_sample(section, index, runs[0], example, tuple(answers), max_text))
     return tuple(samples)
 
 
-def _sample(section: int, index: int, run: ScoredRun, example: Example, answers: tuple[ModelAnswers, ...]) -> Sample:
+def _sample(
+    section: int, index: int, run: ScoredRun, example: Example, answers: tuple[ModelAnswers, ...], max_text: int
+) -> Sample:
     """The prompt is shown with the first model's box format; models of other formats are asked the same in theirs."""
     task, box_format = run.task, run.results.model.box_format
     boxes = BoxFormat(box_format.order, box_format.scale)
@@ -127,12 +154,44 @@ def _sample(section: int, index: int, run: ScoredRun, example: Example, answers:
         index=index,
         example_id=example.example_id,
         label=example.label,
-        frames=", ".join(f"{frame.video_id} · frame {frame.frame_index}" for frame in example.frames),
-        prompt=task.prompt(example, boxes).as_text(),
+        frames=example.frames,
+        captions=task.image_captions(example),
+        boxes=_boxes(task.overlays(example, None)),
+        prompt=_cut(task.prompt(example, boxes).as_text(), MAX_PROMPT),
+        truth=_cut(_indented(example.target), max_text),
         metadata=_pairs(example.metadata),
         evidence=_pairs(example.evidence),
         models=answers,
+        groups={name: found for name, value in example.metadata.items() if (found := _groups(value))},
     )
+
+
+def _groups(value: Json) -> tuple[str, ...]:
+    """The values by which a sample can be filtered: words and whole numbers, or a list of them; fractions are none."""
+    if isinstance(value, list | tuple):
+        return tuple(dict.fromkeys(group for item in value for group in _groups(item)))
+    if isinstance(value, bool | int) or (isinstance(value, str) and value):
+        return (_cut(str(value), MAX_GROUP),)
+    return ()
+
+
+def _boxes(overlays: Sequence[Overlay]) -> tuple[DrawnBox, ...]:
+    """Boxes that can be drawn: finite, and no more than `MAX_BOXES` of them; a broken model can repeat itself."""
+    return tuple(
+        (one.image, one.kind, _cut(one.label, MAX_GROUP), _within(one.box))
+        for one in overlays[:MAX_BOXES]
+        if all(math.isfinite(number) for number in one.box)
+    )
+
+
+def _within(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """Rounded to a tenth of a pixel, and near enough to an image to be drawn."""
+    x0, y0, x1, y1 = (round(min(max(number, -FAR), FAR), 1) for number in box)
+    return x0, y0, x1, y1
+
+
+def _indented(value: Fields) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1, default=str)
 
 
 def _by_example(run: ScoredRun) -> Mapping[str, list[ScoredSample]]:
@@ -172,7 +231,15 @@ def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: in
         scores=tuple(_finite(sample.scores.get(name)) if scored else None for name in names),
         facts=_facts(sample),
         rows=_rows(task, sample, max_text) if scored else (),
+        parsed=_cut(_indented(sample.prediction.value), max_text) if sample.prediction else "",
+        boxes=_predicted(task, sample),
     )
+
+
+def _predicted(task: Task, sample: ScoredSample) -> tuple[DrawnBox, ...]:
+    if sample.prediction is None:
+        return ()
+    return _boxes([one for one in task.overlays(sample.example, sample.prediction) if one.kind == "predicted"])
 
 
 def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:

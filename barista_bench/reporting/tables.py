@@ -33,11 +33,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`extra` is printed smaller behind the text; `warn` asks for attention."""
+    """`extra` is printed smaller behind the text, `notes` below it; `warn` asks for attention."""
 
     text: str
     extra: str = ""
     warn: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +100,19 @@ def number(value: object) -> str:
 
 
 def figure_cell(figure: Figure | None) -> Cell:
-    """The mean, and behind it the standard deviation over runs."""
+    """The mean, behind it the standard deviation over runs, and below it the interval."""
     if figure is None:
         return Cell(NOTHING)
-    return Cell(number(figure.mean), "" if figure.std is None else f"± {number(figure.std)}")
+    notes = () if figure.low is None or figure.high is None else (interval(figure.low, figure.high),)
+    return Cell(number(figure.mean), "" if figure.std is None else f"± {number(figure.std)}", notes=notes)
+
+
+def interval(low: float, high: float) -> str:
+    """
+    >>> interval(0.1, 0.25)
+    '[0.100, 0.250]'
+    """
+    return f"[{number(low)}, {number(high)}]"
 
 
 def overview(models: Sequence[Labelled]) -> Table:
@@ -124,7 +134,10 @@ def overview(models: Sequence[Labelled]) -> Table:
                 *_coverage_cells(results),
             )
         )
-    note = "Mean ± standard deviation over runs. A sample without a readable answer counts as the protocol says."
+    note = (
+        "Mean ± standard deviation over runs, and below it the 95% interval over videos where there is one. "
+        "A sample without a readable answer counts as the protocol says."
+    )
     return Table("Overview", tuple(columns), tuple(rows), note)
 
 

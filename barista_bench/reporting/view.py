@@ -1,18 +1,25 @@
-"""What a report shows, as pure data made from scored runs. `html` and `markdown` print it."""
+"""What a report shows, as pure data made from scored runs. `html`, `markdown` and `export` print it."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from barista_bench.errors import ConfigError
 from barista_bench.judging.scoring import JudgedRun
-from barista_bench.reporting import judges, tables
+from barista_bench.reporting import diagnosis, figures, judges, summary, tables
+from barista_bench.reporting.analyses import Analyses, TaskAnalyses
+from barista_bench.reporting.diagnosis import DrawnGraph
+from barista_bench.reporting.figures import DrawnFigure
+from barista_bench.reporting.grouping import comparable, model_labels
+from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.reporting.tables import Table
 from barista_bench.running.scoring import ScoredRun
+
+Judged = Mapping[Path, Sequence[JudgedRun]]
+"""What judges say of a run, by its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +41,55 @@ class Section:
     scores: tuple[str, ...]
     overview: tuple[Table, ...]
     judges: tuple[Table, ...]
+    failures: tuple[Table, ...]
+    figures: tuple[DrawnFigure, ...]
     breakdowns: tuple[Table, ...]
     details: tuple[Table, ...]
     timing: Table
     provenance: Table
-    samples: tuple[Sample, ...]
+    judged: tuple[LabelledJudge, ...]
     runs: tuple[ScoredRun, ...]
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return (*self.overview, *self.judges, *self.breakdowns, *self.details, self.timing, self.provenance)
+        own = (*self.overview, *self.judges, *self.failures, *self.breakdowns, *self.details)
+        return (*own, self.timing, self.provenance)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """All but the samples. `summary` and `diagnosis` are tables over all tasks and models.
+
+    `left_out` says which analyses could not be made, and why.
+    """
+
     title: str
     sections: tuple[Section, ...]
-
-    @property
-    def samples(self) -> tuple[Sample, ...]:
-        return tuple(sample for section in self.sections for sample in section.samples)
+    summary: tuple[Table, ...]
+    diagnosis: tuple[Table, ...]
+    graphs: tuple[DrawnGraph, ...]
+    figures: tuple[DrawnFigure, ...]
+    without_figures: str
+    left_out: tuple[str, ...]
 
     @property
     def example_count(self) -> int:
         return sum(section.runs[0].results.dataset.examples for section in self.sections)
+
+    @property
+    def overall(self) -> tuple[Table, ...]:
+        """Tables over all tasks."""
+        return (*self.summary, *self.diagnosis, *(graph.table for graph in self.graphs))
+
+    @property
+    def tables(self) -> tuple[tuple[str, Table], ...]:
+        """Every table, with the heading of its section; empty for those over all tasks."""
+        own = [(section.heading, table) for section in self.sections for table in section.tables]
+        return (*(("", table) for table in self.overall), *own)
+
+    @property
+    def all_figures(self) -> tuple[DrawnFigure, ...]:
+        return (*self.figures, *(figure for section in self.sections for figure in section.figures))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -71,38 +103,83 @@ class Report:
 
 
 def build_report(
-    runs: Sequence[ScoredRun],
-    *,
-    samples: int,
-    title: str | None,
-    max_text: int,
-    judged: Mapping[Path, Sequence[JudgedRun]] | None = None,
+    runs: Sequence[ScoredRun], *, title: str | None = None, judged: Judged | None = None, analyses: Analyses
 ) -> Report:
-    """The report over `runs`, with `samples` examples a section and answers cut at `max_text` characters.
-
-    `judged` holds what judges say of a run, by its folder.
+    """The report over `runs`; those over the same examples share a section.
 
     Raises:
         ConfigError: there is nothing to report.
     """
     if not runs:
         raise ConfigError("no run to report. Remedy: name at least one run folder")
-    if samples < 0:
-        raise ConfigError(f"samples is {samples}. Remedy: give 0 or more")
-    groups: dict[tuple[str, ...], list[ScoredRun]] = {}
-    for run in runs:
-        groups.setdefault(_comparable(run), []).append(run)
+    groups = comparable(runs)
     headings = _headings(list(groups))
+    drawing = figures.can_draw()
     sections = tuple(
-        _section(place, heading, group, samples, max_text, judged or {})
-        for place, (heading, group) in enumerate(zip(headings, groups.values(), strict=True))
+        _section(heading, group, judged or {}, analyses.of(group), drawing=drawing)
+        for heading, group in zip(headings, groups.values(), strict=True)
     )
-    return Report(title or f"Evaluation of {', '.join(headings)}", sections)
+    tasks = [(one.heading, dict(zip(one.labels, one.runs, strict=True))) for one in sections]
+    return Report(
+        title=title or _title(sections),
+        sections=sections,
+        summary=_summary(tasks) if len(sections) > 1 else (),
+        diagnosis=_diagnosis(analyses),
+        graphs=tuple(graph for found in analyses.graphs if (graph := diagnosis.drawn(found))),
+        figures=_figures(tasks, analyses) if drawing else (),
+        without_figures="" if drawing else "Figures need matplotlib: install barista_bench[viz].",
+        left_out=tuple(analyses.left_out),
+    )
 
 
-def _comparable(run: ScoredRun) -> tuple[str, ...]:
-    dataset = run.results.dataset
-    return (dataset.benchmark, dataset.task, str(dataset.task_version), dataset.split, dataset.content_hash)
+def report_samples(report: Report, wanted: int, max_text: int) -> tuple[Sample, ...]:
+    """At most `wanted` examples of each section, evenly spread, with answers cut at `max_text` characters.
+
+    Raises:
+        ConfigError: `wanted` is negative.
+    """
+    if wanted < 0:
+        raise ConfigError(f"samples is {wanted}. Remedy: give 0 or more")
+    found: list[Sample] = []
+    for place, section in enumerate(report.sections):
+        verdicts = [judges.verdicts(section.judged, label, max_text) for label in section.labels]
+        found += section_samples(place, section.runs, wanted, max_text, verdicts)
+    return tuple(found)
+
+
+def _title(sections: Sequence[Section]) -> str:
+    headings = [section.heading for section in sections]
+    if len(headings) < 3:
+        return f"Evaluation of {', '.join(headings)}"
+    benchmarks = dict.fromkeys(section.runs[0].results.dataset.benchmark for section in sections)
+    models = len({label for section in sections for label in section.labels})
+    return f"Evaluation of {', '.join(benchmarks)}: {len(headings)} tasks, {models} model{'s' if models > 1 else ''}"
+
+
+def _summary(tasks: Sequence[summary.TaskRuns]) -> tuple[Table, ...]:
+    found = (summary.scores(tasks), *summary.by_group(tasks), summary.tokens(tasks))
+    return tuple(table for table in found if table)
+
+
+def _diagnosis(analyses: Analyses) -> tuple[Table, ...]:
+    found = []
+    if analyses.comparisons:
+        found.append(diagnosis.comparisons(analyses.comparisons))
+    if analyses.agreement:
+        found.append(diagnosis.agreement(analyses.agreement))
+    if analyses.gaps:
+        found.append(diagnosis.baselines(analyses.gaps))
+    if analyses.consistency:
+        found.append(diagnosis.consistency(analyses.consistency))
+    return tuple(found)
+
+
+def _figures(tasks: Sequence[summary.TaskRuns], analyses: Analyses) -> tuple[DrawnFigure, ...]:
+    results = [(heading, {label: run.results for label, run in runs.items()}) for heading, runs in tasks]
+    keys = dict.fromkeys(key for _, found in results for own in found.values() for key in own.breakdowns)
+    drawn = [figures.scores(results), *(figures.by_value(results, key) for key in keys)]
+    drawn += [figures.agreement(analyses.agreement)] if analyses.agreement else []
+    return tuple(figure for figure in drawn if figure)
 
 
 def _headings(groups: Sequence[tuple[str, ...]]) -> list[str]:
@@ -115,16 +192,14 @@ def _headings(groups: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _section(
-    place: int,
-    heading: str,
-    runs: Sequence[ScoredRun],
-    samples: int,
-    max_text: int,
-    judged: Mapping[Path, Sequence[JudgedRun]],
+    heading: str, runs: Sequence[ScoredRun], judged: Judged, analyses: TaskAnalyses, *, drawing: bool
 ) -> Section:
-    labels = _labels(runs)
+    labels = model_labels(runs)
     by_judge = judges.labelled([(label, judged.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)])
     models = [(label, run.results) for label, run in zip(labels, runs, strict=True)]
+    failed = [(label, analyses.failures.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)]
+    failure_table = diagnosis.failures(failed)
+    failure_figure = figures.failures(heading, failed) if drawing else None
     return Section(
         heading=heading,
         facts=_facts(runs),
@@ -133,15 +208,26 @@ def _section(
         scores=score_names(runs),
         overview=(tables.overview(models), *tables.further_figures(models)),
         judges=judges.tables(by_judge),
-        breakdowns=tuple(tables.breakdowns(models)),
+        failures=(failure_table,) if failure_table else (),
+        figures=(failure_figure,) if failure_figure else (),
+        breakdowns=(*tables.breakdowns(models), *_breakdowns(labels, runs, analyses)),
         details=tuple(tables.details(models)),
         timing=tables.timing(models),
         provenance=tables.provenance(models),
-        samples=section_samples(
-            place, runs, samples, max_text, [judges.verdicts(by_judge, label, max_text) for label in labels]
-        ),
+        judged=tuple(by_judge),
         runs=tuple(runs),
     )
+
+
+def _breakdowns(labels: Sequence[str], runs: Sequence[ScoredRun], analyses: TaskAnalyses) -> list[Table]:
+    """Those that the results do not hold already."""
+    primary = runs[0].results.primary
+    found = []
+    for key, by_run in analyses.breakdowns.items():
+        if not any(key in run.results.breakdowns for run in runs):
+            rows = [(label, by_run.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)]
+            found.append(diagnosis.breakdown(key, rows, primary))
+    return [table for table in found if table]
 
 
 def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
@@ -176,14 +262,3 @@ def _warnings(models: Sequence[tables.Labelled]) -> tuple[str, ...]:
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)
-
-
-def _labels(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
-    """Model names, told apart where needed by their run folder, then by number."""
-    names = [run.results.model.name for run in runs]
-    for suffixes in ([run.folder.name for run in runs], [str(place) for place in range(1, len(runs) + 1)]):
-        counts = Counter(names)
-        names = [
-            f"{name} ({suffix})" if counts[name] > 1 else name for name, suffix in zip(names, suffixes, strict=True)
-        ]
-    return tuple(names)

@@ -134,6 +134,12 @@ class Asker:
                 if not isinstance(images, DataError):
                     yield self._request(waiting, images)
 
+    def blank_requests(self, task_runs: Sequence[TaskRun]) -> Iterator[Request]:
+        """As `requests`, with one pixel for each image: nothing is decoded."""
+        for waiting in (one for run in task_runs for one in self._pending(run)):
+            prompt = waiting.run.task.prompt(waiting.example, self.model.box_format)
+            yield self._request(waiting, (Image.new("RGB", (1, 1)),) * prompt.image_count)
+
     def _pending(self, run: TaskRun) -> list[_Pending]:
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config))
         finished = finished_keys(run.folder)

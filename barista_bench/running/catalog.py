@@ -32,7 +32,8 @@ from barista_bench.running.shards import Shard
 from barista_bench.task import Example, Task
 
 THINK_TAGS = ("<think>", "</think>")
-EMBEDDED = ("oracle", "chance", "prior", "centre_box", "tiny")
+SCRIPTED = ("oracle", "chance", "prior", "centre_box")
+EMBEDDED = (*SCRIPTED, "tiny")
 Pairs = Sequence[tuple[Task, ExampleSet]]
 _Answer = Callable[[Task, Example, int], str]
 

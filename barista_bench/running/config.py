@@ -23,6 +23,15 @@ from barista_bench.prompt import BoxFormat
 ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 MAX_FILE = 2**20
 """Bytes of a run file."""
+MAX_RUNS = 1000
+"""Repetitions of a run."""
+MAX_SHOWN = 200
+"""Characters of a value or a name that an error shows."""
+
+_NEVER_SHOWN = frozenset({"extra_body", "base_url", "api_key_env"})
+"""Where people put secrets, in their place or by mistake."""
+_MAX_DIGITS = 400
+"""Characters of one YAML number: far above every number that a setting can hold."""
 
 
 def _several(value: object) -> object:
@@ -40,7 +49,12 @@ def _one_or_all(value: object) -> object:
 
 def _json(value: object) -> object:
     """Flags and variables hold JSON text."""
-    return json.loads(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except RecursionError as error:
+        raise ValueError("is nested too deeply") from error
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
@@ -51,7 +65,10 @@ Count = Annotated[int, Field(ge=1)]
 class ModelSettings(BaseModel):
     """A model and how it is asked: what runs and judges have in common."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
+    # Inputs are hidden, since the text of pydantic's error stands in tracebacks, and settings may hold secrets.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=(), hide_input_in_errors=True
+    )
 
     model: str = Field(
         "oracle",
@@ -158,7 +175,7 @@ class RunConfig(ModelSettings):
     split: Literal["all", "train", "test"] = Field(
         "all", description="The published numbers use all; a trained model wants test."
     )
-    runs: Count = Field(3, description="Repetitions; the protocol asks for three.")
+    runs: int = Field(3, ge=1, le=MAX_RUNS, description="Repetitions; the protocol asks for three.")
     limit: Count | None = Field(None, description="Only the first so many examples of each task.")
     root: Path | None = Field(None, description="Folder of the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(None, description="Prompt file, or folder of <task>.yaml, instead of our wording.")
@@ -183,7 +200,7 @@ def parse_box_format(text: str | None) -> BoxFormat | None:
         return None
     order, _, scale = text.partition("/")
     if order not in ("xyxy", "yxyx") or scale not in ("1000", "1", "pixels"):
-        raise ValueError(f"{text!r} is no box format: write xyxy or yxyx, then /1000, /1 or /pixels")
+        raise ValueError(f"{_shown(text)} is no box format: write xyxy or yxyx, then /1000, /1 or /pixels")
     return BoxFormat(cast("Literal['xyxy', 'yxyx']", order), None if scale == "pixels" else int(scale))
 
 
@@ -233,14 +250,63 @@ def _first_complaint(error: ValidationError, kind: type[ModelSettings]) -> str:
         )
     field = kind.model_fields.get(name)
     wanted = f" ({field.description})" if field else ""
-    return f"{name}: {first['msg']}, got {first['input']!r}. Remedy: give another value{wanted}"
+    # What no single field is to blame for has all settings as its input.
+    hidden = not first["loc"] or name in _NEVER_SHOWN
+    got = "" if hidden else f", got {_shown(first['input'])}"
+    return f"{name}: {first['msg']}{got}. Remedy: give another value{wanted}"
+
+
+def _shown(value: object) -> str:
+    """A value for a message, cut; of one that Python itself will not write out, what it is."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # integers of more than 4300 digits, deep nesting
+        return f"a {type(value).__name__} that is too long to show"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
 def _known(name: object, what: str, kind: type[ModelSettings]) -> None:
     if name in kind.model_fields:
         return
-    near = difflib.get_close_matches(str(name), kind.model_fields, n=1, cutoff=0)
-    raise ConfigError(f"no {what} {name!r}. Remedy: the nearest is {near[0]!r}")
+    shown = _shown(name)
+    near = difflib.get_close_matches(str(name) if len(shown) < MAX_SHOWN else shown, kind.model_fields, n=1, cutoff=0)
+    raise ConfigError(f"no {what} {shown}. Remedy: the nearest is {near[0]!r}")
+
+
+class _RunFileLoader(yaml.SafeLoader):
+    """Plain values alone: names stand once, and nothing stands for something else.
+
+    Aliases are refused, since a few lines of them can spell gigabytes, and long numbers, since Python's integers take
+    time in the square of their digits.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not read here", self.get_mark())
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+            if key is not None and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{_shown(key)} stands here twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        if len(node.value) > _MAX_DIGITS:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"a number of {len(node.value)} characters", node.start_mark
+            )
+        is_whole = node.tag == "tag:yaml.org,2002:int"
+        return self.construct_yaml_int(node) if is_whole else self.construct_yaml_float(node)
+
+
+_RunFileLoader.add_constructor("tag:yaml.org,2002:int", _RunFileLoader.construct_number)
+_RunFileLoader.add_constructor("tag:yaml.org,2002:float", _RunFileLoader.construct_number)
 
 
 def _from_file(file: str | Path | None, kind: type[ModelSettings]) -> dict[str, Any]:
@@ -252,8 +318,9 @@ def _from_file(file: str | Path | None, kind: type[ModelSettings]) -> dict[str, 
             data = opened.read(MAX_FILE + 1)
         if len(data) > MAX_FILE:
             raise ConfigError(f"{path}: is larger than {MAX_FILE} bytes. Remedy: name a run file")
-        content = yaml.safe_load(data)
-    except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        content = yaml.load(data, Loader=_RunFileLoader)  # noqa: S506  (a SafeLoader)
+    # The last four are what PyYAML lets through of scalars that their tag does not fit, as of dates of month 13.
+    except (OSError, yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as error:
         raise ConfigError(f"{path}: cannot be read ({error}). Remedy: write one `name: value` a line") from error
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: is no mapping. Remedy: write one `name: value` a line")

@@ -154,8 +154,15 @@ def config_names(data: str | Path) -> tuple[str, ...]:
     with quiet_datasets():
         try:
             return tuple(datasets.get_dataset_config_names(str(data)))
-        except (ValueError, FileNotFoundError, ConnectionError, datasets.exceptions.DatasetsError) as error:
+        except _unloadable() as error:
             raise DataError(f"{data}: no dataset here ({error}). Remedy: run `barista-bench build`") from error
+
+
+def _unloadable() -> tuple[type[Exception], ...]:
+    """What `datasets` raises where it finds no dataset; RuntimeError for one that is a script."""
+    import datasets
+
+    return ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError
 
 
 class FrozenExamples(ExampleSet):
@@ -200,7 +207,7 @@ class BuiltExamples(ExampleSet):
         with quiet_datasets():
             try:
                 loaded = datasets.load_dataset(str(data), config)
-            except (ValueError, FileNotFoundError, ConnectionError, datasets.exceptions.DatasetsError) as error:
+            except _unloadable() as error:
                 raise DataError(f"{data}: no config {config!r} ({error}). Remedy: run `barista-bench build`") from error
         names = list(loaded) if split == "all" else [split]
         if any(name not in loaded for name in names):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.printable import printable
 from barista_bench.running.log import SampleRecord
 from barista_bench.running.matching import OwnSamples, ScoreLine, ScoreLines, match_rows
 from barista_bench.running.run_folder import read_run
@@ -237,7 +238,7 @@ _WIDTH = 80
 
 def as_text(difference: Difference) -> str:
     """A difference for people, in plain lines. What models wrote is shortened, and its control characters escaped."""
-    lines = [f"First:  {_safe(str(difference.first))}", f"Second: {_safe(str(difference.second))}"]
+    lines = [f"First:  {printable(str(difference.first))}", f"Second: {printable(str(difference.second))}"]
     lines.append("Settings" if difference.settings else "Settings: all the same")
     lines += [_setting_text(one) for one in difference.settings]
     counts = f"Samples: {difference.samples[0]} and {difference.samples[1]}, {difference.common} in both"
@@ -262,18 +263,18 @@ def _kind_text(kind: Kind, difference: Difference) -> Iterator[str]:
         for (first, second), number in difference.statuses.items():
             yield f"    {_arrow(first, second)}: {number}"
     for sample in shown:
-        yield f"    {_safe(sample.example_id)} run {sample.run}: {_both(sample.first, sample.second)}"
+        yield f"    {printable(sample.example_id)} run {sample.run}: {_both(sample.first, sample.second)}"
     if count > len(shown) > 0:
         yield f"    and {count - len(shown)} more"
 
 
 def _setting_text(change: SettingChange) -> str:
-    return f"  {_safe(change.name)}: {_both(change.first, change.second)}"
+    return f"  {printable(change.name)}: {_both(change.first, change.second)}"
 
 
 def _score_text(change: ScoreChange) -> str:
     means = _arrow(f"{change.first:.6g}", f"{change.second:.6g}")
-    return f"  {_safe(change.name)}: {change.changed} of {change.samples} changed, mean {means}"
+    return f"  {printable(change.name)}: {change.changed} of {change.samples} changed, mean {means}"
 
 
 def _arrow(first: object, second: object) -> str:
@@ -292,9 +293,4 @@ def _shortened(text: str | None, start: int) -> str:
     if text is None:
         return "(nothing)"
     cut = text[start : start + _WIDTH]
-    return ("..." if start else "") + _safe(cut) + ("..." if start + _WIDTH < len(text) else "")
-
-
-def _safe(text: str) -> str:
-    """Printable characters as they are, all others escaped: nothing a model wrote reaches a terminal as a command."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return ("..." if start else "") + printable(cut) + ("..." if start + _WIDTH < len(text) else "")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from barista_bench.models import Request
-from barista_bench.prompt import BoxFormat
+from barista_bench.models.ablations import ABLATIONS, unwrapped
 from barista_bench.running.asking import TaskRun
-from barista_bench.running.catalog import load_model
+from barista_bench.running.catalog import SCRIPTED, load_model
 from barista_bench.running.config import RunConfig
 from barista_bench.running.keys import asked_inputs
 from barista_bench.running.log import SampleLog
 from barista_bench.running.run_folder import log_file
-from barista_bench.running.runner import Opened, make_asker, open_tasks
+from barista_bench.running.runner import make_asker, open_tasks
 from barista_bench.running.shards import Shard
 
 
@@ -34,20 +35,19 @@ class RunEstimate:
 def estimate(config: RunConfig) -> RunEstimate:
     """Count requests, images and, for a served model, tokens and cost of what the logs do not answer yet.
 
-    Of a local model nothing is loaded, so what it has answered already is counted as well.
+    No checkpoint is loaded. Without one nobody knows what it has answered already, so that all of it is counted.
 
     Raises:
         ConfigError, DataError, ModelError: as `run`.
     """
     opened = open_tasks(config)
     tasks = {one.task.name: len(one.examples) for one in opened}
-    if not config.model.rpartition("served:")[1]:
-        return _counted(config, opened, tasks)
-    from barista_bench.models.served import ServedModel
-
-    model = load_model(config, [(one.task, one.examples) for one in opened])
-    if not isinstance(model, ServedModel):
-        return _counted(config, opened, tasks)
+    is_served = "served:" in config.model
+    is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
+    stand_in = config if is_light else config.model_copy(update={"model": _without_checkpoint(config.model)})
+    model = load_model(stand_in, [(one.task, one.examples) for one in opened])
+    inner, change = unwrapped(model)
+    asker = make_asker(config, model, opened, Shard())
     runs = [
         TaskRun(
             one.task,
@@ -58,31 +58,29 @@ def estimate(config: RunConfig) -> RunEstimate:
         )
         for one in opened
     ]
-    samples = 0
+    counts = Counter[str]()
 
     def counted() -> Iterator[Request]:
-        nonlocal samples
-        for request in make_asker(config, model, opened, Shard()).requests(runs):
-            samples += len(request.seeds)
-            yield request
+        for request in asker.requests(runs) if is_served else asker.blank_requests(runs):
+            changed = change(request)
+            counts.update(samples=len(changed.seeds), requests=1, images=len(changed.images))
+            yield changed
 
-    found = model.estimate(counted(), config.generation)
-    return RunEstimate(
-        tasks=tasks,
-        samples=samples,
-        requests=found.requests,
-        images=found.images,
-        input_tokens=found.input_tokens,
-        max_output_tokens=found.max_output_tokens,
-        cost=found.cost,
-    )
+    if is_served:
+        from barista_bench.models.served import ServedModel
+
+        assert isinstance(inner, ServedModel)
+        found = inner.estimate(counted(), config.generation)
+        told = (found.input_tokens, found.max_output_tokens, found.cost)
+        return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *told)
+    deque(counted(), maxlen=0)
+    return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"])
 
 
-def _counted(config: RunConfig, opened: list[Opened], tasks: dict[str, int]) -> RunEstimate:
-    boxes = config.boxes or BoxFormat()
-    prompts = [one.task.prompt(e, boxes) for one in opened for e in one.examples.examples]
-    examples = sum(tasks.values())
-    return RunEstimate(tasks, examples * config.runs, examples, sum(prompt.image_count for prompt in prompts))
+def _without_checkpoint(name: str) -> str:
+    """The same ablations of a model that needs no checkpoint: it is asked as much."""
+    ablations = [part for part in name.split(":")[:-1] if part in ABLATIONS]
+    return ":".join([*ablations, "chance"])
 
 
 def as_text(found: RunEstimate) -> str:

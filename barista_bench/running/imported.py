@@ -219,7 +219,7 @@ class _Importer:
                 "task_version": self.task.version,
                 "split": "all",
                 "content_hash": self.content_hash,
-                "inputs_hash": digest(sorted(fingerprints)),
+                "prompts_hash": digest(sorted(fingerprints)),
                 "model": {**self.model, "box_format": asdict(self.boxes)},
                 "generation": self.generation,
             },

@@ -12,10 +12,15 @@ from barista_bench.prompt import BoxFormat
 from barista_bench.running.dataset import ExampleSet
 from barista_bench.task import Task, content_seed
 
+UNREADABLE = "unreadable"
+
 
 @dataclass(frozen=True, slots=True)
 class AskedInput:
-    """What one example asks, by digests: `fingerprint` covers task version, prompt and media."""
+    """What one example asks, by digests: `fingerprint` covers task version, prompt and media.
+
+    `media` is `UNREADABLE` where they cannot be read: the example fails when it is asked, and costs no other.
+    """
 
     fingerprint: str
     prompt: str
@@ -28,8 +33,8 @@ def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat) -> list[Ask
     for index, example in enumerate(examples.examples):
         try:
             media = examples[index].media_digest
-        except DataError as error:
-            media = f"unreadable: {error}"  # the example fails when it is asked, and costs no other
+        except DataError:
+            media = UNREADABLE
         prompt = task.prompt(example, boxes).as_text()
         fingerprint = digest(task.benchmark, task.name, task.version, prompt, media)
         found.append(AskedInput(fingerprint, digest(prompt), media))

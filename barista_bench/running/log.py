@@ -277,12 +277,16 @@ class SampleLog:
 
     The lock is the operating system's: it ends with the process that holds it, however that ends.
 
+    Args:
+        path: the log.
+        launch: what all processes of one launch call themselves; stands beside the lock while it is held.
+
     Raises:
         ConfigError: another process is writing to this log.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, launch: str = "") -> None:
+        self.path, self.launch = path, launch
         self._lock = log_lock(path)
 
     def __enter__(self) -> Self:
@@ -294,6 +298,7 @@ class SampleLog:
                 f"{self.path}: another run is writing here. Remedy: wait for it, or use another --out"
             ) from error
         try:
+            _launch_file(self.path).write_text(self.launch, encoding="utf-8")
             _drop_torn_line(self.path)
             self._file = self.path.open("ab")
         except OSError:
@@ -320,23 +325,34 @@ def log_lock(path: Path) -> FileLock:
     return FileLock(f"{path}.lock")
 
 
-def running_elsewhere(folder: str | Path, except_: Iterable[str] = ()) -> list[str]:
-    """Names of the logs in a run folder that a live process writes to.
+def _launch_file(path: Path) -> Path:
+    return Path(f"{path}.launch")
+
+
+def running_elsewhere(folder: str | Path, launch: str | None = None) -> list[str]:
+    """Names of the logs in a run folder that a live process of another launch writes to.
 
     Args:
         folder: a run folder; may be missing.
-        except_: names of logs that are not asked about: those of the caller's own launch.
+        launch: the caller's own; None where it belongs to none.
     """
-    own = set(except_)
     names = {path.name.removesuffix(".lock") for path in Path(folder).glob("samples*.jsonl.lock")}
-    suspects = [Path(folder) / name for name in names if _LOG_NAME.fullmatch(name) and name not in own]
+    suspects = [Path(folder) / name for name in names if _LOG_NAME.fullmatch(name)]
     until = time.monotonic() + LOCK_WAIT
-    # Looked at more than once: another process that only looks, as this one does, holds a lock for a moment.
-    while suspects := [path for path in suspects if _is_held(path)]:
+    # Looked at more than once: another process that only looks, as this one does, holds a lock for a moment, and one
+    # that has just taken its lock has yet to say whose it is.
+    while suspects := [path for path in suspects if not _is_of(path, launch) and _is_held(path)]:
         if time.monotonic() > until:
             break
         time.sleep(0.02)
     return [path.name for path in sorted(suspects, key=_place)]
+
+
+def _is_of(path: Path, launch: str | None) -> bool:
+    try:
+        return launch is not None and _launch_file(path).read_text(encoding="utf-8") == launch
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _is_held(path: Path) -> bool:

@@ -63,6 +63,8 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 _DECODER = msgspec.json.Decoder(SampleRecord)
+_MAX_TOKENS = 2**53
+"""Up to here sums and rates of tokens are exact; no answer has as many."""
 
 
 def logged_logprobs(tokens: Sequence[TokenLogprob] | None) -> tuple[LoggedToken, ...] | None:
@@ -91,10 +93,24 @@ def encode_record(record: SampleRecord) -> bytes:
 def decode_record(line: bytes) -> SampleRecord | None:
     """The record of one line; None where it is none.
 
+    Absurd counts of tokens are None: a server may say anything, and its answer still counts.
+
     Every field is checked wherever a line is read: were only the key read on resuming, a sample whose text is damaged
     would count as finished there, and be missing when it is scored.
     """
     try:
-        return _DECODER.decode(line)
+        record = _DECODER.decode(line)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
+    tokens_in, tokens_out = record.input_tokens, record.output_tokens
+    if _countable(tokens_in) and _countable(tokens_out):
+        return record
+    return msgspec.structs.replace(
+        record,
+        input_tokens=tokens_in if _countable(tokens_in) else None,
+        output_tokens=tokens_out if _countable(tokens_out) else None,
+    )
+
+
+def _countable(tokens: int | None) -> bool:
+    return tokens is None or 0 <= tokens <= _MAX_TOKENS

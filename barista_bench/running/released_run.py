@@ -21,6 +21,7 @@ PROVIDER_ERROR, PARSE_ERROR = "provider_error:", "parse_error:"
 MAX_LINE = 64 * 2**20
 """Bytes of one line that are read."""
 
+_MAX_NUMBER = 2**53
 _GENERATION = {"temperature": "temperature", "max_output_tokens": "max_new_tokens", "thinking_level": "thinking_level"}
 """Settings of `run_config.json` that are kept, and what they are called here."""
 
@@ -141,6 +142,8 @@ def _generation(path: Path) -> dict[str, Any]:
         for name, ours in _GENERATION.items():
             value = level.get(name)
             if isinstance(value, str | int | float) and value is not True and value is not False:
+                if not isinstance(value, str) and not abs(value) <= _MAX_NUMBER:
+                    raise DataError(f"{path}: {name} is no usual number. Remedy: correct or remove it")
                 found.setdefault(ours, value)
     return found
 

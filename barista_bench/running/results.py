@@ -48,7 +48,9 @@ class DatasetInfo(_Strict):
 
 
 class Figure(_Strict):
-    """A figure over runs: mean, sample standard deviation (None for one run), and the value of each run.
+    """A figure over runs: mean, sample standard deviation, and the value of each run that has scored samples.
+
+    There is no deviation (None) of one run, nor where the runs were scored over different examples.
 
     [low, high] is the 95% interval of the mean over videos (`analysis.intervals`); None where there is none.
     """

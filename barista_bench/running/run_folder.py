@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench import __version__
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig, Model
 from barista_bench.running.dataset import ExampleSet
+from barista_bench.running.description import checked_description, read_description
 from barista_bench.running.keys import AskedInput, digest
 from barista_bench.running.log import log_files
 from barista_bench.running.shards import Shard
 from barista_bench.task import Task
 
 CONFIG_FILE = "run.json"
-_DESCRIBES = ("identity", "runs", "data", "prompts", "protocol", "versions")
 _VERSIONED = ("datasets", "torch", "transformers", "openai", "av", "pillow", "numpy")
 
 
@@ -48,7 +48,7 @@ def describe(
             "task_version": task.version,
             "split": examples.split,
             "content_hash": examples.content_hash,
-            "inputs_hash": digest(sorted(one.fingerprint for one in inputs)),
+            "prompts_hash": digest(sorted(one.prompt for one in inputs)),
             "model": {**asdict(model.identity), "box_format": asdict(model.box_format)},
             "generation": asdict(config),
         },
@@ -60,17 +60,9 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     """The description of a run folder.
 
     Raises:
-        DataError: it is none.
+        DataError: it is none, or not one of ours; names file and field.
     """
-    path = Path(folder) / CONFIG_FILE
-    try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: no run here ({error}). Remedy: run `barista-bench run`") from error
-    missing = [key for key in _DESCRIBES if not isinstance(described, dict) or key not in described]
-    if missing:
-        raise DataError(f"{path}: has no {missing[0]!r}. Remedy: run again with another --out")
-    return described
+    return read_description(Path(folder) / CONFIG_FILE)
 
 
 def claim(folder: Path, described: dict[str, Any]) -> None:
@@ -78,10 +70,12 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
 
     Raises:
         ConfigError: the folder holds another run.
+        DataError: the folder's description is damaged, or this one could not be read back.
     """
     path = folder / CONFIG_FILE
+    now = checked_description(json.loads(json.dumps(described)), path)
     if path.exists():
-        _refuse_another(folder, read_run(folder), json.loads(json.dumps(described)))
+        _refuse_another(folder, read_run(folder), now)
     elif any(file.stat().st_size for file in log_files(folder)):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
     partial = path.with_suffix(f".{os.getpid()}.partial")

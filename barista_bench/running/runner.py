@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import get_task, task_names
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Model
 from barista_bench.prompt_sets import load_prompts
 from barista_bench.running.asking import Asker, Session, TaskRun
 from barista_bench.running.catalog import load_model
 from barista_bench.running.config import RunConfig, checked
 from barista_bench.running.dataset import ExampleSet, config_names, open_examples
+from barista_bench.running.inputs import claim_inputs
 from barista_bench.running.keys import asked_inputs
 from barista_bench.running.log import SampleLog, running_elsewhere
 from barista_bench.running.run_folder import claim, describe, log_file, sessions_file
@@ -100,7 +101,10 @@ def _chosen(config: RunConfig) -> tuple[str, ...]:
     known = task_names(config.benchmark)
     if config.task == ("all",):
         present = config_names(config.data)
-        return tuple(name for name in known if name in present)
+        chosen = tuple(name for name in known if name in present)
+        if not chosen:
+            raise DataError(f"{config.data}: none of {', '.join(known)} is here. Remedy: name what `build` wrote")
+        return chosen
     if "all" in config.task:
         raise ConfigError("task names all and more. Remedy: give one or the other")
     if len(set(config.task)) < len(config.task):
@@ -136,14 +140,15 @@ def _claimed(opened: Opened, model: Model, config: RunConfig, shard: Shard) -> I
         },
         "prices": {"input": config.price_input, "output": config.price_output},
     }
-    own = [log_file(opened.folder, Shard(rank, shard.world)).name for rank in range(shard.world)]
-    with SampleLog(log_file(opened.folder, shard)) as log:
-        busy = running_elsewhere(opened.folder, own)
+    launch = shard.launch(*config.task)
+    with SampleLog(log_file(opened.folder, shard), launch) as log:
+        busy = running_elsewhere(opened.folder, launch)
         if busy:
             raise ConfigError(
                 f"{opened.folder}: another start still writes {busy[0]}. Remedy: wait for it, or use another --out"
             )
         claim(opened.folder, described)
+        claim_inputs(opened.folder, opened.examples, inputs)
         rank = None if shard.alone else shard.rank
         yield TaskRun(opened.task, opened.examples, inputs, opened.folder, log, rank)
 

@@ -9,16 +9,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 
 from barista_bench import __version__
+from barista_bench.analysis.intervals import intervals
 from barista_bench.benchmarks import get_task
 from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat
 from barista_bench.prompt_sets import PromptTexts
 from barista_bench.running.dataset import ExampleSet, open_examples
+from barista_bench.running.inputs import read_inputs
 from barista_bench.running.keys import sample_keys
 from barista_bench.running.log import SampleRecord, read_folder
 from barista_bench.running.results import (
@@ -106,18 +108,21 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
 
 
 def _own_records(folder: Path, described: dict[str, Any], examples: ExampleSet) -> list[SampleRecord]:
-    """The last record of each example and run. A record with another key, example or run is not of this run."""
+    """The record that counts of each example and run. One with another key, question or example is a stranger's."""
     identity = described["identity"]
     model = {name: value for name, value in identity["model"].items() if name != "box_format"}
+    asked = read_inputs(folder)
     known = {example.example_id for example in examples.examples}
     own: dict[tuple[str, int], SampleRecord] = {}
     strangers = 0
     key_of = sample_keys(model, identity["generation"])
     for record in read_folder(folder):
-        key = key_of(record.example_id, record.fingerprint, record.run)
-        if record.key == key and record.example_id in known:
-            own[record.example_id, record.run] = record
-        else:
+        place = (record.example_id, record.run)
+        is_known = record.key == key_of(record.example_id, record.fingerprint, record.run) and place[0] in known
+        is_asked = record.fingerprint == asked.get(record.example_id, record.fingerprint)
+        if is_known and is_asked and (place not in own or not own[place].finished):
+            own[place] = record
+        elif not is_known or record.finished:  # a failure to read what can be read by now is no stranger
             strangers += 1
     if strangers:
         log.warning("%s: %d records are not of this run: left out", folder, strangers)
@@ -134,6 +139,9 @@ def _samples(
     for example in examples.examples:
         for record in sorted(by_example[example.example_id], key=lambda r: r.run):
             prediction = read_answer(task, boxes, example, record)
+            if record.status in (Status.OK, Status.PARSE_ERROR):  # as it is read now, whatever was found at the time
+                status = Status.PARSE_ERROR if prediction is None else Status.OK
+                record = msgspec.structs.replace(record, status=status)
             yield ScoredSample(example, record, prediction, task.score(example, prediction))
 
 
@@ -175,16 +183,30 @@ def _results(
         ),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256),
         primary=task.primary,
-        figures={
-            name: figure([cast("float", detail[name]) for detail in details])
-            for name, value in details[0].items()
-            if isinstance(value, float) and all(name in detail for detail in details)
-        },
+        figures=_figures(task, scored, details),
         breakdowns={key: _breakdown(task, scored, key) for key in BREAKDOWN_KEYS},
         details=cast("Any", details),
         versions=described["versions"],
         timing=_timing(folder, samples, described.get("prices", {})),
     )
+
+
+def _figures(task: Task, samples: Sequence[ScoredSample], details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
+    """Every number that all runs have, with its interval over videos where the task can tell one."""
+    # A spread over runs says something of the model only where all runs answered the same examples.
+    by_run: dict[int, set[str]] = defaultdict(set)
+    for sample in samples:
+        by_run[sample.record.run].add(sample.example.example_id)
+    is_even = len({frozenset(ids) for ids in by_run.values()}) <= 1
+    found = {
+        name: figure([cast("float", detail[name]) for detail in details], is_even=is_even)
+        for name, value in details[0].items()
+        if isinstance(value, float) and all(name in detail for detail in details)
+    }
+    for name, ends in intervals(task, samples).items():
+        if name in found:
+            found[name] = found[name].model_copy(update={"low": ends.low, "high": ends.high})
+    return found
 
 
 def _per_run(task: Task, samples: Sequence[ScoredSample]) -> list[dict[str, Json]]:
@@ -207,9 +229,9 @@ def _breakdown(task: Task, samples: Sequence[ScoredSample], key: str) -> dict[st
     }
 
 
-def figure(values: Sequence[float]) -> Figure:
-    """Mean and sample standard deviation over runs."""
-    std = statistics.stdev(values) if len(values) > 1 else None
+def figure(values: Sequence[float], *, is_even: bool = True) -> Figure:
+    """Mean and sample standard deviation over runs; no deviation where the runs are over different examples."""
+    std = statistics.stdev(values) if len(values) > 1 and is_even else None
     return Figure(mean=statistics.fmean(values), std=std, runs=list(values))
 
 
@@ -226,8 +248,8 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, 
         seconds={name: round(value, 3) for name, value in sorted(seconds.items())},
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        samples_per_second=round(len(samples) / busy, 3) if busy else None,
-        output_tokens_per_second=round(tokens_out / busy, 3) if busy else None,
+        samples_per_second=round(len(samples) / busy, 3) if busy > 1e-6 else None,
+        output_tokens_per_second=round(tokens_out / busy, 3) if busy > 1e-6 else None,
         cost=_cost(tokens_in, tokens_out, prices),
     )
 
@@ -246,13 +268,13 @@ def _sessions(path: Path) -> list[dict[str, float]]:
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             found.append(msgspec.json.decode(line, type=_SessionLine).seconds)
-        except (msgspec.MsgspecError, RecursionError):
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             log.warning("%s: line %d is no session: its seconds are missing", path, number)
     return found
 
 
 class _SessionLine(msgspec.Struct):
-    seconds: dict[str, float]
+    seconds: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1e9)]]
 
 
 def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -36,6 +37,15 @@ class Shard:
     @property
     def alone(self) -> bool:
         return self.world == 1
+
+    def launch(self, *parts: str, environment: Mapping[str, str] | None = None) -> str:
+        """What all processes of one launch call themselves: what the launcher says of it, and what is run.
+
+        Processes that deal out other work, since they are more or fewer or run other tasks, are another launch.
+        """
+        found = os.environ if environment is None else environment
+        told = [found.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")]
+        return json.dumps([self.world, *told, *parts, "" if self.world > 1 else os.getpid()])
 
     def videos(self, video_ids: Iterable[str]) -> frozenset[str]:
         """The videos of this process.

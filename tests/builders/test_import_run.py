@@ -244,3 +244,24 @@ def test_the_command_takes_several_folders_and_says_what_it_found(six_frozen: Pa
     assert f"grounding: 2 run(s), ok {2 * len(examples)}, 0 without a record" in done.output
     scored = CliRunner().invoke(cli.app, ["score", str(tmp_path / "run")])
     assert "map 1.000 ± 0.000 over 2 run(s)" in scored.output
+
+
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999", "9" * 400])
+@pytest.mark.parametrize("name", ["temperature", "max_output_tokens"])
+def test_settings_that_are_no_usual_numbers_are_refused(
+    name: str, value: str, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "activity")
+    folder = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    (folder / "run_config.json").write_text(f'{{"provider_config": {{"{name}": {value}}}}}')
+    with pytest.raises(DataError, match=rf"run_config.json: {name} .*Remedy"):
+        import_run(folder, tmp_path / "run")
+
+
+def test_absurd_counts_of_tokens_are_left_out_of_the_sums(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    absurd = [{"input_tokens": 10**30, "output_tokens": 7}, {"input_tokens": 5, "output_tokens": -3}]
+    said = [right(example, usage=usage) for example, usage in zip(examples[:2], absurd, strict=True)]
+    import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
+    timing = score(tmp_path / "run").results.timing
+    assert (timing.input_tokens, timing.output_tokens) == (5, 7)

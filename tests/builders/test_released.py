@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks import get_task, task_names
-from barista_bench.builders.frozen import content_hash, read_frozen
+from barista_bench.builders.frozen import UNSAID, content_hash, read_frozen
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.prompt import BoxFormat
-from barista_bench.running.dataset import open_examples
+from barista_bench.running.dataset import config_names, open_examples
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from barista_bench.task import Example, Prediction, Scored
@@ -243,6 +243,34 @@ def test_infinite_numbers_in_metadata_are_refused(six_frozen: Path, tmp_path: Pa
     (tmp_path / "f.jsonl").write_text(line + "\n")
     with pytest.raises(DataError, match="line 1"):
         list(read_frozen(tmp_path / "f.jsonl"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_field_that_our_own_line_lacks_is_named_with_its_line(name: str, six_frozen: Path, tmp_path: Path) -> None:
+    good, other = (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()[:2]
+    features = get_task("barista", name).features()
+    for part in ("inputs", "target", "metadata"):
+        for key in set(features[part]) - UNSAID.get(part, set()):
+            record = json.loads(other)
+            del (record if part == "metadata" else record["task_data"])[part][key]
+            (tmp_path / "f.jsonl").write_text(f"{good}\n{json.dumps(record)}\n")
+            with pytest.raises(DataError, match=rf"f.jsonl: line 2: {part} has no '{key}'. Remedy"):
+                list(read_frozen(tmp_path / "f.jsonl"))
+        record = json.loads(other)
+        (record if part == "metadata" else record["task_data"])[part] = {}
+        (tmp_path / "f.jsonl").write_text(f"{good}\n{json.dumps(record)}\n")
+        with pytest.raises(DataError, match=rf"f.jsonl: line 2: {part} has no "):
+            list(read_frozen(tmp_path / "f.jsonl"))
+
+
+def test_a_dataset_that_is_a_script_is_an_error_in_words(tmp_path: Path) -> None:
+    folder = tmp_path / "scripted"
+    folder.mkdir()
+    (folder / "scripted.py").write_text("raise SystemError('never run')\n")
+    with pytest.raises(DataError, match=r"scripted: no config 'relations' .*Remedy"):
+        open_examples(folder, "barista", "relations")
+    with pytest.raises(DataError, match=r"scripted: no dataset here .*Remedy"):
+        config_names(folder)
 
 
 def test_a_released_file_has_one_identity_wherever_it_is_read(

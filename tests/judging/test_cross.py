@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,12 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.cli import app
+from barista_bench.cli.judge_commands import judged_line
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.judging.cross import CrossJudge, compare, cross_judge
+from barista_bench.judging.cross import CrossJudge, compare, cross_judge, model_labels
 from barista_bench.judging.cross_text import as_markdown
 from barista_bench.judging.human import Rating, human_agreement, read_ratings
 from barista_bench.judging.scoring import JudgedRun, all_judged
 from barista_bench.judging.session import judge
+from barista_bench.models import Failure
 from barista_bench.running.scoring import score
 from tests.judging.judges import ScriptedJudge, criterion, material, verdict
 
@@ -110,6 +113,141 @@ def test_two_settings_of_one_judge_are_two_judges(make_run: Callable, use: Calla
     judges = list(cross_judge(all_judged(score(run))).scores["temporal_vqa: mean"])
     assert len(judges) == 2
     assert all(name.startswith("same (") for name in judges)
+
+
+@pytest.fixture
+def two_namesakes(make_run: Callable, use: Callable, tmp_path: Path) -> list[JudgedRun]:
+    """Two runs of one model in folders of one name, four points apart, each under two judges."""
+    folders = []
+    for parent, length in (("ra", "long"), ("rb", "short")):
+        folders.append(tmp_path / parent / VQA)
+        made = make_run(VQA, lambda example, seed, length=length: f"Answer: {length} {example}", runs=1)
+        folders[-1].parent.mkdir()
+        shutil.move(made, folders[-1])
+    for name, off in (("gemini-judge", 0), ("gpt-judge", -1)):
+        use(
+            ScriptedJudge(
+                lambda request, place, off=off: verdict(
+                    (8 if material(request)["answer"].startswith("long") else 4) + off
+                ),
+                name=name,
+            )
+        )
+        for folder in folders:
+            judge(folder, name, draws=1)
+    return [one for folder in folders for one in all_judged(score(folder))]
+
+
+def test_runs_of_one_model_in_folders_of_one_name_do_not_overwrite_each_other(two_namesakes: list[JudgedRun]) -> None:
+    found = cross_judge(two_namesakes)
+    assert found.scores["temporal_vqa: mean"] == {
+        "gemini-judge": pytest.approx({"student (temporal_vqa) (1)": 0.8, "student (temporal_vqa) (2)": 0.4}),
+        "gpt-judge": pytest.approx({"student (temporal_vqa) (1)": 0.7, "student (temporal_vqa) (2)": 0.3}),
+    }
+    samples = sum(len(one.verdicts) for one in two_namesakes) // 2
+    assert {one.n for one in found.agreement} == {samples}
+
+
+def test_the_order_of_the_runs_changes_nothing(two_namesakes: list[JudgedRun], two_judges: list[JudgedRun]) -> None:
+    import msgspec
+
+    runs = [*two_namesakes, *two_judges]
+    # As JSON, since equal dictionaries may still differ in their order.
+    expected = msgspec.json.encode(cross_judge(runs))
+    assert msgspec.json.encode(cross_judge(runs[::-1])) == expected
+    assert msgspec.json.encode(cross_judge([*runs[3:], *runs[:3]])) == expected
+
+
+def test_ratings_name_runs_as_the_tables_do(two_namesakes: list[JudgedRun]) -> None:
+    example = next(iter(two_namesakes[0].verdicts))[0]
+    rating = Rating(example, "accuracy", 4, model="student (temporal_vqa) (2)")
+    for order in (two_namesakes, two_namesakes[::-1]):
+        found = {one.judge: (one.rated, one.exact, one.shift) for one in human_agreement(order, [rating])}
+        assert found == {"gemini-judge": (1, 1.0, 0.0), "gpt-judge": (1, 0.0, -1.0)}
+    with pytest.raises(ConfigError, match="no rating is about"):
+        human_agreement(two_namesakes, [Rating(example, "accuracy", 4, model="student")])
+
+
+def test_a_run_that_is_given_twice_is_refused_by_its_folder(two_namesakes: list[JudgedRun], tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(two_namesakes[0].run.folder)
+    for again in (two_namesakes[0].run.folder, link):
+        twice = [*two_namesakes, *all_judged(score(again))]
+        with pytest.raises(ConfigError, match=r"ra/temporal_vqa/judges.*Remedy: name each run once"):
+            cross_judge(twice)
+        with pytest.raises(ConfigError, match="name each run once"):
+            human_agreement(twice, [Rating("any", "accuracy", 5, model="student")])
+
+
+def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(
+    make_run: Callable, use: Callable, tmp_path: Path
+) -> None:
+    folders = [tmp_path / "like-gpt-4", tmp_path / "plain"]
+    for folder in folders:
+        shutil.move(make_run(VQA, runs=1), folder)
+    for name in ("gpt-judge", "gemini-judge"):
+        use(ScriptedJudge(lambda *_: verdict(5), name=name))
+        for folder in folders:
+            judge(folder, name, draws=1)
+    runs = [one for folder in folders for one in all_judged(score(folder))]
+    assert set(model_labels(runs)) == {"student (like-gpt-4)", "student (plain)"}
+    assert not cross_judge(runs).own_family
+    told = cross_judge(runs, {"student (plain)": "openai"}).own_family
+    assert {one.model for one in told} == {"student (plain)"}
+    by_name = cross_judge(runs, {"student": "openai"}).own_family
+    assert {one.model for one in by_name} == {"student (like-gpt-4)", "student (plain)"}
+
+
+def test_a_judge_each_for_two_tasks_are_no_two_judges(make_run: Callable, use: Callable) -> None:
+    judged = []
+    for task, name in ((VQA, "first-judge"), ("referring", "second-judge")):
+        run = make_run(task, runs=1)
+        use(ScriptedJudge(lambda *_: verdict(5), name=name))
+        judge(run, name, draws=1)
+        judged += all_judged(score(run))
+    with pytest.raises(ConfigError, match=r"only 1 judge.*referring, student: second-judge"):
+        cross_judge(judged)
+
+
+def test_a_judge_each_for_two_models_are_no_two_judges(two_judges: list[JudgedRun]) -> None:
+    apart = [
+        one
+        for one in two_judges
+        if (one.results.model, one.results.judge.name) in {("qwen-good", "gemini-judge"), ("gpt-bad", "gpt-judge")}
+    ]
+    assert len(apart) == 2
+    with pytest.raises(ConfigError, match="only 1 judge"):
+        cross_judge(apart)
+
+
+def test_runs_that_nobody_judged_are_refused() -> None:
+    with pytest.raises(ConfigError, match="only 0 judge"):
+        cross_judge([])
+
+
+def test_names_from_files_command_no_terminal(two_judges: list[JudgedRun], found: CrossJudge, tmp_path: Path) -> None:
+    import msgspec
+
+    hostile = "m\x1b]0;x\x07\x9b2J\u202e\nerror: none"
+    named = two_judges[0].results.model_copy(update={"model": hostile})
+    evil = msgspec.structs.replace(found, scores={hostile: {hostile: {hostile: 0.5}}}, coverage={hostile: {"m": 1.0}})
+    for text in (judged_line(named), *as_markdown(evil).split("\n")):
+        assert text.isprintable()
+    assert "m\\x1b]0;x\\x07" in judged_line(named)
+    # And in what is said of a file that cannot be used.
+    done = CliRunner().invoke(app, ["judges", str(tmp_path / "no\x1b[2Jrun\nerror: none")])
+    assert done.exit_code == 1
+    assert done.output.rstrip("\n").isprintable()
+
+
+def test_what_a_judges_server_said_commands_no_terminal(make_run: Callable, use: Callable) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda *_: Failure("down\x1b[2J\nall is well"), name="evil\x1b[31m"))
+    done = CliRunner().invoke(app, ["judge", str(run), "--judge", "served:any", "--no-progress"])
+    assert done.exit_code == 1
+    assert "down\\x1b[2J\\nall is well" in done.output
+    assert "judged by evil\\x1b[31m" in done.output
+    assert all(line.isprintable() for line in done.output.split("\n"))
 
 
 def test_rankings_of_one_model_or_of_ties_have_no_tau() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,8 +80,9 @@ def test_the_page_and_the_markdown_show_them_and_run_no_markup_of_judges(judged_
     assert "### Judges\n" in markdown
     assert "mild, accuracy: 8, 8 of 10 (plain): Since &lt;/script&gt;" in markdown
     assert "<h3>Judges</h3>" in html
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
-    shown = [answer["verdicts"] for s in data["samples"] for model in s["models"] for answer in model["answers"]]
+    chunks = re.findall(r'id="chunk-\d+">([^<]*)<', html)
+    samples = [s for chunk in chunks for s in json.loads(zlib.decompress(base64.b64decode(chunk)))]
+    shown = [answer["verdicts"] for s in samples for answers in s["models"] for answer in answers]
     assert all([name for name, _ in own] == [name for name, _ in shown[0]] for own in shown)
     assert {name for name, _ in shown[0]} == {
         f"{j}, {c}" for j in ("mild", "lexical") for c in ("accuracy", "completeness")

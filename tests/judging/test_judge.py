@@ -206,6 +206,37 @@ def test_scores_are_weighted_where_the_judge_gives_log_probabilities(make_run: C
     assert asked.configs[0].top_logprobs == 20
 
 
+def spelt_reply(score: str, *tokens: dict[str, float]) -> Completion:
+    """A reply whose score is in these tokens, each the first of its alternatives with their probabilities."""
+    chosen = [
+        TokenLogprob(next(iter(top)), 0.0, tuple((name, math.log(share)) for name, share in top.items()))
+        for top in tokens
+    ]
+    before, after = '{"score": ', ', "reason": "r"}'
+    return Completion(
+        f"{before}{score}{after}", logprobs=(TokenLogprob(before, 0.0), *chosen, TokenLogprob(after, 0.0))
+    )
+
+
+@pytest.mark.parametrize(
+    ("ten", "meant", "inferred"),
+    [([{"1": 1.0}, {"0": 1.0}], 10, True), ([{"10": 1.0}], 1, False)],
+    ids=["ten is split", "ten is one token"],
+)
+def test_a_one_among_the_alternatives_is_read_as_the_judge_writes_its_tens(
+    ten: list[dict[str, float]], meant: int, inferred: bool, make_run: Callable, use: Callable
+) -> None:
+    run = make_run(VQA, runs=1)
+    nine = spelt_reply("9", {"9": 0.75, "1": 0.25})
+    use(ScriptedJudge(lambda r, p: spelt_reply("10", *ten) if criterion(r) == "completeness" else nine))
+    session = judge(run, "any", draws=1)
+    found = score_judged(session.run, session.folder)
+    assert found.results.figures["completeness"].mean == pytest.approx(1.0)
+    # Known from the tens of another criterion, by hand.
+    assert found.results.figures["accuracy"].mean == pytest.approx((0.75 * 9 + 0.25 * meant) / 10)
+    assert (found.results.scoring["inferred"] > 0) is inferred
+
+
 def test_a_second_start_asks_only_for_what_is_missing(make_run: Callable, use: Callable) -> None:
     run = make_run(VQA)
     first = use(ScriptedJudge(lambda r, p: Failure("down") if criterion(r) == "accuracy" else verdict(5)))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.judging.verdicts import GEVAL_FORM
-from barista_bench.judging.weighting import score_tokens, weighted_score
+from barista_bench.judging.weighting import score_tokens, splits_ten, weighted_score
 from barista_bench.models import TokenLogprob
 
 
@@ -77,14 +77,53 @@ def test_a_one_that_ended_there_is_divided_by_what_might_have_followed() -> None
 
 
 @pytest.mark.parametrize(("others", "meant"), [({"9": 0.5, "8": 0.1}, 10), ({"0": 0.3, "2": 0.3}, 1)])
-def test_a_one_that_was_not_chosen_counts_as_the_nearer_of_one_and_ten_and_is_marked(
+def test_a_one_that_was_not_chosen_counts_as_the_nearer_of_one_and_ten_where_the_judge_splits_ten_and_is_marked(
     others: dict[str, float], meant: int
 ) -> None:
     chosen = next(iter(others))
-    found = weighted_score(reply(choice(chosen, {**others, "1": 0.4})), int(chosen))
+    found = weighted_score(reply(choice(chosen, {**others, "1": 0.4})), int(chosen), ten_is_split=True)
     assert found is not None
     assert found.inferred
     assert found.score == pytest.approx(sum(int(t) * p for t, p in others.items()) + 0.4 * meant)
+
+
+@pytest.mark.parametrize("one", ["1", " 1", "1,"])
+def test_a_one_that_was_not_chosen_is_a_one_where_nothing_shows_that_the_judge_splits_ten(one: str) -> None:
+    found = weighted_score(reply(choice("9", {"9": 0.5, "8": 0.3, one: 0.2})), 9)
+    # 0.5 * 9 + 0.3 * 8 + 0.2 * 1, by hand
+    assert found is not None
+    assert not found.inferred
+    assert found.score == pytest.approx(7.1)
+
+
+def test_what_followed_a_one_that_ended_itself_says_nothing_of_an_open_one() -> None:
+    tokens = reply(choice("1,", {"1,": 0.6, "1": 0.4}), choice("0", {"0": 1.0}))
+    found = weighted_score(tokens, 1)
+    assert found is not None
+    assert found.score == pytest.approx(1.0)
+
+
+SPLIT = reply(choice("1", {"1": 0.8, "9": 0.2}), choice("0", {"0": 0.75, ",": 0.25}))
+WHOLE = reply(choice("10", {"10": 1.0}))
+NINE = reply(choice("9", {"9": 0.9, "1": 0.1}))
+
+
+@pytest.mark.parametrize(
+    ("replies", "known"),
+    [
+        ([], False),
+        ([NINE], False),  # a 1 among the alternatives shows nothing
+        ([reply(choice("1", {"1": 1.0}))], False),  # a score of 1 is none of 10
+        ([NINE, SPLIT], True),
+        ([SPLIT, WHOLE, SPLIT], False),
+        ([WHOLE], False),
+    ],
+)
+def test_a_judge_is_known_to_split_ten_by_its_own_tens(replies: list[list[TokenLogprob]], known: bool) -> None:
+    assert splits_ten(replies) is known
+    # The log keeps enough to tell.
+    kept = [score_tokens(tokens, score, GEVAL_FORM) for tokens in replies for score in (1, 9, 10)]
+    assert splits_ten([tokens for tokens in kept if tokens]) is known
 
 
 @pytest.mark.parametrize(

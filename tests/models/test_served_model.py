@@ -250,11 +250,54 @@ def test_a_request_that_the_server_does_not_take_fails_alone_and_at_once(status)
     assert len(server.calls) == 6
 
 
+MODERATED = {
+    "error": {
+        "code": 403,
+        "message": 'some/model requires moderation on Host. Your input was flagged for "violence".',
+        "metadata": {"reasons": ["violence"], "flagged_input": "Where is the kn...", "provider_name": "Host"},
+    }
+}
+
+
+@pytest.mark.parametrize("how", ["status", "raw"])
+def test_a_403_of_a_moderator_refuses_that_request_even_if_it_comes_first(how):
+    def decide(call):
+        said = json.dumps(MODERATED).encode()
+        return Fault(how, 403 if how == "status" else 200, body=said) if "0?" in json.dumps(call.body) else None
+
+    with ServedStandIn(decide) as server:
+        first, second = load(server, max_concurrency=1).generate([request(0), request(1)], SAMPLED)
+    assert first == [Completion("", finish_reason="refusal")] * 3
+    assert [entry.finish_reason for entry in second] == ["stop"] * 3
+    assert len(server.calls) == 2
+
+
+@pytest.mark.parametrize("how", ["status", "raw"])
+def test_another_403_after_an_answer_fails_that_request_alone_and_at_once(how):
+    said = b'{"error": {"message": "image blocked by safety system", "code": 403}}'
+
+    def decide(call):
+        return Fault(how, 403 if how == "status" else 200, body=said) if "3?" in json.dumps(call.body) else None
+
+    with ServedStandIn(decide) as server:
+        answers = load(server, max_concurrency=1).generate([request(n, (1,)) for n in range(6)], GREEDY)
+    assert [isinstance(entries[0], Failure) for entries in answers] == [n == 3 for n in range(6)]
+    assert "refused the request with 403: image blocked by safety system" in answers[3][0].error
+    assert len(server.calls) == 6
+
+
+def test_a_403_before_any_answer_is_about_the_key_and_stops_the_run():
+    with ServedStandIn(lambda call: Fault("status", 403)) as server:
+        got, error = drain(load(server, max_concurrency=1).stream([request(n, (1,)) for n in range(6)], GREEDY))
+    assert got == []
+    assert "refused our key (403)" in str(error)
+    assert len(server.calls) == 1
+
+
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
         (401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}, "refused our key .*Remedy: .*PLANTED"),
-        (403, {"error": {"message": "no"}}, "refused our key"),
         (404, {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}}, "does not exist"),
         (400, {"error": {"message": "gone", "code": "model_not_found"}}, "no such model"),
         (402, {"error": "pay"}, "quota"),
@@ -421,6 +464,27 @@ def test_reasoning_that_is_missing_from_the_completion_tokens_is_counted():
 
     entry = answer(Fault("reply", change=change))
     assert (entry.input_tokens, entry.output_tokens) == (10, 42)
+
+
+@pytest.mark.parametrize("odd", [1.5, 10**400, -3, "many", [], {}, True, 2**53 + 1])
+def test_a_usage_that_is_none_costs_the_tokens_and_not_the_answer(odd):
+    def change(reply):
+        reply["usage"] = {"prompt_tokens": odd, "completion_tokens": 7, "total_tokens": odd}
+
+    with ServedStandIn(lambda call: Fault("reply", change=change)) as server:
+        model = load(server)
+        [[entry]] = model.generate([request(seeds=(1,))], GREEDY)
+    assert entry.finish_reason == "stop"
+    assert (entry.input_tokens, entry.output_tokens) == (None, 7)
+    assert (model.state.input_tokens, model.state.output_tokens) == (0, 7)
+    assert len(server.calls) == 1
+
+
+def test_half_a_surrogate_pair_in_an_answer_becomes_a_character_that_files_can_hold():
+    with ServedStandIn(lambda call: Fault("reply", change=change_message(content="left \ud83d cup"))) as server:
+        [[entry]] = load(server).generate([request(seeds=(1,))], GREEDY)
+    assert entry.text == "left \ufffd cup"
+    assert len(server.calls) == 1
 
 
 # Structured output, log-probabilities

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from barista_bench.errors import ModelError
@@ -111,6 +111,58 @@ def test_a_content_policy_is_a_refusal_and_no_wrong_key(status):
 
 
 @pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "blocked", "metadata": {"reasons": ["violence"]}},
+        {"message": "blocked", "metadata": {"flagged_input": "Where is the kn..."}},
+        {"message": "some/model requires moderation on Host."},
+        {"message": 'Your input was flagged for "violence". No credits were charged to your account.'},
+    ],
+)
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_403_of_a_moderator_is_a_refusal_whether_or_not_the_server_has_answered(error, answered):
+    body = json.dumps({"error": {"code": 403, **error}}).encode()
+    assert isinstance(status_error(403, {}, body, PLACE, answered=answered), DeclinedError)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error": {"message": "Your account was flagged for abuse."}}',
+        b'{"error": {"message": "requests from a flagged IP are not served"}}',
+        b'{"error": {"message": "no", "metadata": {"reasons": [], "provider_name": "Host"}}}',
+        b'{"error": {"message": "no", "metadata": "flagged"}}',
+        b"<html>Your request was flagged by our firewall</html>",
+        b'{"error": "no"}',
+    ],
+)
+def test_another_403_is_about_the_key_until_the_server_has_answered_and_then_about_the_request(body):
+    assert isinstance(status_error(403, {}, body, PLACE), ModelError)
+    after = status_error(403, {}, body, PLACE, answered=True)
+    assert isinstance(after, RejectedError)
+    assert after.status == 403
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind"),
+    [
+        ("invalid_prompt", "Invalid prompt: your prompt was flagged as potentially harmful.", DeclinedError),
+        ("invalid_prompt", "This prompt violates our usage policy.", DeclinedError),
+        ("invalid_prompt", "messages[0] has no content", RejectedError),
+        ("invalid_value", "the parameter was flagged as deprecated", RejectedError),
+    ],
+)
+def test_an_invalid_prompt_is_a_refusal_where_it_is_against_a_policy(code, message, kind):
+    body = json.dumps({"error": {"message": message, "code": code}}).encode()
+    assert type(status_error(400, {}, body, PLACE)) is kind
+
+
+@pytest.mark.parametrize("status", [401, 402, 404])
+def test_what_an_answer_says_nothing_of_stays_fatal_after_one(status):
+    assert isinstance(status_error(status, {}, b"{}", PLACE, answered=True), ModelError)
+
+
+@pytest.mark.parametrize(
     ("said", "remedy"),
     [
         (
@@ -155,6 +207,15 @@ def test_what_a_server_says_of_a_wrong_key_is_not_repeated_since_it_may_hold_par
         assert "SOME_KEY" in str(error)
 
 
+def test_a_late_403_that_speaks_of_keys_is_not_repeated_either():
+    error = status_error(403, {}, b'{"error": {"message": "wrong key sk-pl********6789"}}', PLACE, answered=True)
+    assert "6789" not in str(error)
+
+
+def test_half_a_surrogate_pair_in_an_error_becomes_a_character_that_files_can_hold():
+    assert str(status_error(400, {}, b'{"error": {"message": "odd \\ud800"}}', PLACE)).endswith("with 400: odd ?")
+
+
 def test_a_key_at_the_edge_of_a_quote_is_cut_out_too():
     key = "sk-planted-0123456789"
     for shift in range(60):
@@ -170,3 +231,57 @@ def test_output_tokens_are_dealt_out_by_length():
     read = read_reply(json.dumps(reply).encode(), RULES, PLACE, 3)
     assert [choice.output_tokens for choice in read.choices] == [10, 30, 1]
     assert [choice.input_tokens for choice in read.choices] == [5, 0, 0]
+
+
+def read_one(body: bytes):
+    read = read_reply(body, RULES, PLACE, 1)
+    [choice] = read.choices
+    assert isinstance(choice, Completion)
+    return choice
+
+
+@given(st.text(st.characters(), max_size=30) | st.text(st.sampled_from('\ud83d\ude00\\"u\U0001f600d8'), max_size=30))
+def test_half_surrogate_pairs_are_replaced_and_everything_else_is_kept(content):
+    body = json.dumps({"choices": [{"message": {"content": content}}]}).encode()
+    text = read_one(body).text
+    # Python's own codec as the reference: it joins what pairs up, and replaces the rest
+    wanted = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert text == wanted
+
+
+@pytest.mark.parametrize(
+    ("usage", "wanted"),
+    [
+        ({"prompt_tokens": "12", "completion_tokens": 5.0}, (12, 5)),
+        ({"prompt_tokens": 1.5, "completion_tokens": "5"}, (None, 5)),
+        ({"prompt_tokens": 10, "completion_tokens": -5}, (10, None)),
+        ({"prompt_tokens": 10**400, "completion_tokens": -5, "total_tokens": 10**18}, (None, None)),
+        ({"prompt_tokens": 10, "total_tokens": 2**53 + 1}, (10, None)),
+        ({"prompt_tokens": 2**53, "completion_tokens": 5}, (2**53, 5)),
+        ({"prompt_tokens": 10, "total_tokens": 4}, (10, None)),
+        ({"prompt_tokens": [[]], "completion_tokens": {"a": 1}}, (None, None)),
+        ([1, 2], (None, None)),
+        ("none", (None, None)),
+        (None, (None, None)),
+    ],
+)
+def test_usage_is_read_as_far_as_it_goes(usage, wanted):
+    choice = read_one(json.dumps({"choices": [{"message": {"content": "left"}}], "usage": usage}).encode())
+    assert (choice.text, choice.input_tokens, choice.output_tokens) == ("left", *wanted)
+
+
+def test_a_count_of_more_digits_than_python_reads_costs_only_itself():
+    body = b'{"choices": [{"message": {"content": "left"}}], "usage": {"prompt_tokens": 1%s, "completion_tokens": 4}}'
+    choice = read_one(body % (b"0" * 9000))
+    assert (choice.text, choice.input_tokens, choice.output_tokens) == ("left", None, 4)
+
+
+@given(values | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False))
+def test_no_usage_whatever_discards_an_answer_or_gives_an_unbounded_count(usage):
+    for value in (usage, {"prompt_tokens": usage, "completion_tokens": usage, "total_tokens": usage}):
+        body = json.dumps({"choices": [{"message": {"content": "left"}}], "usage": value})
+        assume("Infinity" not in body)  # which JSON does not have
+        choice = read_one(body.encode())
+        assert choice.text == "left"
+        for count in (choice.input_tokens, choice.output_tokens):
+            assert count is None or 0 <= count <= 2**53

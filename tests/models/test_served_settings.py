@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from barista_bench.models import GenerationConfig, Request, StreamingModel
 from barista_bench.models.served import ServedModel
 from barista_bench.models.served_images import ImageEncoding, estimated_image_tokens
 from barista_bench.models.served_messages import request_body
+from barista_bench.models.served_settings import ServedSettings
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 
 LOCAL = "http://127.0.0.1:9/v1"  # nobody listens there
@@ -118,9 +120,21 @@ def test_the_identity_names_what_changes_answers_and_nothing_else():
         {"base_url": "https://elsewhere.example/v1"},
         {"revision": "abc"},
         {"prompt_opens_thinking": True},
+        {"think_tags": ("<t>", "</t>")},
+        {"thinking_budget_field": "budget"},
+        {"token_limit_field": "max_tokens"},
     ]
     identities = [json.dumps([m.identity.revision, m.identity.settings]) for m in [base, *(load(**c) for c in changed)]]
     assert len(set(identities)) == len(identities)
+
+
+def test_every_setting_is_in_the_identity_unless_it_cannot_change_an_answer():
+    at_most_failures = {"timeout", "max_concurrency", "max_attempts", "api_key_env", "price_input", "price_output"}
+    elsewhere = {"name", "revision"}  # fields of `ModelIdentity` itself
+    named = {"image_format", "jpeg_quality", "max_image_side"}  # what `images` holds
+    settings = {field.name for field in fields(ServedSettings)} - {"images"}
+    assert {field.name for field in fields(ImageEncoding)} == {"format", "quality", "max_side"}
+    assert set(load().identity.settings) == (settings - at_most_failures - elsewhere) | named
 
 
 def test_the_box_format_follows_the_family_unless_it_is_given():

@@ -31,6 +31,7 @@ from barista_bench.task import (
     Explanation,
     ExplanationRow,
     FrameRef,
+    Overlay,
     Prediction,
     Sampling,
     Status,
@@ -83,6 +84,16 @@ class Fruit(Task):
             },
             "n": len(scores),
         }
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        """A truth by the example's number, and an answered box with a hostile label and one that cannot be drawn."""
+        number = example.frames[0].frame_index // 300
+        truth = Overlay(0, (10.0 + number, 20.0, 110.0, 90.0), "truth", HOSTILE)
+        said = (Overlay(0, (12.0, 1e30, 100.0, 80.0), "predicted"), Overlay(1, (float("nan"), 0, 1, 1), "predicted"))
+        return (truth, *said) if prediction else (truth,)
+
+    def image_captions(self, example: Example) -> tuple[str, ...]:
+        return "as filmed", f"by {HOSTILE}"
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         truth, said = _words(example, prediction)

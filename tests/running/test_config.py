@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import traceback
 from pathlib import Path
 
 import pytest
@@ -116,13 +118,94 @@ def test_a_missing_setting_says_where_to_give_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["- runs", "runs: [", "!!python/object/apply:os.system ['true']", "\x00", "&a [*a]"]
+    "content",
+    [
+        "- runs",
+        "runs: [",
+        "!!python/object/apply:os.system ['true']",
+        "\x00",
+        "&a [*a]",
+        "model: 2001-13-45",
+        "model: !!timestamp x",
+        "progress: !!bool x",
+        "runs: !!int ''",
+        "temperature: " + "1:" * 190 + "1.0",
+        "runs: " + "9" * 5000,
+        "runs: 0x" + "f" * 5000,
+        "extra_body: " + "[" * 100_000,
+        "? [runs]\n: 3",
+    ],
 )
 def test_a_run_file_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(content)
     with pytest.raises(ConfigError, match=r"run\.yaml"):
         resolve(RunConfig, NEEDED, file=file, environment={})
+
+
+def test_a_setting_that_stands_in_a_run_file_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    for content in ("runs: 1\nlimit: 2\n'runs': 3\n", "extra_body: {seed: 1, seed: 2}\n"):
+        file.write_text(content)
+        with pytest.raises(ConfigError, match=r"run\.yaml.*'(runs|seed)' stands here twice(.|\n)*Remedy"):
+            resolve(RunConfig, NEEDED, file=file, environment={})
+
+
+def test_aliases_in_a_run_file_are_refused_before_they_grow(tmp_path: Path) -> None:
+    names = [f"l{level}" for level in range(30)]
+    lines = ["  l0: &l0 [x, x]"]
+    lines += [f"  {name}: &{name} [*{below}, *{below}]" for below, name in itertools.pairwise(names)]
+    file = tmp_path / "run.yaml"
+    file.write_text("\n".join(["extra_body:", *lines]))
+    with pytest.raises(ConfigError, match=r"aliases"):
+        resolve(RunConfig, NEEDED, file=file, environment={})
+
+
+SECRET = "sk-not-to-be-seen"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"price_input": 1.0, "base_url": f"https://{SECRET}@host/v1"},
+        {"extra_body": f"[{SECRET}"},
+        {"extra_body": [SECRET]},
+        {"base_url": [SECRET]},
+        {"api_key_env": [SECRET]},
+    ],
+)
+def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="Remedy") as told:
+        checked(RunConfig, NEEDED | setting)
+    whole = "".join(traceback.format_exception(told.value))
+    assert "pydantic" in whole, "the cause is told too"
+    # Source lines stand in tracebacks, values do not: the secret is spelt in this file's parameters alone.
+    assert SECRET not in whole
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"runs": 10**5000},
+        {"runs": "9" * 5000},
+        {"runs": 1001},
+        {"temperature": 10**5000},
+        {"model": ["x" * 10_000]},
+        {"box_format": "x" * 10_000},
+        {"quantization": "x" * 10_000},
+        {"x" * 10_000: 1},
+    ],
+)
+def test_huge_values_are_refused_in_few_words(setting: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="Remedy") as told:
+        checked(RunConfig, NEEDED | setting)
+    assert len(str(told.value)) < 1000
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "9" * 5000 + "}", "{"])
+def test_an_extra_body_in_the_environment_that_is_no_json_is_a_setting_that_cannot_be_used(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"extra_body: .*Remedy"):
+        resolve(RunConfig, NEEDED, environment={f"{ENVIRONMENT_PREFIX}EXTRA_BODY": value})
 
 
 def test_generation_settings_reach_the_model_whole() -> None:

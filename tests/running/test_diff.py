@@ -34,6 +34,7 @@ DESCRIBED: dict[str, Any] = {
         "benchmark": "barista",
         "task": "relations",
         "task_version": 1,
+        "split": "all",
         "content_hash": "c" * 64,
         "generation": {"temperature": 0.7, "stop": []},
         "model": {"name": "m", "revision": None, "settings": {}, "box_format": {"order": "xyxy", "scale": 1000}},
@@ -115,7 +116,7 @@ def test_a_run_does_not_differ_from_its_copy_in_another_order(tmp_path: Path) ->
         ("versions torch", "2.12", "versions.torch"),
         ("data limit", 5, "data.limit"),
         ("runs", 4, "runs"),
-        ("protocol", "own", "protocol"),
+        ("protocol", "paper", "protocol"),
     ],
 )
 def test_a_setting_that_differs_is_named_with_both_values(tmp_path: Path, place: str, value: Any, name: str) -> None:
@@ -401,7 +402,7 @@ def test_runs_of_other_prompts_are_told_apart(dataset: Path, tmp_path: Path) -> 
     run(dataset, tmp_path / "b", model="oracle", runs=1, prompts=prompts)
     found = diff(tmp_path / "a", tmp_path / "b")
     assert counted(found) == {"prompt": 24}
-    assert {"prompts.user", "prompts.version", "prompts.sha256", "identity.inputs_hash"} <= {
+    assert {"prompts.user", "prompts.version", "prompts.sha256", "identity.prompts_hash"} <= {
         one.name for one in found.settings
     }
     assert "another prompt: 24" in as_text(found)

@@ -134,6 +134,25 @@ def test_a_start_with_other_processes_waits_for_those_at_work(dataset: Path, tmp
         ended(processes)
 
 
+def test_a_larger_launch_is_refused_while_a_smaller_one_works(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own ranks would be dealt other videos, and ask what the others ask at this moment."""
+    processes = start(dataset, tmp_path / "run", tmp_path / "asked", 0.5, 1, world=2)
+    try:
+        while len(list((tmp_path / "run").glob("*.launch")) if (tmp_path / "run").exists() else []) < 2:
+            assert processes[0].exitcode is None
+            time.sleep(0.02)
+        monkeypatch.setenv("RANK", "3")
+        monkeypatch.setenv("WORLD_SIZE", "4")
+        with pytest.raises(ConfigError, match=r"another start still writes samples-[01]\.jsonl"):
+            run(dataset, tmp_path / "run", model="chance")
+    finally:
+        for process in processes:
+            process.kill()
+        ended(processes)
+
+
 @pytest.mark.parametrize("world", [2, 4])
 def test_shared_runs_score_byte_for_byte_as_a_single_process(
     world: int, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -302,7 +302,7 @@ def test_two_writers_of_one_log_are_refused(tmp_path: Path) -> None:
 
 
 def write_slowly(path: str, keys: list[str], started: object, go_on: object) -> None:
-    with SampleLog(Path(path)) as log:
+    with SampleLog(Path(path), launch=Path(path).name) as log:
         started.set()  # type: ignore[attr-defined]
         for key in keys:
             log.append(record(key, text="x" * 1000))
@@ -327,7 +327,8 @@ def test_two_processes_write_at_once_and_a_third_reads(tmp_path: Path) -> None:
     assert seen == {key for some in keys for key in some}
     assert all(event.wait(60) for event, _ in events)
     assert running_elsewhere(tmp_path) == ["samples-0.jsonl", "samples-1.jsonl"]
-    assert running_elsewhere(tmp_path, ["samples-0.jsonl"]) == ["samples-1.jsonl"]
+    assert running_elsewhere(tmp_path, launch="samples-0.jsonl") == ["samples-1.jsonl"]
+    assert running_elsewhere(tmp_path, launch="another") == ["samples-0.jsonl", "samples-1.jsonl"]
     with pytest.raises(ConfigError, match="another run"), SampleLog(tmp_path / "samples-1.jsonl"):
         pass
     events[0][1].set()

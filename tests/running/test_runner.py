@@ -68,7 +68,8 @@ def test_the_oracle_scores_one_on_frozen_and_linked_sets(
     session = run(request.getfixturevalue(kind), tmp_path / "run", model="oracle")
     assert (session.asked, session.already_done) == (SAMPLES, 0)
     results = score(tmp_path / "run").results
-    assert results.figures["micro_f1"].model_dump() == {"mean": 1.0, "std": 0.0, "runs": [1.0, 1.0, 1.0]}
+    figure = {"mean": 1.0, "std": 0.0, "runs": [1.0, 1.0, 1.0], "low": 1.0, "high": 1.0}
+    assert results.figures["micro_f1"].model_dump() == figure
     assert results.coverage.complete
     assert results.coverage.statuses["ok"] == SAMPLES
 
@@ -185,7 +186,7 @@ def test_a_folder_belongs_to_one_run(dataset: Path, tmp_path: Path, change: dict
 def test_a_changed_prompt_is_another_run_and_its_hash_stands_in_the_results(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", limit=2)
     (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
-    with pytest.raises(ConfigError, match="inputs_hash"):
+    with pytest.raises(ConfigError, match="prompts_hash"):
         run(dataset, tmp_path / "run", limit=2, prompts=tmp_path)
     run(dataset, tmp_path / "other", limit=2, prompts=tmp_path / "relations.yaml")
     hashes = {score(tmp_path / name).results.prompts.sha256 for name in ("run", "other")}
@@ -248,6 +249,43 @@ def test_records_of_another_run_are_never_counted(
     (tmp_path / "oracle/run.json").unlink()
     with pytest.raises(ConfigError, match="holds samples"):
         run(dataset, tmp_path / "oracle", model="chance")
+
+
+def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(
+    linked_dataset: Path, small_release: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(small_release, root)
+    frozen = linked_dataset / "frozen/relations.jsonl"
+    (root / "v0/video.mp4").rename(tmp_path / "away.mp4")
+    first = run(frozen, tmp_path / "run", root=root)
+    assert (first.asked, first.failed) == (60, 12)
+    (tmp_path / "away.mp4").rename(root / "v0/video.mp4")
+    assert run(frozen, tmp_path / "run", root=root).asked == 12
+    assert score(tmp_path / "run").results.coverage.complete
+
+
+def test_answers_to_another_prompt_are_never_counted(
+    dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Keys alone do not tell: a record names its own question."""
+    run(dataset, tmp_path / "ours", model="oracle", runs=1)
+    (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
+    run(dataset, tmp_path / "theirs", model="oracle", runs=1, prompts=tmp_path)
+    lines = [json.loads(line) | {"text": "[]"} for line in (tmp_path / "theirs/samples.jsonl").open()]
+    with (tmp_path / "ours/samples.jsonl").open("a") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    assert score(tmp_path / "ours").results.figures["micro_f1"].mean == 1.0
+    assert "24 records are not of this run" in caplog.text
+
+
+def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, tmp_path: Path, use: object) -> None:
+    use(FakeModel())
+    run(dataset, tmp_path, runs=1)
+    lines = [json.loads(line) | {"text": "nothing to read"} for line in (tmp_path / "samples.jsonl").open()]
+    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    coverage = score(tmp_path).results.coverage
+    assert (coverage.answered, coverage.statuses["ok"], coverage.statuses["parse_error"]) == (0, 0, 24)
 
 
 def test_a_damaged_session_line_costs_its_seconds_alone(dataset: Path, tmp_path: Path) -> None:

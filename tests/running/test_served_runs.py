@@ -109,6 +109,9 @@ def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tm
     assert found.max_output_tokens == 72 * 100
     assert found.cost == pytest.approx((found.input_tokens * 1.0 + found.max_output_tokens * 2.0) / 1e6)
     assert "US dollars" in as_text(found)
+    blind = estimate(checked(RunConfig, values | {"model": "text_only:served:m"}))
+    assert (blind.requests, blind.images) == (24, 0)
+    assert blind.input_tokens < found.input_tokens
 
 
 def test_tokens_and_cost_stand_in_the_results(dataset: Path, tmp_path: Path) -> None:

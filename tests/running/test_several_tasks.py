@@ -87,7 +87,18 @@ def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) ->
     assert (found.requests, found.samples) == (sum(examples.values()), 2 * sum(examples.values()))
     assert found.images == sum(examples.values()) + examples["relations"]  # a relations prompt shows two
     assert "nothing was asked" in as_text(found)
+    for model, images in (("text_only:some/checkpoint", 0), ("first_frame:tiny", sum(examples.values()))):
+        assert estimate(config.model_copy(update={"model": model})).images == images
     assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_leaves_out_what_is_answered(three_tasks: Path, tmp_path: Path) -> None:
+    run(three_tasks, tmp_path, task=TASKS, model="chance", runs=1)
+    config = checked(
+        RunConfig, {"data": str(three_tasks), "out": tmp_path, "task": TASKS, "model": "chance", "runs": 3}
+    )
+    found = estimate(config)
+    assert found.samples == 2 * sum(found.tasks.values())
 
 
 @pytest.mark.slow

@@ -40,3 +40,16 @@ def test_the_launcher_says_which_process_this_is() -> None:
 def test_a_rank_that_makes_no_sense_is_refused(environment: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="RANK"):
         Shard.from_environment(environment)
+
+
+def test_processes_of_one_launch_call_themselves_the_same_and_others_do_not() -> None:
+    told = {"MASTER_ADDR": "a", "MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x"}
+    own = Shard(0, 2).launch("relations", environment=told)
+    assert Shard(1, 2).launch("relations", environment=told) == own
+    others = [
+        Shard(0, 4).launch("relations", environment=told),
+        Shard(0, 2).launch("relations", "grounding", environment=told),
+        Shard(0, 2).launch("relations", environment=told | {"MASTER_PORT": "2"}),
+        Shard(0, 1).launch("relations", environment=told),
+    ]
+    assert own not in others

@@ -26,10 +26,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.draws import choice_figures
 from barista_bench.benchmarks.barista.frame_index import even_places
 from barista_bench.benchmarks.barista.priors import class_counts
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
+from barista_bench.benchmarks.pooling import Floats
 from barista_bench.metrics.choice_accuracy.scoring import choice_accuracy
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import Segment, VideoGraph
@@ -38,6 +40,7 @@ from barista_bench.task import (
     Example,
     Explanation,
     ExplanationRow,
+    Failure,
     Fields,
     FrameRef,
     Json,
@@ -48,6 +51,7 @@ from barista_bench.task import (
     SkippedExample,
     Task,
     Vocabulary,
+    evidence_objects,
 )
 
 if TYPE_CHECKING:
@@ -243,6 +247,31 @@ class Activity(Task):
                 group["support"] = group.pop("n")
         return _defined(figures)
 
+    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
+        return choice_figures(
+            [self.score(s.example, s.prediction)["accuracy"] == 1 for s in samples],
+            [s.prediction is not None for s in samples],
+            [s.example.label for s in samples],
+            [1 / len(_choices(s.example.inputs)) for s in samples],
+            weights,
+        )
+
+    def facets(self, example: Example) -> Fields:
+        return {"activity": example.label}
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+        """What the chosen activity has otherwise than the true one, its verb or its object, or both."""
+        if prediction is None:
+            return self.unreadable(example)
+        choices = {choice["choice_id"]: choice for choice in _choices(example.inputs)}
+        truth, said = (choices[str(fields["choice_id"])] for fields in (example.target, prediction.value))
+        if truth == said:
+            return ()
+        objects = evidence_objects(example)
+        verb = (Failure("wrong_verb", objects),) if truth["verb"] != said["verb"] else ()
+        noun = (Failure("wrong_object", objects),) if not verb or _noun(truth["text"]) != _noun(said["text"]) else ()
+        return (*verb, *noun)
+
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         choices = {choice["choice_id"]: choice for choice in _choices(example.inputs)}
         truth = choices[str(example.target["choice_id"])]
@@ -318,6 +347,11 @@ def _verb(name: str) -> str:
     """The verb of a `Verb noun` label, in lower case; empty where there is no noun."""
     verb, _, noun = name.partition(" ")
     return verb.casefold() if noun.strip() else ""
+
+
+def _noun(name: str) -> str:
+    """All of a `Verb noun` label but the verb, in lower case."""
+    return name.partition(" ")[2].strip().casefold()
 
 
 def _letters(place: int) -> str:

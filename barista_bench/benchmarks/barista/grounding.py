@@ -37,15 +37,18 @@ from barista_bench.benchmarks.barista.box_answers import (
     write_grid,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, metadata_features
+from barista_bench.benchmarks.barista.draws import box_figures
+from barista_bench.benchmarks.barista.failures import box_failures, box_size
 from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, any_row
 from barista_bench.benchmarks.barista.grounding_answers import explain_boxes, read_boxes
 from barista_bench.benchmarks.barista.phrases import UNKNOWN, Link, Phrase, Seen, Subject, is_color, subject_of
 from barista_bench.benchmarks.barista.priors import CENTRE, boxes_by_category
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import grounding_schema
+from barista_bench.benchmarks.pooling import Floats
 from barista_bench.boxes import GRID, box_names, describe_format
-from barista_bench.metrics.interaction_f1.scoring import box_iou
-from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
+from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
+from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, summarise
 from barista_bench.metrics.mean_ap.spread import spread_of
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import VideoGraph
@@ -53,6 +56,7 @@ from barista_bench.task import (
     Candidate,
     Example,
     Explanation,
+    Failure,
     Fields,
     FrameRef,
     Json,
@@ -65,6 +69,7 @@ from barista_bench.task import (
     Task,
     Vocabulary,
     content_seed,
+    evidence_objects,
 )
 
 if TYPE_CHECKING:
@@ -169,7 +174,7 @@ class Grounding(Task):
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """Boxes, and `scores` beside them where the answer has them, as `grounding_answers.read_boxes` reads them."""
-        answer = read_boxes(text, boxes)
+        answer = read_boxes(text, boxes, repair=self.follows_paper)
         if answer is None:
             return ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
         value: Fields = {"boxes": [read_pixels(numbers, inputs, boxes) for numbers in answer.boxes]}
@@ -189,13 +194,7 @@ class Grounding(Task):
         All confidences are 1, as released, unless every sample that has boxes has `scores` for them: those of a
         detector rank its boxes over all images, while a mixture would rank answers by whether they have any.
         """
-        with_boxes = [s.prediction for s in samples if _boxes(s.prediction)]
-        scored = all(prediction is not None and "scores" in prediction.value for prediction in with_boxes)
-        evaluated = evaluate_images(
-            [_predicted(s.example, s.prediction, scored) for s in samples],
-            [{"boxes": self._truth(s.example), "labels": s.example.label} for s in samples],
-            rounding="float32",
-        )
+        evaluated = self._evaluated(samples)
         figures = {
             # COCO says -1 where there is nothing of a size; only a figure can be a float.
             name: value
@@ -204,6 +203,20 @@ class Grounding(Task):
         }
         spread = spread_of(evaluated, orders=SPREAD_ORDERS)
         return {**figures, "tie_spread": {name: spread[name] for name in ("map", "map_50", "map_75")}}
+
+    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
+        return box_figures(self._evaluated(samples), weights)
+
+    def facets(self, example: Example) -> Fields:
+        return {"object_size": sorted({box_size(box) for box in self._truth(example)})}
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+        """By the boxes that are paired at an IoU above 0.5, as `explain` tells them."""
+        if prediction is None:
+            return self.unreadable(example)
+        truth, answered = self._truth(example), _boxes(prediction)
+        pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in truth])
+        return tuple(box_failures(truth, answered, pairs, evidence_objects(example)))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
@@ -236,6 +249,15 @@ class Grounding(Task):
         phrase = str(example.inputs["phrase"])
         truth = [Overlay(0, as_xyxy(box), "truth", phrase) for box in self._truth(example)]
         return (*truth, *(Overlay(0, as_xyxy(box), "predicted") for box in _boxes(prediction)))
+
+    def _evaluated(self, samples: Sequence[Scored]) -> Evaluated:
+        with_boxes = [s.prediction for s in samples if _boxes(s.prediction)]
+        scored = all(prediction is not None and "scores" in prediction.value for prediction in with_boxes)
+        return evaluate_images(
+            [_predicted(s.example, s.prediction, scored) for s in samples],
+            [{"boxes": self._truth(s.example), "labels": s.example.label} for s in samples],
+            rounding="float32",
+        )
 
     def _truth(self, example: Example) -> Boxes:
         """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""

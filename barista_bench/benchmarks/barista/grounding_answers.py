@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from barista_bench.benchmarks.barista.box_answers import four_numbers, in_words
 from barista_bench.benchmarks.parsing import unfenced
+from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.prompt import BoxFormat
 from barista_bench.task import Explanation, ExplanationRow
@@ -30,23 +31,29 @@ class BoxAnswer:
     dropped: int
 
 
-def read_boxes(text: str, boxes: BoxFormat) -> BoxAnswer | None:
+def read_boxes(text: str, boxes: BoxFormat, *, repair: bool = False) -> BoxAnswer | None:
     """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text; else None.
 
     Of the list, entries that are lists of four numbers or more count, by their first four. Numbers are rounded to
     integers, as released, unless the model writes fractions. A list `scores` beside it counts if it has a number from
-    0 to 1 for every entry.
+    0 to 1 for every entry. With `repair`, an object that breaks off is read as far as its boxes are complete: its text
+    would give half a number as a whole one.
     """
     body = unfenced(text)
     answer = _answer_object(body)
     listed = _listed(answer)
+    begun = 0
+    if not answer and repair and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
+        listed, answer, begun = cut[0].entries, cut[1], cut[0].begun
+        if not listed:
+            return None
     if listed is None:
         pattern = _FRACTIONS if boxes.scale == 1 else _INTEGERS
         runs = [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
         return BoxAnswer([_rounded(run, boxes) for run in runs], None, 0) if runs else None
     read = [_box_numbers(entry) for entry in listed]
     found = [_rounded(numbers, boxes) for numbers in read if numbers is not None]
-    dropped = len(listed) - len(found)
+    dropped = len(listed) - len(found) + begun
     if "scores" not in answer:
         return BoxAnswer(found, None, dropped)
     scores = _confidences(answer["scores"], len(listed))

@@ -37,6 +37,8 @@ from barista_bench.benchmarks.barista.box_answers import (
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, metadata_features
 from barista_bench.benchmarks.barista.contacts import State, contact_ranges, state_at
+from barista_bench.benchmarks.barista.draws import interaction_figures
+from barista_bench.benchmarks.barista.failures import box_failures, box_size
 from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, any_row
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
@@ -48,9 +50,11 @@ from barista_bench.benchmarks.barista.interactions import (
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import interactions_schema
 from barista_bench.benchmarks.parsing import json_arrays, unfenced
+from barista_bench.benchmarks.pooling import Floats
+from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.boxes import GRID, describe_format
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
-from barista_bench.metrics.interaction_f1.scoring import FrameScore, pool, score_frame
+from barista_bench.metrics.interaction_f1.scoring import IOU_THRESHOLD, FrameScore, pool, score_frame
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
@@ -58,6 +62,7 @@ from barista_bench.task import (
     Example,
     Explanation,
     ExplanationRow,
+    Failure,
     Fields,
     FrameRef,
     Json,
@@ -157,7 +162,8 @@ class HandObject(Task):
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The whole answer as a JSON array, else the first array in it of which every entry is valid.
 
-        One invalid entry rejects an array, as released; an empty array says that there is no interaction.
+        One invalid entry rejects an array, as released; an empty array says that there is no interaction. By the
+        paper's protocol, an array that breaks off is read as far as its entries are complete.
         """
         body = unfenced(text)
         try:
@@ -168,6 +174,10 @@ class HandObject(Task):
             interactions = [_interaction(item, inputs, boxes) for item in array]
             if None not in interactions:
                 return Prediction({"interactions": cast("Json", interactions)})
+        if self.follows_paper and (cut := cut_array(text)):
+            interactions = [_interaction(item, inputs, boxes) for item in cut.entries]
+            if None not in interactions:
+                return Prediction({"interactions": cast("Json", interactions)}, dropped=cut.begun)
         return ParseError("the answer holds no JSON array of valid interactions")
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
@@ -185,6 +195,30 @@ class HandObject(Task):
         for key, name in (("per_hand_type", "hand_type"), ("per_category", "category")):
             figures[key] = _found_by([s.example for s in samples], scores, name)
         return figures
+
+    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
+        return interaction_figures([self._score(s.example, s.prediction) for s in samples], weights)
+
+    def facets(self, example: Example) -> Fields:
+        truth = true_interactions(example, as_annotated=self.follows_paper)
+        return {"object_size": sorted({box_size(item["object_box"]) for item in truth})}
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+        """Of the matched interactions, wrong and loose hands; of the others, their objects' boxes."""
+        if prediction is None:
+            return self.unreadable(example)
+        objects = [str(item["object_id"]) for item in cast("list[Fields]", example.target["interactions"])]
+        named = [(name,) if name else () for name in objects]  # released files may not tell
+        truth = [item["object_box"] for item in true_interactions(example, as_annotated=self.follows_paper)]
+        pairs = self._score(example, prediction).pairs
+        found = [Failure("wrong_hand", named[pair.reference]) for pair in pairs if not pair.hand_type_right]
+        found += [
+            Failure("loose_hand", named[pair.reference])
+            for pair in pairs
+            if pair.hand_type_right and pair.hand_iou < IOU_THRESHOLD
+        ]
+        answered = [item["object_box"] for item in _items(prediction.value)]
+        return (*found, *box_failures(truth, answered, [pair[:2] for pair in pairs], objects))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         truth, frame = _items(example.target), self._score(example, prediction)

@@ -22,9 +22,22 @@ _JUDGE_INPUT = ProtocolRule(
     "not stated",
 )
 
+_BROKEN_OFF = ProtocolRule(
+    "parsing",
+    "a JSON array that breaks off",
+    "cannot be read",
+    "not stated; read as far as its entries are complete",
+)
+
 RULES: dict[str, tuple[ProtocolRule, ...]] = {
     "grounding": (
         _GRID,
+        ProtocolRule(
+            "parsing",
+            "a JSON object that breaks off",
+            "every four numbers in a row count, the last one even if it was cut short",
+            "not stated; read as far as its boxes are complete",
+        ),
         ProtocolRule(
             "nothing",
             "relation that a phrase uses",
@@ -34,6 +47,7 @@ RULES: dict[str, tuple[ProtocolRule, ...]] = {
     ),
     "hand_object": (
         _GRID,
+        _BROKEN_OFF,
         ProtocolRule("prompt", "text beside the frame", "a short request", "none (A.2.2)"),
         ProtocolRule(
             "scores",
@@ -67,6 +81,7 @@ RULES: dict[str, tuple[ProtocolRule, ...]] = {
         ),
     ),
     "relations": (
+        _BROKEN_OFF,
         ProtocolRule(
             "scores",
             "texts of a relation are compared",

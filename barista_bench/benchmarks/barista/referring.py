@@ -31,6 +31,7 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, capped, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.failures import box_size
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
 from barista_bench.benchmarks.barista.lexical import (
     NO_OVERLAP,
@@ -52,6 +53,7 @@ from barista_bench.benchmarks.barista.reference_text import (
     structured_reference,
     told,
 )
+from barista_bench.benchmarks.pooling import Floats, mean_figures
 from barista_bench.boxes import Xyxy, describe_format, to_grid, write_box, xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
@@ -61,6 +63,8 @@ from barista_bench.task import (
     Example,
     Explanation,
     ExplanationRow,
+    Failure,
+    FailureKind,
     Fields,
     FrameRef,
     Json,
@@ -72,6 +76,7 @@ from barista_bench.task import (
     Scored,
     Task,
     Vocabulary,
+    evidence_objects,
 )
 
 if TYPE_CHECKING:
@@ -190,6 +195,33 @@ class Referring(Task):
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         """The judge sees no frame, so the question leaves the box's coordinates out."""
         return Judged(JUDGED_QUESTION, str(example.target["reference"]), _said(prediction))
+
+    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
+        scores = [self.score(s.example, s.prediction) for s in samples]
+        return mean_figures(scores, [s.prediction is None for s in samples], weights)
+
+    def facets(self, example: Example) -> Fields:
+        return {"category": example.label, "object_size": box_size(cast("list[float]", example.inputs["box"]))}
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+        """By words alone, as `explain` tells it: facts that are not said, and words of which no fact says anything.
+
+        An object that is not named is `wrong_object` and a property that is not said `wrong_attribute` where the
+        answer has such other words instead; else both are `missed`, as relations are.
+        """
+        if prediction is None:
+            return self.unreadable(example)
+        said, described = _said(prediction), evidence_objects(example)[:1]
+        other = unexpected(said, str(example.target["sentence"]), str(example.target["reference"]))
+        found = []
+        for fact in _facts(example):
+            if not is_said(fact["text"], said):
+                kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
+                instead = kinds.get(fact["kind"], "wrong_attribute")
+                found.append(Failure(instead if other else "missed", described))
+        if not _facts(example) and not self.score(example, prediction)["lexical_recall"]:  # as in released files
+            found.append(Failure("missed", described))
+        return (*found, *([Failure("hallucinated", described)] if other else ()))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By words alone: a fact is a hit where all its content words are said, whatever they are said of."""

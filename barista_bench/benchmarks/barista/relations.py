@@ -11,6 +11,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -19,23 +20,29 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.draws import tuple_figures
+from barista_bench.benchmarks.barista.failures import relation_failures
 from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row
 from barista_bench.benchmarks.barista.priors import likely_relations, marked_categories
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import relations_schema
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced
+from barista_bench.benchmarks.pooling import Floats
+from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.boxes import xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.metrics.tuple_f1.scoring import Relation, as_relations, score_example, tuple_f1
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import Instance, Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
+from barista_bench.scene_graph.video_graph import HANDS
 from barista_bench.task import (
     Candidate,
     Example,
     Explanation,
     ExplanationRow,
+    Failure,
     Fields,
     FrameRef,
     Json,
@@ -179,7 +186,8 @@ class Relations(Task):
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The whole answer as a JSON array, else the first array in it that is empty or has a valid entry.
 
-        Invalid entries are dropped and the rest kept, as released.
+        Invalid entries are dropped and the rest kept, as released. By the paper's protocol, an array that breaks off is
+        read as far as its entries are complete.
         """
         body = unfenced(text)
         try:
@@ -192,6 +200,9 @@ class Relations(Task):
             prediction = _prediction(array)
             if not array or prediction.value["relations"]:
                 return prediction
+        cut = cut_array(text) if self.follows_paper else None
+        if cut is not None and (prediction := _prediction(cut.entries)).value["relations"]:
+            return replace(prediction, dropped=prediction.dropped + cut.begun)
         return ParseError("the answer holds no JSON array of relations")
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
@@ -206,6 +217,27 @@ class Relations(Task):
             [None if s.prediction is None else self._compared(s.prediction.value) for s in samples],
             [self._compared(s.example.target) for s in samples],
         )
+
+    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
+        answers = [None if s.prediction is None else self._counted(s.prediction.value) for s in samples]
+        return tuple_figures(answers, [self._counted(s.example.target) for s in samples], weights)
+
+    def facets(self, example: Example) -> Fields:
+        truth = cast("list[RelationTuple]", example.target["relations"])
+        return {
+            "relation_type": sorted({item["relation_type"] for item in truth}),
+            "relation_value": sorted({item["value"] for item in truth}),
+            "objects": len(_objects(example)),
+        }
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+        """Of the relations that the multiset matching leaves over on either side."""
+        if prediction is None:
+            return self.unreadable(example)
+        ids = {item["mark"]: item["object_id"] for item in _objects(example) if item["object_id"]}
+        hands = {item["mark"] for item in _objects(example) if item["category"].lower() in HANDS}
+        found = relation_failures(self._counted(example.target), self._counted(prediction.value), hands)
+        return tuple(Failure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in found)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item["mark"]: item["category"] for item in _objects(example)}
@@ -263,6 +295,10 @@ class Relations(Task):
 
     def answer_schema(self, example: Example) -> Fields:
         return relations_schema(example.inputs)
+
+    def _counted(self, fields: Fields) -> Counter[Relation]:
+        """The relations as the multiset that is matched."""
+        return Counter(as_relations(self._compared(fields)))
 
     def _compared(self, fields: Fields) -> list[RelationTuple]:
         """The relations as the metric gets them, which ignores case and outer white space; the paper says any."""

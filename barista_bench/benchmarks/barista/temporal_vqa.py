@@ -58,6 +58,7 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
+from barista_bench.benchmarks.pooling import Floats, mean_figures
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.prompt_sets import PromptTexts
 from barista_bench.scene_graph import VideoGraph
@@ -66,6 +67,7 @@ from barista_bench.task import (
     Example,
     Explanation,
     ExplanationRow,
+    Failure,
     Fields,
     FrameRef,
     Json,
@@ -199,6 +201,29 @@ class TemporalVQA(Task):
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         answer = str(prediction.value["answer"])
         return Judged(str(example.inputs["question"]), str(example.target["answer"]), answer)
+
+    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
+        scores = [self.score(s.example, s.prediction) for s in samples]
+        return mean_figures(scores, [s.prediction is None for s in samples], weights)
+
+    def facets(self, example: Example) -> Fields:
+        return {"category": str(example.target["category"])}
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+        """By words alone, as `explain` tells it: changes that are not said, and words that no reference has."""
+        if prediction is None:
+            return self.unreadable(example)
+        said = str(prediction.value["answer"])
+        changes = _changes(example)
+        found = [
+            Failure("missed", tuple(change["object_ids"]))
+            for change in changes
+            if not is_said(describe_change(change), said)
+        ]
+        if not changes and not self.score(example, prediction)["lexical_recall"]:  # released files hold no changes
+            found.append(Failure("missed"))
+        other = unexpected(said, str(example.target["answer"]), str(example.inputs["question"]))
+        return (*found, *([Failure("hallucinated")] if other else ()))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By words alone: a change is a hit where all its content words are said, whatever they are said of."""

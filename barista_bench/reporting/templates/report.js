@@ -1,16 +1,15 @@
 "use strict";
 // Texts come from models and annotations: they only ever become text nodes, never markup.
 (() => {
-  const block = document.getElementById("browser");
-  if (!block) return;
-  const data = JSON.parse(document.getElementById("data").textContent);
   const get = (id) => document.getElementById(id);
-  const STATUS = {
-    ok: "●", parse_error: "▲", refused: "■", truncated: "◆", infra_error: "✕", not_run: "○",
-  };
+  const SVG = "http://www.w3.org/2000/svg";
+  const STATUS = { ok: "●", parse_error: "▲", refused: "■", truncated: "◆", infra_error: "✕", not_run: "○" };
   const VERDICT = { hit: ["✓", "correct"], miss: ["○", "missed"], wrong: ["✗", "wrong"] };
   const ORDER = Object.keys(STATUS);
-  const state = { shown: [], current: -1, runs: new Map() };
+  const ROW = 54; // height of a row of the list in pixels, as in the style
+  const KEPT = 12; // chunks kept inflated
+  const words = (name) => name.replaceAll("_", " ");
+  const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
 
   function node(tag, options = {}, ...children) {
     const made = document.createElement(tag);
@@ -23,191 +22,380 @@
     return made;
   }
 
-  const words = (name) => name.replaceAll("_", " ");
-  const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
+  function drawn(tag, options = {}, ...children) {
+    const made = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(options)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  }
+
+  // Theme and help work without samples, too.
+  const THEMES = ["auto", "dark", "light"];
+  function theme() {
+    const root = document.documentElement;
+    const next = THEMES[(THEMES.indexOf(root.dataset.theme ?? "auto") + 1) % THEMES.length];
+    root.dataset.theme = next;
+    get("theme").textContent = `theme: ${next}`;
+  }
+  const help = () => (get("help").open ? get("help").close() : get("help").showModal());
+  get("theme").addEventListener("click", theme);
+  get("ask").addEventListener("click", help);
+  document.querySelector(".tools").hidden = false;
+  // What is folded on screen is printed all the same.
+  addEventListener("beforeprint", () => {
+    for (const folded of document.querySelectorAll("main details:not([open])")) {
+      folded.open = true;
+      addEventListener("afterprint", () => { folded.open = false; }, { once: true });
+    }
+  });
+
+  const block = get("browser");
+  const data = JSON.parse(get("data").textContent);
+  const samples = data.samples.map(([section, id, label, frames, models, pictures]) =>
+    ({ section, id, label, frames, models, pictures }));
+  const state = { shown: [], current: -1, runs: new Map(), layers: new Map(), boxes: true, frame: null, turn: 0 };
+
   const labels = (sample) => data.sections[sample.section].labels;
+  const statusOf = (code) => data.statuses[code];
+  const value = (id) => get(id).value;
+
+  // Details lie deflated in chunks, and are inflated when somebody looks at one.
+  const inflated = new Map();
+  async function inflate(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  }
+  function chunk(number) {
+    if (!inflated.has(number)) inflated.set(number, inflate(get(`chunk-${number}`).textContent));
+    const found = inflated.get(number);
+    for (const old of inflated.keys()) {
+      if (inflated.size <= KEPT) break;
+      if (old !== number) inflated.delete(old);
+    }
+    return found;
+  }
+  const details = async (number) => (await chunk(Math.floor(number / data.chunk)))[number % data.chunk];
 
   // Places of the models that the model filter lets through.
   function places(sample) {
-    const wanted = get("by-model").value;
+    const wanted = value("by-model");
     return [...labels(sample).keys()].filter((place) => !wanted || labels(sample)[place] === wanted);
   }
 
   // The most serious status over the runs stands for the model.
-  function worst(model) {
-    const found = model.answers.map((answer) => ORDER.indexOf(answer.status));
-    return found.length ? ORDER[Math.max(...found)] : "not_run";
-  }
+  const worst = ([, codes]) => ORDER[Math.max(...codes.map((code) => ORDER.indexOf(statusOf(code))))];
 
-  const statuses = (model) =>
-    model.answers.length ? model.answers.map((answer) => answer.status) : ["not_run"];
+  const meansOf = (sample) => places(sample).map((place) => sample.models[place][0]).filter((mean) => mean !== null);
 
-  function mean(sample) {
-    const known = places(sample)
-      .map((place) => sample.models[place].means[0])
-      .filter((value) => value !== null && value !== undefined);
-    return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
-  }
-
-  const texts = data.samples.map((sample) => {
-    const answers = sample.models.flatMap((model) => model.answers);
-    const parts = answers.flatMap((a) => [a.text || "", a.error, ...a.rows.map((row) => row.text)]);
-    const pairs = [...sample.metadata, ...sample.evidence].map((pair) => pair.join(" "));
-    return [sample.example_id, sample.label, sample.frames, ...pairs, ...parts].join("\n").toLowerCase();
+  // What can be searched before any chunk is inflated, and all texts once they are.
+  const light = samples.map((sample, number) => {
+    const values = data.meta.flatMap(({ values: all, codes }) => codes[number].map((code) => all[code]));
+    const frames = sample.frames.map(([video, frame]) => `${data.videos[video]} frame ${frame}`);
+    return [sample.id, sample.label, ...frames, ...values].join("\n").toLowerCase();
   });
+  const texts = { all: null, reading: null };
+  function strings(found) {
+    if (typeof found === "string") return [found];
+    return found && typeof found === "object" ? Object.values(found).flatMap(strings) : [];
+  }
+  async function readTexts() {
+    const all = [];
+    for (let number = 0; number * data.chunk < samples.length; number += 1) {
+      for (const found of await inflate(get(`chunk-${number}`).textContent)) {
+        all.push(`${light[all.length]}\n${strings({ ...found, pictures: null }).join("\n").toLowerCase()}`);
+      }
+    }
+    texts.all = all;
+  }
 
-  function passes(sample, number) {
-    const section = get("by-section").value;
-    const status = get("by-status").value;
-    if (section && sample.section !== Number(section)) return false;
-    const kept = places(sample);
-    if (!kept.length) return false;
-    if (status && !kept.some((place) => statuses(sample.models[place]).includes(status))) return false;
-    return texts[number].includes(get("by-text").value.trim().toLowerCase());
+  function filters() {
+    const key = data.meta.find((meta) => meta.key === value("by-key"));
+    const number = (id) => (value(id) === "" ? null : Number(value(id)));
+    return {
+      section: value("by-section"), status: value("by-status"), least: number("by-least"), most: number("by-most"),
+      codes: key && value("by-value") !== "" ? key.codes : null, code: Number(value("by-value")),
+      pictures: get("by-pictures").checked, text: value("by-text").trim().toLowerCase(),
+    };
+  }
+
+  function passes(sample, number, wanted) {
+    if (wanted.section && sample.section !== Number(wanted.section)) return false;
+    if (wanted.pictures && !sample.pictures) return false;
+    if (wanted.codes && !wanted.codes[number].includes(wanted.code)) return false;
+    if (state.frame && !sample.frames.some((frame) => state.frame.keys.has(frame.join(":")))) return false;
+    const fits = places(sample).some((place) => {
+      const [mean, codes] = sample.models[place];
+      if (wanted.status && !codes.some((code) => statusOf(code) === wanted.status)) return false;
+      if (wanted.least !== null && (mean === null || mean < wanted.least)) return false;
+      return wanted.most === null || (mean !== null && mean <= wanted.most);
+    });
+    return fits && (!wanted.text || (texts.all ?? light)[number].includes(wanted.text));
   }
 
   function ordered(numbers) {
-    const direction = { up: 1, down: -1 }[get("by-order").value];
-    if (!direction) return numbers;
-    const means = new Map(numbers.map((number) => [number, mean(data.samples[number])]));
+    const way = value("by-order");
+    if (!way) return numbers;
+    const rank = new Map(numbers.map((number) => {
+      const means = meansOf(samples[number]);
+      if (!means.length) return [number, null];
+      if (way === "apart") return [number, Math.min(...means) - Math.max(...means)];
+      const mean = means.reduce((sum, one) => sum + one, 0) / means.length;
+      return [number, way === "up" ? mean : -mean];
+    }));
     return numbers.sort((a, b) => {
-      const [left, right] = [means.get(a), means.get(b)];
+      const [left, right] = [rank.get(a), rank.get(b)];
       if (left === null || right === null) return (left === null) - (right === null) || a - b;
-      return direction * (left - right) || a - b;
+      return left - right || a - b;
     });
   }
 
   function chip(sample, place) {
-    const model = sample.models[place];
-    const status = worst(model);
-    const title = `${labels(sample)[place]}: ${words(status)}`;
-    return node("span", { title },
+    const status = worst(sample.models[place]);
+    return node("span", { title: `${labels(sample)[place]}: ${words(status)}` },
       node("span", { class: `dot ${status}`, role: "img", "aria-label": words(status) }, STATUS[status]),
-      score(model.means[0]));
+      score(sample.models[place][0]));
   }
 
-  function entry(number) {
-    const sample = data.samples[number];
-    const button = node("button", { type: "button", id: `entry-${number}`, click: () => open(number) },
-      // The list cuts long ids at their start, since ids of one task differ at their end.
-      node("span", { class: "name", title: sample.example_id }, node("bdi", {}, sample.example_id)),
-      node("span", { class: "chips" }, ...places(sample).map((place) => chip(sample, place))));
-    return node("li", {}, button);
+  function entry(row) {
+    const number = state.shown[row];
+    const sample = samples[number];
+    const made = node("div", {
+      class: "entry", role: "option", id: `entry-${number}`, "aria-selected": String(number === state.current),
+      "aria-posinset": row + 1, "aria-setsize": state.shown.length, click: () => open(number),
+    },
+    // The list cuts long ids at their start, since ids of one task differ at their end.
+    node("span", { class: "name", title: sample.id }, node("bdi", {}, sample.id)),
+    node("span", { class: "chips" }, ...places(sample).map((place) => chip(sample, place))));
+    made.style.top = `${row * ROW}px`;
+    return made;
+  }
+
+  // Only the rows in view are in the page: thousands of samples scroll as a few do.
+  function paint() {
+    const { scrollTop, clientHeight } = get("scroller");
+    const first = Math.max(0, Math.floor(scrollTop / ROW) - 8);
+    const last = Math.min(state.shown.length, Math.ceil((scrollTop + clientHeight) / ROW) + 8);
+    get("list").style.height = `${state.shown.length * ROW}px`;
+    get("list").replaceChildren(...Array.from({ length: Math.max(0, last - first) }, (_, at) => entry(first + at)));
+    get("list").setAttribute("aria-activedescendant", `entry-${state.current}`);
+  }
+
+  function reveal() {
+    const row = state.shown.indexOf(state.current);
+    const box = get("scroller");
+    if (row < 0) return;
+    if (row * ROW < box.scrollTop) box.scrollTop = row * ROW;
+    else if ((row + 1) * ROW > box.scrollTop + box.clientHeight) box.scrollTop = (row + 1) * ROW - box.clientHeight;
   }
 
   function legend() {
-    const numbers = state.shown.length ? state.shown : [0];
-    const sample = data.samples[numbers[0]];
+    const sample = samples[state.shown[0] ?? 0];
     const name = data.sections[sample.section].scores[0];
     const order = places(sample).map((place) => labels(sample)[place]).join(", ");
     const shapes = ORDER.map((status) => node("span", { class: "key" },
       node("span", { class: `dot ${status}` }, STATUS[status]), words(status)));
     get("legend").replaceChildren(
-      node("span", {}, `${name ? words(name) : "status"}, mean over runs: ${order}`), node("br"),
-      ...shapes);
+      node("span", {}, `${name ? words(name) : "status"}, mean over runs: ${order}`), node("br"), ...shapes);
   }
 
   function refresh() {
-    state.shown = ordered([...data.samples.keys()].filter((n) => passes(data.samples[n], n)));
-    get("list").replaceChildren(...state.shown.map(entry));
-    get("count").textContent = `${state.shown.length} of ${data.samples.length}`;
+    const wanted = filters();
+    if (wanted.text && !texts.all) texts.reading ??= readTexts().then(refresh);
+    state.shown = ordered([...samples.keys()].filter((number) => passes(samples[number], number, wanted)));
+    const reading = wanted.text && !texts.all ? ", reading answers…" : "";
+    get("count").textContent = `${state.shown.length} of ${samples.length}${reading}`;
+    get("one-frame").hidden = !state.frame;
+    get("one-frame").textContent = state.frame ? `only ${state.frame.name} ✕` : "";
     legend();
     if (state.shown.length) open(state.shown.includes(state.current) ? state.current : state.shown[0], false);
     else get("sample").replaceChildren(node("p", { class: "note" }, "No sample passes these filters."));
+    paint();
+  }
+
+  // Boxes: a layer for what the question gives, one for the truth, and one a model.
+  function layers(sample, found) {
+    const kept = places(sample);
+    const own = kept.map((place, at) => ({
+      name: labels(sample)[place], look: `m${place % 6}`, usual: at === 0 || kept.length < 3,
+      boxes: chosen(sample, found, place)?.boxes ?? [],
+    }));
+    const asked = ["given", "truth"].map((kind) => ({
+      name: kind, look: kind, usual: true, boxes: found.boxes.filter((box) => box[1] === kind),
+    }));
+    return [...asked, ...own].filter((layer) => layer.boxes.length);
+  }
+  const visible = (layer) => state.boxes && (state.layers.get(layer.name) ?? layer.usual);
+
+  function overlay(placed, image, shownLayers) {
+    const size = placed.width / 54;
+    const groups = shownLayers.filter(visible).map((layer) => drawn("g", { class: layer.look },
+      ...layer.boxes.filter((box) => box[0] === image).flatMap(([, , label, [x0, y0, x1, y1]]) => {
+        const [x, y] = [Math.min(x0, x1), Math.min(y0, y1)];
+        const box = drawn("rect", { x, y, width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) });
+        if (!label) return [box];
+        // Labels of boxes at the right grow to the left, so that the picture's edge does not cut them.
+        const right = x > placed.width * 0.6;
+        const text = drawn("text", {
+          x: right ? Math.min(placed.width - 2, Math.max(x0, x1)) : Math.max(2, x), "text-anchor": right ? "end" : "start",
+          y: Math.min(placed.height - 2, y > size * 1.3 ? y - size * 0.3 : y + size), "font-size": size,
+        });
+        text.textContent = label;
+        return [box, text];
+      })));
+    return drawn("svg", { viewBox: `0 0 ${placed.width} ${placed.height}`, "aria-hidden": "true" }, ...groups);
   }
 
   // Pictures are inflated when their sample is opened: the page holds them as text until then.
-  function pictures(number, sample) {
-    if (sample.problem) return node("p", { class: "alert" }, sample.problem);
-    const urls = JSON.parse(get(`pictures-${number}`).textContent);
-    return node("div", { class: "pictures" }, ...urls.map((url, index) => {
-      const image = node("img", { src: url, alt: `image ${index} of this sample` });
+  function pictures(found, shownLayers) {
+    if (found.problem) return [node("p", { class: "alert" }, found.problem)];
+    const figures = found.pictures.map((placed, index) => {
+      const source = `data:image/jpeg;base64,${get(`picture-${placed.file}`).textContent}`;
+      const text = found.captions[index] ?? `image ${index}`;
+      const image = node("img", { src: source, alt: text, width: placed.width, height: placed.height });
       const figure = node("figure", {});
-      const zoom = () => figure.classList.toggle("large");
-      const button = node("button", { type: "button", title: "larger or smaller", click: zoom }, image);
-      const caption = node("figcaption", {}, `image ${index}`);
+      const button = node("button", {
+        type: "button", title: "larger or smaller", click: () => figure.classList.toggle("large"),
+      }, image, overlay(placed, index, shownLayers));
+      const caption = node("figcaption", {}, text);
       image.addEventListener("error", () => caption.append(": cannot be shown by this browser"));
       figure.append(button, caption);
       return figure;
-    }));
+    });
+    const toggles = shownLayers.map((layer) => node("button", {
+      type: "button", class: `layer ${layer.look}`, "aria-pressed": String(visible(layer)),
+      click: () => { state.layers.set(layer.name, !visible(layer)); state.boxes = true; render(); },
+    }, node("span", { class: "swatch" }), { given: "given", truth: "true" }[layer.look] ?? layer.name));
+    return [
+      node("div", { class: "pictures" }, ...figures),
+      toggles.length ? node("div", { class: "layers" }, node("small", {}, "boxes"), ...toggles) : null,
+    ];
   }
 
-  const folded = (title, text) =>
-    text ? node("details", {}, node("summary", {}, title), node("pre", {}, text)) : null;
+  const folded = (title, text, open = false) =>
+    text ? node("details", open ? { open: "" } : {}, node("summary", {}, title), node("pre", {}, text)) : null;
 
   function pairs(title, found) {
     if (!found.length) return [];
-    const items = found.map(([name, value]) => node("div", {}, node("dt", {}, name), node("dd", {}, value)));
+    const items = found.map(([name, text]) => node("div", {}, node("dt", {}, name), node("dd", {}, text)));
     return [node("h4", {}, title), node("dl", { class: "pairs" }, ...items)];
   }
 
   function explanation(rows) {
     if (!rows.length) return [];
-    const items = rows.map((row) => {
-      const [mark, word] = VERDICT[row.verdict];
-      return node("li", { class: row.verdict },
+    const items = rows.map(([verdict, text]) => {
+      const [mark, word] = VERDICT[verdict];
+      return node("li", { class: verdict },
         node("span", { class: "mark", "aria-hidden": "true" }, mark),
-        node("span", { class: "word" }, word), node("span", {}, row.text));
+        node("span", { class: "word" }, word), node("span", {}, text));
     });
     return [node("h4", {}, "Why it scored as it did"), node("ul", { class: "rows" }, ...items)];
   }
 
-  function answer(sample, found) {
-    if (!found) return [node("p", { class: "state" }, `${STATUS.not_run} not run`)];
+  const runKey = (sample, place) => `${sample.section} ${place}`;
+  function chosen(sample, found, place) {
+    const answers = found.models[place];
+    return answers.find((one) => one.run === state.runs.get(runKey(sample, place))) ?? answers[0];
+  }
+
+  function answer(sample, one) {
+    if (!one) return [node("p", { class: "state" }, `${STATUS.not_run} not run`)];
     const names = data.sections[sample.section].scores;
-    const scored = found.scores.some((value) => value !== null);
-    const scores = names.map((name, place) => node("span", {}, `${words(name)} ${score(found.scores[place])}`));
+    const scored = one.scores.some((mark) => mark !== null);
+    const scores = names.map((name, at) => node("span", {}, `${words(name)} ${score(one.scores[at])}`));
     return [
       node("p", { class: "state" },
-        node("span", { class: `dot ${found.status}` }, STATUS[found.status]), ` ${words(found.status)}`),
-      found.error ? node("p", { class: "error" }, found.error) : null,
+        node("span", { class: `dot ${one.status}` }, STATUS[one.status]), ` ${words(one.status)}`),
+      one.error ? node("p", { class: "error" }, one.error) : null,
       node("p", { class: "scores" }, ...(scored ? scores : ["not scored"])),
-      ...explanation(found.rows),
-      ...pairs("Judges", found.verdicts),
+      ...explanation(one.rows),
+      ...pairs("Judges", one.verdicts),
       node("h4", {}, "Answer"),
-      node("pre", {}, found.text === null ? "(none)" : found.text || "(empty)"),
-      folded("Reasoning", found.reasoning),
-      node("p", { class: "note" }, found.facts.map((fact) => fact.join(" ")).join(" · ")),
+      node("pre", {}, one.text === null ? "(none)" : one.text || "(empty)"),
+      folded("As it was read", one.parsed),
+      folded("Reasoning", one.reasoning),
+      node("p", { class: "note" }, one.facts.map((fact) => fact.join(" ")).join(" · ")),
     ].filter((child) => child !== null);
   }
 
-  function card(sample, place) {
-    const { answers } = sample.models[place];
-    const label = labels(sample)[place];
-    const key = `${sample.section} ${place}`;
-    const chosen = Math.max(0, answers.findIndex((found) => found.run === state.runs.get(key)));
-    const body = node("div", {}, ...answer(sample, answers[chosen]));
-    const tabs = answers.map((found, index) => node("button", {
-      type: "button", "aria-pressed": String(index === chosen),
-      click: (event) => {
-        state.runs.set(key, found.run);
-        for (const tab of event.currentTarget.parentNode.children) tab.setAttribute("aria-pressed", "false");
-        event.currentTarget.setAttribute("aria-pressed", "true");
-        body.replaceChildren(...answer(sample, found));
-      },
-    }, `run ${found.run}`));
-    return node("section", { class: "card" }, node("h3", {}, label),
-      answers.length ? node("div", { class: "tabs" }, ...tabs) : null, body);
+  function card(sample, found, place) {
+    const now = chosen(sample, found, place);
+    const tabs = found.models[place].map((one) => node("button", {
+      type: "button", id: `run-${place}-${one.run}`, "aria-pressed": String(one === now),
+      click: () => { state.runs.set(runKey(sample, place), one.run); render(`run-${place}-${one.run}`); },
+    }, `run ${one.run}`));
+    return node("section", { class: "card" }, node("h3", {}, labels(sample)[place]),
+      tabs.length ? node("div", { class: "tabs" }, ...tabs) : null, node("div", {}, ...answer(sample, now)));
   }
 
-  function open(number, move = true) {
-    const sample = data.samples[number];
-    get(`entry-${state.current}`)?.removeAttribute("aria-current");
-    state.current = number;
-    const listed = get(`entry-${number}`);
-    listed?.setAttribute("aria-current", "true");
-    if (move) listed?.scrollIntoView({ block: "nearest" });
+  // All samples by their frames: what else is asked about the same picture.
+  let byFrame = null;
+  function related(number) {
+    if (!byFrame) {
+      byFrame = new Map();
+      samples.forEach((sample, place) => sample.frames.forEach((frame) => {
+        const key = frame.join(":");
+        if (!byFrame.has(key)) byFrame.set(key, []);
+        byFrame.get(key).push(place);
+      }));
+    }
+    const found = new Set(samples[number].frames.flatMap((frame) => byFrame.get(frame.join(":"))));
+    found.delete(number);
+    return [...found].sort((a, b) => a - b);
+  }
+
+  function elsewhere(number) {
+    const found = related(number);
+    if (!found.length) return null;
+    const buttons = found.slice(0, 60).map((other) => {
+      const sample = samples[other];
+      return node("li", {}, node("button", { type: "button", title: sample.id, click: () => open(other) },
+        node("strong", {}, data.sections[sample.section].heading), ` ${sample.label} `,
+        node("span", { class: "chips" }, ...places(sample).map((place) => chip(sample, place)))));
+    });
+    const more = found.length > 60 ? `, the first 60 of ${found.length}` : "";
+    return node("section", { class: "elsewhere" },
+      node("h4", {}, `Also asked about ${samples[number].frames.length > 1 ? "these frames" : "this frame"}${more}`),
+      node("ul", {}, ...buttons));
+  }
+
+  function render(focus = "") {
+    const { current: number, found } = state;
+    if (!found) return;
+    const sample = samples[number];
+    const shownLayers = layers(sample, found);
     const step = (by, text, title) => node("button", { type: "button", title, click: () => go(by) }, text);
-    get("sample").replaceChildren(
-      node("div", { class: "top" }, node("h3", {}, sample.example_id),
-        node("div", { class: "steps" }, step(-1, "↑", "previous (k)"), step(1, "↓", "next (j)"))),
-      node("p", { class: "where" }, `${sample.label} · ${sample.frames}`),
-      pictures(number, sample),
-      node("div", { class: "cards" }, ...places(sample).map((place) => card(sample, place))),
-      node("div", { class: "below" }, ...pairs("Metadata", sample.metadata),
-        ...pairs("Evidence in the scene graph", sample.evidence), folded("Prompt", sample.prompt)));
+    const frame = node("button", { type: "button", title: "all tasks on this frame (f)", click: oneFrame }, "this frame");
+    get("sample").replaceChildren(...[
+      node("div", { class: "top" }, node("h3", {}, sample.id),
+        node("div", { class: "steps" }, frame, step(-1, "↑", "previous (k)"), step(1, "↓", "next (j)"))),
+      node("p", { class: "where" }, `${data.sections[sample.section].heading} · ${sample.label} · ${found.where}`),
+      ...pictures(found, shownLayers),
+      node("div", { class: "cards" }, ...places(sample).map((place) => card(sample, found, place))),
+      elsewhere(number),
+      node("div", { class: "below" }, folded("Prompt", found.prompt), folded("Truth", found.truth),
+        ...pairs("Metadata", found.metadata), ...pairs("Evidence in the scene graph", found.evidence)),
+    ].filter((child) => child !== null));
+    if (focus) get(focus)?.focus({ preventScroll: true });
+  }
+
+  async function open(number, move = true) {
+    const turn = (state.turn += 1);
+    state.current = number;
+    reveal();
+    paint();
     // Only a choice of the reader becomes part of the address, so that it can be passed on.
     if (move) history.replaceState(null, "", `#sample-${number}`);
+    try {
+      const found = await details(number);
+      if (turn !== state.turn) return;
+      state.found = found;
+      render();
+    } catch (error) {
+      if (turn !== state.turn) return;
+      const text = `This sample cannot be read (${error.message}). It needs a browser of 2023 or later.`;
+      get("sample").replaceChildren(node("p", { class: "alert" }, text));
+    }
   }
 
   function go(by) {
@@ -215,35 +403,89 @@
     if (next !== undefined) open(next);
   }
 
+  function oneFrame() {
+    const frames = samples[state.current]?.frames ?? [];
+    const names = frames.map(([video, frame]) => `${data.videos[video]} frame ${frame}`);
+    const name = names.length > 1 ? `${names[0]} and ${names.length - 1} more` : names[0];
+    const keys = new Set(frames.map((frame) => frame.join(":")));
+    state.frame = state.frame ? null : { keys, name };
+    if (state.frame) for (const id of ["by-section", "by-status", "by-text", "by-least", "by-most"]) get(id).value = "";
+    refresh();
+  }
+
+  function nextRun() {
+    const sample = samples[state.current];
+    if (!sample || !state.found) return;
+    for (const place of places(sample)) {
+      const runs = state.found.models[place].map((one) => one.run);
+      const at = runs.indexOf(chosen(sample, state.found, place)?.run);
+      if (runs.length) state.runs.set(runKey(sample, place), runs[(at + 1) % runs.length]);
+    }
+    render();
+  }
+
+  const ACTIONS = {
+    j: () => go(1), k: () => go(-1), f: oneFrame, r: nextRun, t: theme, "?": help,
+    b: () => { state.boxes = !state.boxes; render(); },
+    "/": () => { block.scrollIntoView(); get("by-text").focus(); },
+  };
   function keys(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, select, textarea, pre, .scroll")) return;
-    const letter = { j: 1, k: -1 }[event.key];
-    // Arrows scroll the page elsewhere: they page through samples once the reader is among them.
-    const arrow = block.contains(document.activeElement) ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined;
-    const by = letter ?? arrow;
-    if (by === undefined) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || get("help").open) return;
+    const typing = event.target.closest("input, select, textarea");
+    if (typing) {
+      if (event.key === "Escape") typing.blur();
+      return;
+    }
+    // Arrows scroll the page elsewhere: they page through samples once the reader is in the list.
+    const arrow = document.activeElement === get("list") ? { ArrowDown: "j", ArrowUp: "k" }[event.key] : undefined;
+    const action = ACTIONS[arrow ?? event.key];
+    if (!action || (!block && !["t", "?"].includes(event.key))) return;
     event.preventDefault();
-    go(by);
-    get(`entry-${state.current}`)?.focus({ preventScroll: letter !== undefined });
+    action();
+  }
+  document.addEventListener("keydown", keys);
+  if (!block) return;
+
+  const option = (chosenValue, text) => node("option", { value: chosenValue }, text);
+  function metaValues() {
+    const meta = data.meta.find(({ key }) => key === value("by-key"));
+    get("by-value").replaceChildren(option("", "any"), ...(meta?.values ?? []).map((text, code) => option(code, text)));
+    get("by-value").disabled = !meta;
+  }
+
+  function reset() {
+    for (const made of block.querySelectorAll(".filters select, .filters input")) made.value = "";
+    get("by-pictures").checked = false;
+    state.frame = null;
+    metaValues();
+    refresh();
+  }
+
+  function linked() {
+    const number = Number(location.hash.match(/^#sample-(\d+)$/)?.[1] ?? -1);
+    return number >= 0 && number < samples.length ? number : -1;
   }
 
   function start() {
-    const option = (value, text) => node("option", { value }, text);
     data.sections.forEach((section, place) => get("by-section").append(option(String(place), section.heading)));
     get("by-section").parentNode.hidden = data.sections.length < 2;
     const models = new Set(data.sections.flatMap((section) => section.labels));
     get("by-model").append(...[...models].map((label) => option(label, label)));
-    for (const name of ["by-section", "by-model", "by-status"]) get(name).addEventListener("change", refresh);
-    get("by-order").addEventListener("change", () => {
-      state.current = -1;
-      refresh();
-    });
-    get("by-text").addEventListener("input", refresh);
-    document.addEventListener("keydown", keys);
+    get("by-key").append(...data.meta.map(({ key }) => option(key, words(key))));
+    for (const id of ["by-section", "by-model", "by-status", "by-value", "by-pictures"]) {
+      get(id).addEventListener("change", refresh);
+    }
+    get("by-key").addEventListener("change", () => { metaValues(); refresh(); });
+    get("by-order").addEventListener("change", () => { state.current = -1; refresh(); });
+    for (const id of ["by-text", "by-least", "by-most"]) get(id).addEventListener("input", refresh);
+    get("one-frame").addEventListener("click", oneFrame);
+    get("reset").addEventListener("click", reset);
+    get("scroller").addEventListener("scroll", paint, { passive: true });
+    addEventListener("resize", paint);
+    addEventListener("hashchange", () => { if (linked() >= 0) open(linked(), false); });
     for (const hidden of block.querySelectorAll("[hidden].filters, [hidden].panes")) hidden.hidden = false;
-    const linked = Number(location.hash.match(/^#sample-(\d+)$/)?.[1] ?? 0);
-    if (linked < data.samples.length) state.current = linked;
+    state.current = linked();
+    if (state.current >= 0) block.scrollIntoView();
     refresh();
   }
 

@@ -1,0 +1,58 @@
+"""Analysis of scored runs: intervals, paired comparisons, breakdowns, agreement, propagation, baselines, failures.
+
+Everything here reads `running.scoring.ScoredRun`s, names no benchmark and no task, and asks no model. What is
+special to a task, the task brings: `Task.resampled`, `Task.facets`, `Task.failures`.
+
+    interval_of(run)                      -> {figure: Interval}
+    compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
+    breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
+    rank_agreement(runs)                  -> RankAgreement           several tasks, three models or more
+    propagation(runs)                     -> PropagationGraph        one model, several tasks
+    baseline_gaps(runs)                   -> (BaselineGap, ...)
+    consistency(run)                      -> Consistency | None      None for a single run
+    failure_rows(run)                     -> (FailureRow, ...)
+"""
+
+from barista_bench.analysis.agreement import rank_agreement
+from barista_bench.analysis.baselines import baseline_gaps, consistency
+from barista_bench.analysis.breakdowns import breakdown, breakdown_keys
+from barista_bench.analysis.comparison import compare_pair, compare_runs
+from barista_bench.analysis.failures import failure_rows
+from barista_bench.analysis.intervals import interval_of, intervals
+from barista_bench.analysis.propagation import propagation
+from barista_bench.analysis.types import (
+    BaselineGap,
+    BaselineKind,
+    BreakdownRow,
+    Comparison,
+    Consistency,
+    FailureRow,
+    Interval,
+    PropagationEdge,
+    PropagationGraph,
+    RankAgreement,
+)
+
+__all__ = [
+    "BaselineGap",
+    "BaselineKind",
+    "BreakdownRow",
+    "Comparison",
+    "Consistency",
+    "FailureRow",
+    "Interval",
+    "PropagationEdge",
+    "PropagationGraph",
+    "RankAgreement",
+    "baseline_gaps",
+    "breakdown",
+    "breakdown_keys",
+    "compare_pair",
+    "compare_runs",
+    "consistency",
+    "failure_rows",
+    "interval_of",
+    "intervals",
+    "propagation",
+    "rank_agreement",
+]

@@ -1,0 +1,87 @@
+"""What a score owes to the images, to their order and to more than guessing; and whether a model says the same twice.
+
+A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the baselines `chance`, `prior` and
+`centre_box` (`models.scripted`): the pairs are found by these names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, get_args
+
+from barista_bench.analysis.comparison import compare_pair, corrected
+from barista_bench.analysis.intervals import DRAWS
+from barista_bench.analysis.types import BaselineGap, BaselineKind, Consistency
+from barista_bench.task import Status
+
+if TYPE_CHECKING:
+    from barista_bench.running.scoring import ScoredRun, ScoredSample
+
+KINDS: tuple[BaselineKind, ...] = get_args(BaselineKind)
+
+
+def baseline_gaps(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[BaselineGap, ...]:
+    """Each model with each of its baselines among the runs of its task, corrected together; empty where there are none.
+
+    Raises:
+        DataError: a model and its baseline were not run on the same examples.
+    """
+    found: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
+    for run in runs:
+        model = run.results.model.name
+        if _baseline(model) is not None:
+            continue
+        for other in runs:
+            kind = _baseline(other.results.model.name)
+            mine = other.results.model.name in (kind, f"{kind}:{model}")
+            if kind is not None and mine and _task(other) == _task(run):
+                found.append((run, kind, other))
+    compared = corrected([compare_pair(run, other, draws=draws) for run, _, other in found])
+    return tuple(
+        BaselineGap(run.results.model.name, kind, comparison)
+        for (run, kind, _), comparison in zip(found, compared, strict=True)
+    )
+
+
+def consistency(run: ScoredRun) -> Consistency | None:
+    """None where no example was answered twice."""
+    by_example: dict[str, list[ScoredSample]] = defaultdict(list)
+    for sample in run.samples:
+        if sample.record.status is not Status.INFRA_ERROR:
+            by_example[sample.example.example_id].append(sample)
+    repeated = [samples for samples in by_example.values() if len(samples) > 1]
+    if not repeated:
+        return None
+    score = run.task.sample_score
+    answers, scores, spreads = [], [], []
+    for samples in repeated:
+        pairs = list(combinations(samples, 2))
+        answers.append(fmean(_said(a) == _said(b) for a, b in pairs))
+        scores.append(fmean(math.isclose(a.scores[score], b.scores[score], abs_tol=1e-12) for a, b in pairs))
+        spreads.append(stdev(sample.scores[score] for sample in samples))
+    return Consistency(
+        task=run.task.name,
+        model=run.results.model.name,
+        examples=len(repeated),
+        runs=run.results.runs,
+        same_answer=fmean(answers),
+        same_score=fmean(scores),
+        spread=fmean(spreads),
+    )
+
+
+def _baseline(name: str) -> BaselineKind | None:
+    first = name.split(":", 1)[0]
+    return next((kind for kind in KINDS if kind == first), None)
+
+
+def _task(run: ScoredRun) -> tuple[str, str]:
+    return run.task.benchmark, run.task.name
+
+
+def _said(sample: ScoredSample) -> object:
+    return None if sample.prediction is None else sample.prediction.value

@@ -1,0 +1,137 @@
+"""95% intervals of figures by a bootstrap over videos.
+
+Samples of one video resemble each other, and so do the runs of one example. So videos are drawn with replacement, and
+all samples and runs of a drawn video come along; pooled figures (micro F1, accuracy, mean average precision) are
+aggregated anew for each draw (`Task.resampled`) and averaged over runs, as the published figure is.
+
+The interval is the bias-corrected and accelerated one (BCa; Efron 1987, doi:10.1080/01621459.1987.10478410), which
+leaves out one video at a time for the acceleration; the plain percentiles where that cannot be told. Draws depend on
+the videos alone, so that models which answered the same set are resampled alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from barista_bench.analysis.types import Interval
+from barista_bench.task import Scored, Status, Task, content_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from barista_bench.running.scoring import ScoredRun, ScoredSample
+
+Floats = NDArray[np.float64]
+
+DRAWS = 1000
+LEVEL = 0.95
+
+
+def video_draws(videos: int, draws: int, seed: int) -> Floats:
+    """(draws, videos) how often each video is taken, in draws of as many videos as there are, with replacement."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(videos, np.full(videos, 1 / videos), size=draws).astype(np.float64)
+
+
+def without_each(videos: int) -> Floats:
+    """(videos, videos) all but one, for the jackknife."""
+    return 1 - np.eye(videos)
+
+
+def bootstrap_seed(videos: Iterable[str]) -> int:
+    return content_seed("bootstrap", *sorted(set(videos)))
+
+
+def by_run(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSample]]:
+    """Samples that count, by run; those that infrastructure cost are left out."""
+    runs: dict[int, list[ScoredSample]] = {}
+    for sample in samples:
+        if sample.record.status is not Status.INFRA_ERROR:
+            runs.setdefault(sample.record.run, []).append(sample)
+    return dict(sorted(runs.items()))
+
+
+def as_scored(samples: Iterable[ScoredSample]) -> list[Scored]:
+    return [Scored(sample.example, sample.prediction) for sample in samples]
+
+
+def figures_of(
+    task: Task, runs: Sequence[Sequence[Scored]], videos: Sequence[str], weights: Floats
+) -> dict[str, Floats]:
+    """(D,) a figure, mean over runs, for (D, V) weights of the V `videos`; only figures that every run has."""
+    place = {video: at for at, video in enumerate(videos)}
+    found = []
+    for samples in runs:
+        columns = np.array([place[sample.example.video_id] for sample in samples], dtype=np.int64)
+        found.append(task.resampled(samples, weights[:, columns]))
+    shared = [name for name in found[0] if all(name in figures for figures in found)]
+    return {name: np.mean([figures[name] for figures in found], axis=0) for name in shared}
+
+
+def intervals(
+    task: Task, samples: Sequence[ScoredSample], *, draws: int = DRAWS, level: float = LEVEL
+) -> dict[str, Interval]:
+    """An interval for each figure of `task.aggregate`, over the videos of these samples.
+
+    None at all for fewer than two videos, and none for a figure that the samples, or no draw of them, have.
+    """
+    runs = [as_scored(group) for group in by_run(samples).values()]
+    videos = sorted({sample.example.video_id for group in runs for sample in group})
+    if len(videos) < 2:
+        return {}
+    count = len(videos)
+    seed = bootstrap_seed(videos)
+    weights = np.vstack([np.ones(count), without_each(count), video_draws(count, draws, seed)])
+    found = {}
+    for name, values in figures_of(task, runs, videos, weights).items():
+        ends = interval(values[0], values[1 + count :], values[1 : 1 + count], clusters=count, level=level)
+        if ends is not None:
+            found[name] = ends
+    return found
+
+
+def interval(
+    point: float, drawn: Floats, left_out: Floats | None = None, *, clusters: int, level: float = LEVEL
+) -> Interval | None:
+    """The interval of one figure.
+
+    Args:
+        point: the figure itself.
+        drawn: (D,) of each draw; NaN are passed over.
+        left_out: (V,) without each video in turn, for BCa; None for the plain percentiles.
+        clusters: how many videos were drawn from.
+        level: share of cases in which the interval should hold the truth.
+
+    Returns:
+        None where the point or all draws are NaN.
+    """
+    present = np.sort(drawn[~np.isnan(drawn)])
+    if np.isnan(point) or not len(present):
+        return None
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    moved = None if left_out is None else _bca_tails(point, present, left_out, tails)
+    low, high = np.quantile(present, tails if moved is None else moved)
+    return Interval(float(low), float(high), level, "percentile" if moved is None else "bca", clusters, len(present))
+
+
+def _bca_tails(point: float, drawn: Floats, left_out: Floats, tails: Floats) -> Floats | None:
+    """Where to cut the draws instead of at `tails`; None where bias or acceleration are not defined."""
+    below = ((drawn < point).sum() + (drawn <= point).sum()) / (2 * len(drawn))
+    spread = left_out.mean() - left_out
+    total = float((spread**2).sum())
+    if not 0 < below < 1 or not total > 0:  # also where a figure is NaN without some video
+        return None
+    bias, acceleration = ndtri(below), float((spread**3).sum()) / (6 * total**1.5)
+    z = bias + ndtri(tails)
+    moved = ndtr(bias + z / (1 - acceleration * z))
+    return np.asarray(moved) if np.isfinite(moved).all() and moved[0] < moved[1] else None
+
+
+def interval_of(run: ScoredRun, *, draws: int = DRAWS, level: float = LEVEL) -> Mapping[str, Interval]:
+    """Intervals of all figures of a scored run."""
+    return intervals(run.task, run.samples, draws=draws, level=level)

@@ -1,0 +1,119 @@
+"""All analyses of several runs as pandas frames, and as CSV files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from barista_bench.analysis.agreement import rank_agreement
+from barista_bench.analysis.baselines import baseline_gaps, consistency
+from barista_bench.analysis.breakdowns import breakdown, breakdown_keys
+from barista_bench.analysis.comparison import compare_runs
+from barista_bench.analysis.failures import failure_rows
+from barista_bench.analysis.intervals import DRAWS
+from barista_bench.analysis.propagation import propagation
+from barista_bench.analysis.types import Comparison, RankAgreement
+from barista_bench.errors import BaristaError
+from barista_bench.running.results import Figure
+
+if TYPE_CHECKING:
+    from barista_bench.running.scoring import ScoredRun
+
+
+def analysis_tables(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
+    """Every analysis that these runs allow, by name, and why the others are left out."""
+    tables = {
+        "figures": figure_table(runs),
+        "breakdowns": breakdown_table(runs, draws=draws),
+        "failures": pd.DataFrame(asdict(row) for run in runs for row in failure_rows(run)),
+        "consistency": pd.DataFrame(asdict(row) for run in runs if (row := consistency(run)) is not None),
+    }
+    left_out = {}
+    several: dict[str, Callable[[], pd.DataFrame]] = {
+        "comparisons": lambda: comparison_table(compare_runs(runs, draws=draws)),
+        "agreement": lambda: agreement_table(rank_agreement(runs)),
+        "propagation": lambda: propagation_table(runs, draws=draws),
+        "baselines": lambda: baseline_table(runs, draws=draws),
+    }
+    for name, make in several.items():
+        try:
+            tables[name] = make()
+        except BaristaError as error:
+            left_out[name] = str(error)
+    left_out.update({name: "nothing to tell of these runs" for name, table in tables.items() if table.empty})
+    return {name: table for name, table in tables.items() if not table.empty}, left_out
+
+
+def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
+    """`<out>/<name>.csv` of each."""
+    out.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, table in tables.items():
+        path = out / f"{name}.csv"
+        table.to_csv(path, index=False)
+        paths.append(path)
+    return paths
+
+
+def named(run: ScoredRun) -> dict[str, str]:
+    return {"model": run.results.model.name, "task": run.task.name}
+
+
+def numbers(figure: Figure) -> dict[str, float | int | None]:
+    return {"mean": figure.mean, "std": figure.std, "low": figure.low, "high": figure.high, "runs": len(figure.runs)}
+
+
+def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
+    """A row a model, task and figure."""
+    return pd.DataFrame(
+        {**named(run), "figure": name, "primary": name == run.results.primary, **numbers(figure)}
+        for run in runs
+        for name, figure in run.results.figures.items()
+    )
+
+
+def breakdown_table(
+    runs: Iterable[ScoredRun], keys: Iterable[str] | None = None, *, draws: int = DRAWS
+) -> pd.DataFrame:
+    """A row a group of each key that a run has; None for all keys that divide its examples."""
+    wanted = None if keys is None else tuple(keys)
+    rows = []
+    for run in runs:
+        known = breakdown_keys(run)
+        for key in known if wanted is None else (key for key in wanted if key in known):
+            for row in breakdown(run, key, draws=draws):
+                counts = {name: getattr(row, name) for name in ("key", "value", "examples", "videos", "samples")}
+                rows.append({**named(run), **counts, **numbers(row.figure)})
+    return pd.DataFrame(rows)
+
+
+def comparison_table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
+    """A row a pair of models."""
+    return pd.DataFrame(asdict(item) for item in comparisons)
+
+
+def agreement_table(agreement: RankAgreement) -> pd.DataFrame:
+    """A row and a column a task."""
+    table = pd.DataFrame(agreement.tau, columns=list(agreement.tasks))
+    table.insert(0, "task", list(agreement.tasks))
+    return table
+
+
+def propagation_table(runs: Iterable[ScoredRun], *, draws: int = DRAWS) -> pd.DataFrame:
+    """A row a model and edge."""
+    by_model: dict[str, list[ScoredRun]] = defaultdict(list)
+    for run in runs:
+        by_model[run.results.model.name].append(run)
+    graphs = [propagation(group, draws=draws) for group in by_model.values()]
+    return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)
+
+
+def baseline_table(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> pd.DataFrame:
+    """A row a model and baseline."""
+    gaps = baseline_gaps(runs, draws=draws)
+    return pd.DataFrame({"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)} for gap in gaps)

@@ -1,0 +1,163 @@
+"""The package from Python: `evaluate` a model, `load_results` of run folders, `compare` models, as pandas frames.
+
+from barista_bench import compare, evaluate, load_results
+
+chance = evaluate("dataset", "chance", task="relations")
+chance.to_frame()
+compare(["runs/chance/relations", "runs/oracle/relations"])
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from barista_bench.analysis import compare_runs
+from barista_bench.analysis.intervals import DRAWS
+from barista_bench.analysis.tables import breakdown_table, comparison_table, figure_table, named
+from barista_bench.errors import DataError
+from barista_bench.running.config import RunConfig, checked
+from barista_bench.running.run_folder import CONFIG_FILE
+from barista_bench.running.runner import open_tasks, run_config
+from barista_bench.running.scoring import ScoredRun, score
+from barista_bench.task import Status
+
+RUNS = Path("runs")
+"""Where `evaluate` puts its run folders unless it is told."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scored runs as pandas frames; `runs` holds them as they are, for `barista_bench.analysis`."""
+
+    runs: tuple[ScoredRun, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Figures, as `figures`."""
+        return self.figures
+
+    @cached_property
+    def figures(self) -> pd.DataFrame:
+        """A row a model, task and figure: `mean` and `std` over runs, `low` and `high` of the 95% interval."""
+        return figure_table(self.runs)
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """A row a sample: example, video, first frame, run, status, the answer as it stands, a column a score.
+
+        Scores are missing where infrastructure failed.
+        """
+        return pd.DataFrame(row for run in self.runs for row in _sample_rows(run))
+
+    @cached_property
+    def breakdowns(self) -> pd.DataFrame:
+        """The primary figure by every key of `analysis.breakdown_keys`, without intervals."""
+        return self.breakdown(draws=0)
+
+    def breakdown(self, keys: Iterable[str] | None = None, *, draws: int = DRAWS) -> pd.DataFrame:
+        """The primary figure by these keys, with intervals unless `draws` is 0; a run without a key has no rows of it.
+
+        Args:
+            keys: of `analysis.breakdown_keys`; None for all.
+            draws: of the bootstrap.
+        """
+        return breakdown_table(self.runs, keys, draws=draws)
+
+
+def evaluate(
+    data: str | Path, model: str = "oracle", *, out: str | Path | None = None, **settings: object
+) -> Evaluation:
+    """Run a model and score its answers. What a run folder holds already is not asked again.
+
+    Args:
+        data: folder made by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
+        model: as `barista-bench run --model` takes it.
+        out: folder of the run folders, one a task and called as it; None for `runs/<model>`.
+        settings: fields of `running.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
+
+    Raises:
+        ConfigError: a setting cannot be used, or a run folder belongs to another run.
+        DataError, ModelError: the data or the model cannot be used.
+    """
+    parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
+    config = checked(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
+    opened = open_tasks(config)
+    if len(opened) == 1 and opened[0].folder == parent:  # a run of one task lies in `out` itself
+        config = config.model_copy(update={"out": parent / opened[0].task.name})
+    folders = [parent / one.task.name for one in opened]
+    run_config(config)
+    return Evaluation(tuple(score(folder, data=config.data, root=config.root) for folder in folders))
+
+
+def load_results(
+    folders: str | Path | Sequence[str | Path], *, data: str | Path | None = None, root: str | Path | None = None
+) -> Evaluation:
+    """Score run folders and give their results as frames. The models are not asked.
+
+    Args:
+        folders: run folders, or folders of them at any depth.
+        data: where the dataset lies now, if it has moved.
+        root: where the videos of a linked set lie now, if they have moved.
+
+    Raises:
+        DataError: there is no run, or one cannot be scored.
+    """
+    return Evaluation(tuple(score(folder, data=data, root=root) for folder in run_folders(folders)))
+
+
+def compare(
+    runs: Sequence[str | Path | ScoredRun | Evaluation], *, draws: int = DRAWS, level: float = 0.95
+) -> pd.DataFrame:
+    """Every pair of models task by task: a row a pair, columns as in `analysis.Comparison`.
+
+    Args:
+        runs: run folders (or folders of them), scored runs or evaluations.
+        draws: of the bootstrap, and permutations of the test.
+        level: of the intervals.
+
+    Raises:
+        DataError: no two runs are of one task, or two of one task are not about the same examples.
+    """
+    scored: list[ScoredRun] = []
+    for item in runs:
+        if isinstance(item, ScoredRun):
+            scored.append(item)
+        else:
+            scored += item.runs if isinstance(item, Evaluation) else load_results(item).runs
+    return comparison_table(compare_runs(scored, draws=draws, level=level))
+
+
+def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
+    """The run folders among these and under them, each once, in order.
+
+    Raises:
+        DataError: one of them holds no run.
+    """
+    found: dict[Path, None] = {}
+    for folder in [folders] if isinstance(folders, str | Path) else folders:
+        path = Path(folder)
+        inside = [path] if (path / CONFIG_FILE).is_file() else sorted(p.parent for p in path.rglob(CONFIG_FILE))
+        if not inside:
+            raise DataError(f"{path}: no run here. Remedy: name a folder that `barista-bench run` made")
+        found.update(dict.fromkeys(inside))
+    return list(found)
+
+
+def _sample_rows(run: ScoredRun) -> Iterator[dict[str, object]]:
+    for sample in run.samples:
+        record, example = sample.record, sample.example
+        yield {
+            **named(run),
+            "example_id": example.example_id,
+            "video_id": example.video_id,
+            "frame": example.frames[0].frame_index,
+            "run": record.run,
+            "status": str(record.status),
+            "text": record.text,
+            **(sample.scores if record.status is not Status.INFRA_ERROR else {}),
+        }

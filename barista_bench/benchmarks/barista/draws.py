@@ -1,0 +1,220 @@
+"""The tasks' figures for many draws of samples at once (`Task.resampled`): the same sums as their metrics pool.
+
+`weights` is (D, S), how often each draw takes each sample; figures are (D,), NaN for a draw without samples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from barista_bench.benchmarks.pooling import Floats, harmonic, mean_of_present, ratio, weighted_sums
+from barista_bench.metrics.interaction_f1.scoring import FrameScore
+from barista_bench.metrics.mean_ap.accumulate import STATISTICS, Figures, accumulate, select, statistics
+from barista_bench.metrics.mean_ap.matching import Matches
+from barista_bench.metrics.mean_ap.scoring import Evaluated
+from barista_bench.metrics.mean_ap.values import Ints
+from barista_bench.metrics.tuple_f1.scoring import Relation, f1_score
+
+MOST_TOGETHER = 128
+"""Draws of a mean average precision that are accumulated together, and..."""
+CELLS = 200_000
+"""...predictions of them in all, which bounds the memory that this takes."""
+
+Row = Mapping[Hashable, float]
+
+
+def tuple_figures(
+    answers: Sequence[Counter[Relation] | None], truths: Sequence[Counter[Relation]], weights: Floats
+) -> dict[str, Floats]:
+    """What `tuple_f1` gives in figures, for relations as multisets; None is an unreadable answer."""
+    rows = [_tuple_row(answer, truth) for answer, truth in zip(answers, truths, strict=True)]
+    sums = weighted_sums(rows, weights)
+    n = sums["n"]
+    tp, predicted, reference = sums["tp"], sums["predicted"], sums["reference"]
+    # Nothing to find and nothing found is perfect only if somebody looked.
+    looked = np.where(sums["failed"] < n, 1.0, 0.0)
+    precision = looked * ratio(tp, predicted, np.where(reference > 0, 0.0, 1.0))
+    recall = looked * ratio(tp, reference, np.where(predicted > 0, 0.0, 1.0))
+    figures = {
+        "micro_precision": precision,
+        "micro_recall": recall,
+        "micro_f1": harmonic(precision, recall),
+        "mean_example_f1": ratio(sums["f1"], n),
+        "macro_f1": _macro_f1(sums, "type", n),
+        "macro_value_f1": _macro_f1(sums, "label", n),
+        "coverage": 1 - ratio(sums["failed"], n),
+    }
+    return {name: np.where(n > 0, values, np.nan) for name, values in figures.items()}
+
+
+def _tuple_row(answer: Counter[Relation] | None, truth: Counter[Relation]) -> Row:
+    said = answer or Counter()
+    hits = said & truth
+    row: Counter[Hashable] = Counter()
+    for part, relations in (("tp", hits), ("predicted", said), ("reference", truth)):
+        row[part] = relations.total()
+        for relation, count in relations.items():
+            row["type", relation.relation_type, part] += count
+            row["label", (relation.relation_type, relation.value), part] += count
+    shares = [
+        row["tp"] / row[side] if row[side] else float(not row[other])
+        for side, other in (("predicted", "reference"), ("reference", "predicted"))
+    ]
+    failed = answer is None
+    return {**row, "n": 1.0, "failed": float(failed), "f1": 0.0 if failed else f1_score(shares[0], shares[1])}
+
+
+def _macro_f1(sums: Mapping[Hashable, Floats], kind: str, n: Floats) -> Floats:
+    """The mean of the pooled F1 of the groups that a draw has a true relation of; 0 if it has none."""
+    nothing = np.zeros_like(n)
+    supports = {
+        key[1]: total for key, total in sums.items() if isinstance(key, tuple) and key[::2] == (kind, "reference")
+    }
+    scores = []
+    for group, support in supports.items():
+        tp = sums.get((kind, group, "tp"), nothing)
+        predicted = sums.get((kind, group, "predicted"), nothing)
+        scores.append(harmonic(ratio(tp, predicted, 0.0), ratio(tp, support, 0.0)))
+    return mean_of_present(scores, [support > 0 for support in supports.values()], 0.0) + nothing
+
+
+def interaction_figures(scores: Sequence[FrameScore], weights: Floats) -> dict[str, Floats]:
+    """What `interaction_f1.pool` gives in figures; NaN where it says None."""
+    sums = weighted_sums([_interaction_row(score) for score in scores], weights)
+    n, matched = sums["n"], sums["matched"]
+    precision, recall = ratio(matched, sums["predicted"], 0.0), ratio(matched, sums["reference"], 0.0)
+    figures = {
+        "precision": precision,
+        "recall": recall,
+        "f1": harmonic(precision, recall),
+        "object_iou": ratio(sums["object_iou"], matched),
+        "hand_iou": ratio(sums["hand_iou"], matched),
+        "hand_type_accuracy": ratio(sums["hand_type"], matched),
+        "no_detection_rate": ratio(sums["undetected"], sums["with_reference"]),
+        "coverage": 1 - ratio(sums["failed"], n),
+    }
+    return {name: np.where(n > 0, values, np.nan) for name, values in figures.items()}
+
+
+def _interaction_row(score: FrameScore) -> Row:
+    asked = score.n_reference > 0
+    return {
+        "n": 1.0,
+        "failed": float(score.failed),
+        "matched": float(len(score.pairs)),
+        "predicted": float(score.n_predicted),
+        "reference": float(score.n_reference),
+        "object_iou": sum(pair.object_iou for pair in score.pairs),
+        "hand_iou": sum(pair.hand_iou for pair in score.pairs),
+        "hand_type": float(sum(pair.hand_type_right for pair in score.pairs)),
+        "with_reference": float(asked),
+        "undetected": float(asked and score.n_predicted == 0),
+    }
+
+
+def choice_figures(
+    right: Sequence[bool], readable: Sequence[bool], classes: Sequence[str], chances: Sequence[float], weights: Floats
+) -> dict[str, Floats]:
+    """What `choice_accuracy` gives in figures; `chances` are 1 / number of choices."""
+    rows: list[Row] = [
+        {
+            "n": 1.0,
+            "right": float(hit),
+            "read": float(read),
+            "chance": chance,
+            ("class", name): 1.0,
+            ("hit", name): float(hit),
+        }
+        for hit, read, name, chance in zip(right, readable, classes, chances, strict=True)
+    ]
+    sums = weighted_sums(rows, weights)
+    n, names = sums["n"], dict.fromkeys(classes)
+    by_class = [ratio(sums["hit", name], sums["class", name]) for name in names]
+    present = [sums["class", name] > 0 for name in names]
+    return {
+        "accuracy": ratio(sums["right"], n),
+        "accuracy_on_parsed": ratio(sums["right"], sums["read"]),
+        "chance_level": ratio(sums["chance"], n),
+        "class_mean_accuracy": mean_of_present(by_class, present, np.nan),
+        "coverage": ratio(sums["read"], n),
+    }
+
+
+def box_figures(evaluated: Evaluated, weights: Floats) -> dict[str, Floats]:
+    """What `mean_ap.summarise` gives in figures; -1, for nothing of a size, is NaN.
+
+    Mean average precision is no sum: each draw is accumulated anew from the same matches, images in their order.
+    """
+    matches = evaluated.matches
+    batch = max(1, min(MOST_TOGETHER, CELLS // max(1, len(matches.image), 10 * matches.n_labels)))
+    parts = [weights[start : start + batch].astype(np.int64) for start in range(0, len(weights), batch)]
+    values = np.concatenate([_accumulated(matches, part) for part in parts])
+    values[(values < 0) | (weights.sum(axis=1) == 0)[:, None]] = np.nan
+    return {**dict(zip(STATISTICS, values.T, strict=True)), **_order_free(evaluated, weights)}
+
+
+def _accumulated(matches: Matches, counts: Ints) -> Floats:
+    """(B, 12) COCO's statistics of B draws at once: images and labels of each draw count as others than the next's."""
+    draws, labels = len(counts), matches.n_labels
+    images = np.repeat(np.arange(counts.size), counts.ravel())
+    copies = _copied(matches, draws)
+    figures = accumulate(copies, select(copies, images))
+    values = np.empty((draws, len(STATISTICS)))
+    for row in range(draws):
+        part = slice(row * labels, (row + 1) * labels)
+        own = Figures(
+            figures.precision[..., part],
+            figures.recall[..., part],
+            figures.recall_1[:, part],
+            figures.recall_10[:, part],
+            figures.support[:, part],
+        )
+        values[row] = statistics(own, single_precision=matches.single_precision)
+    return values
+
+
+def _copied(matches: Matches, times: int) -> Matches:
+    """The same images several times over, with labels of their own each time."""
+
+    def apart(numbers: Ints, step: int) -> Ints:
+        return (np.arange(times)[:, None] * step + numbers).ravel()
+
+    blocks = int(matches.block.max()) + 1 if len(matches.block) else 1
+    return replace(
+        matches,
+        right=np.tile(matches.right, times),
+        counted=np.tile(matches.counted, times),
+        image=apart(matches.image, matches.n_images),
+        label=apart(matches.label, matches.n_labels),
+        rank=np.tile(matches.rank, times),
+        block=apart(matches.block, blocks),
+        reference_image=apart(matches.reference_image, matches.n_images),
+        reference_label=apart(matches.reference_label, matches.n_labels),
+        in_range=np.tile(matches.in_range, times),
+        n_images=matches.n_images * times,
+        n_labels=matches.n_labels * times,
+    )
+
+
+def _order_free(evaluated: Evaluated, weights: Floats) -> dict[str, Floats]:
+    """The figures that do not depend on the order of images."""
+    n = weights.sum(axis=1)
+    hits = weights @ evaluated.hits.T.astype(np.float64)
+    predicted, reference = weights @ evaluated.n_predicted, weights @ evaluated.n_reference
+    failed = weights @ evaluated.failed.astype(np.float64)
+    # Nothing to find and nothing found is perfect only if somebody looked.
+    looked = np.where(failed < n, 1.0, 0.0)
+    f1 = looked[:, None] * ratio(2 * hits, (predicted + reference)[:, None] * np.ones_like(hits), 1.0)
+    figures = {
+        "f1@50": f1[:, 0],
+        "f1@[.5:.95]": f1.mean(axis=1),
+        "precision@50": looked * ratio(hits[:, 0], predicted, np.where(reference > 0, 0.0, 1.0)),
+        "recall@50": looked * ratio(hits[:, 0], reference, np.where(predicted > 0, 0.0, 1.0)),
+        "mean_best_iou": ratio(weights @ evaluated.best_iou, n),
+        "coverage": 1 - ratio(failed, n),
+    }
+    return {name: np.where(n > 0, values, np.nan) for name, values in figures.items()}

@@ -1,0 +1,141 @@
+"""What is wrong with boxes, relations and words, by kind: the rules that the tasks' `failures` share.
+
+Each starts from the matching of the task's own score, and only names what that leaves over. Leftovers of truth and
+answer are paired by what they have in common, the closest first; what finds no partner is missed or hallucinated.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from barista_bench.metrics.interaction_f1.scoring import box_iou
+from barista_bench.metrics.tuple_f1.scoring import Relation
+from barista_bench.task import Failure, FailureKind
+
+LOOSE = 0.1
+"""A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""
+MATCHED = 0.5
+"""Above it two boxes are of the same thing, as in the scores."""
+SMALL, LARGE = 32**2, 96**2
+"""COCO's bounds of small, medium and large objects, in square pixels."""
+
+Box = Sequence[float]
+ItemT = TypeVar("ItemT")
+
+
+def box_size(box: Box) -> str:
+    """COCO's word for the area of [x0, y0, x1, y1] in pixels.
+
+    >>> box_size([0, 0, 31, 31]), box_size([0, 0, 32, 32]), box_size([0, 0, 100, 100])
+    ('small', 'medium', 'large')
+    """
+    area = max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+    return "small" if area < SMALL else "medium" if area < LARGE else "large"
+
+
+def box_failures(
+    truth: Sequence[Box], answered: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
+) -> list[Failure]:
+    """What is wrong with boxes, given the pairs (truth, answer) that count as right.
+
+    Args:
+        truth: in pixels.
+        answered: in pixels.
+        pairs: indices.
+        objects: id of the object of each true box; empty, or fewer, where the data do not tell.
+    """
+
+    def named(place: int) -> tuple[str, ...]:
+        return tuple(name for name in objects[place : place + 1] if name)
+
+    matched = list(pairs)
+    missed = [i for i in range(len(truth)) if i not in {i for i, _ in matched}]
+    wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
+    found = [Failure("loose_box", named(i)) for i, _ in _paired(missed, wrong, truth, answered)]
+    found += [Failure("missed", named(i)) for i in missed]
+    for j in wrong:
+        again = [i for i, _ in matched if box_iou(truth[i], answered[j]) > MATCHED]
+        found.append(Failure("duplicate", named(again[0])) if again else Failure("hallucinated"))
+    return found
+
+
+def _paired(
+    missed: list[int], wrong: list[int], truth: Sequence[Box], answered: Sequence[Box]
+) -> list[tuple[int, int]]:
+    """Leftovers that overlap by `LOOSE` or more, the most first; taken out of both lists."""
+    overlaps = sorted((-box_iou(truth[i], answered[j]), i, j) for i in missed for j in wrong)
+    found = []
+    for overlap, i, j in overlaps:
+        if -overlap >= LOOSE and i in missed and j in wrong:
+            found.append((i, j))
+            missed.remove(i)
+            wrong.remove(j)
+    return found
+
+
+def relation_failures(
+    truth: Counter[Relation], answered: Counter[Relation], hands: set[int]
+) -> list[tuple[FailureKind, tuple[int, ...]]]:
+    """What is wrong with relations, each with the marks that it is about.
+
+    Args:
+        truth: the true relations.
+        answered: the answered ones.
+        hands: marks of hands, which are mistaken for each other.
+    """
+    missed, wrong = list((truth - answered).elements()), list((answered - truth).elements())
+    found: list[tuple[FailureKind, tuple[int, ...]]] = []
+    for kind, alike in _NEAR_MISSES:
+        for true, said in _taken(sorted(missed), sorted(wrong), partial(alike, hands)):
+            missed.remove(true)
+            wrong.remove(said)
+            found.append((kind, tuple(dict.fromkeys((*true[:2], *said[:2])))))
+    found += [("missed", item[:2]) for item in sorted(missed)]
+    found += [("duplicate" if item in truth else "hallucinated", item[:2]) for item in sorted(wrong)]
+    return found
+
+
+def _taken(
+    missed: Sequence[ItemT], wrong: Sequence[ItemT], alike: Callable[[ItemT, ItemT], bool]
+) -> list[tuple[ItemT, ItemT]]:
+    """Pairs of a missed and a wrong item that are alike, each used once, in order."""
+    left, found = list(wrong), []
+    for true in missed:
+        said = next((item for item in left if alike(true, item)), None)
+        if said is not None:
+            left.remove(said)
+            found.append((true, said))
+    return found
+
+
+def _labels(relation: Relation) -> tuple[str, str]:
+    return relation.relation_type, relation.value
+
+
+def _reversed(hands: set[int], true: Relation, said: Relation) -> bool:
+    return true[:2] == said[:2][::-1] and _labels(true) == _labels(said)
+
+
+def _other_relation(hands: set[int], true: Relation, said: Relation) -> bool:
+    return true[:2] == said[:2]
+
+
+def _other_hand(hands: set[int], true: Relation, said: Relation) -> bool:
+    return {true.source_id, said.source_id} <= hands and true[1:] == said[1:]
+
+
+def _other_object(hands: set[int], true: Relation, said: Relation) -> bool:
+    one_end = (true.source_id == said.source_id) != (true.target_id == said.target_id)
+    return one_end and _labels(true) == _labels(said)
+
+
+_NEAR_MISSES: tuple[tuple[FailureKind, Callable[[set[int], Relation, Relation], bool]], ...] = (
+    ("wrong_direction", _reversed),
+    ("wrong_relation", _other_relation),
+    ("wrong_hand", _other_hand),
+    ("wrong_object", _other_object),
+)
+"""What a missed and a wrong relation may have in common, the closest first."""

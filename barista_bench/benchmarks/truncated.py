@@ -1,0 +1,142 @@
+"""Answers that break off inside of their JSON: the entries that were complete by then, and none that was not.
+
+`json_repair` closes what the cut left open. By itself it also completes half an entry with what it guesses, reads text
+that was never JSON, and takes quadratic time on some input. So it is given little, and its word is not taken:
+pydantic's parser first looks whether the text can be JSON as far as it goes (it overlooks missing commas, which are
+looked for here), the standard library's reads the complete entries, and only the skeleton left is repaired.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from json_repair import repair_json
+from pydantic_core import from_json
+
+from barista_bench.benchmarks.parsing import MAX_ANSWER
+
+MAX_REPAIRED = 4_000
+"""Characters that repair is given. An entry is shorter by far, and complete ones are taken out before."""
+
+_THINKING, _THOUGHT = "<think>", "</think>"
+_OPEN_FENCE = re.compile(r"\A[^`\[{]*```[^\n`]*\n")
+_ARRAY_OF_OBJECTS = re.compile(r"\[\s*\{")
+_SPACE = re.compile(r"[ \t\r\n]*")
+_COMMA = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class CutList:
+    """Entries that were complete when the answer broke off; `begun` is 1 where it broke off inside of another."""
+
+    entries: list[object]
+    begun: int
+
+
+def cut_array(text: str) -> CutList | None:
+    """The first JSON array of objects that the text opens and never closes; None if it has none, or no whole entry.
+
+    >>> cut_array('Here: [{"a": 1}, {"a": "so')
+    CutList(entries=[{'a': 1}], begun=1)
+    >>> cut_array('[{"a": 1}, {"a": ]'), cut_array('[{"a": "so')
+    (None, None)
+    """
+    body = _answer(text)
+    opening = _ARRAY_OF_OBJECTS.search(body)
+    while opening:
+        try:
+            _, end = _DECODER.raw_decode(body, opening.start())
+        except (ValueError, RecursionError):
+            break
+        opening = _ARRAY_OF_OBJECTS.search(body, end)
+    if not opening or not _is_json_so_far(body[opening.start() :]):
+        return None
+    entries, end = _whole_entries(body, opening.start())
+    rest = _repaired("[" + body[end:])
+    return CutList(entries, _begun(body, end)) if entries and isinstance(rest, list) else None
+
+
+def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None:
+    """The list `name` of an answer that is a JSON object and breaks off, and the object's other whole members.
+
+    None if the answer is something else or has no such list.
+
+    >>> cut_object('{"bboxes": [[1, 2, 3, 4], [5, 6', "bboxes")
+    (CutList(entries=[[1, 2, 3, 4]], begun=1), {})
+    """
+    body = _answer(text)
+    *_, opening = (None, *re.finditer(rf'"{re.escape(name)}"[ \t\r\n]*:[ \t\r\n]*\[', body))
+    if opening is None or not body.startswith("{") or not _is_json_so_far(body):
+        return None
+    entries, end = _whole_entries(body, opening.end() - 1)
+    skeleton = body[: opening.end()] + body[end:]
+    whole = _repaired(skeleton)
+    if not isinstance(whole, dict) or not isinstance(whole.get(name), list):
+        return None
+    if not _is_closed(skeleton):
+        whole[list(whole)[-1]] = None  # what stands last may have been cut: half a number is a number too
+    return CutList(entries, _begun(body, end)), {key: value for key, value in whole.items() if key != name}
+
+
+def _answer(text: str) -> str:
+    """The text after any reasoning and the opening of a fence; empty where the reasoning never ends."""
+    body = text[:MAX_ANSWER].rpartition(_THOUGHT)[2]
+    if _THINKING in body:
+        return ""
+    fence = _OPEN_FENCE.match(body)
+    return body[fence.end() if fence else 0 :].rstrip("` \t\r\n").lstrip()
+
+
+def _is_json_so_far(text: str) -> bool:
+    """Whether something could follow, or nothing, that makes it JSON."""
+    try:
+        from_json(text, allow_partial="trailing-strings")
+    except ValueError:
+        return False
+    return True
+
+
+def _is_closed(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _whole_entries(text: str, start: int) -> tuple[list[object], int]:
+    """The objects and arrays that the array at `start` begins with, and where the first other thing in it begins."""
+    entries: list[object] = []
+    position = _after(_SPACE, text, start + 1)
+    while text[position : position + 1] in ("{", "["):
+        try:
+            entry, end = _DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            break
+        entries.append(entry)
+        position = _after(_COMMA, text, end)
+        if position == end and text[_after(_SPACE, text, end) :][:1] not in ("", "]"):
+            return [], start  # no comma between two entries
+    return entries, position
+
+
+def _begun(text: str, position: int) -> int:
+    return int(text[position:].lstrip()[:1] not in ("", "]"))
+
+
+def _after(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
+    return match.end() if match else position
+
+
+def _repaired(text: str) -> object:
+    """What repair makes of it; None where it is longer than repair is given, or nested deeper than it reads."""
+    if len(text) > MAX_REPAIRED:
+        return None
+    try:
+        return repair_json(text, return_objects=True, skip_json_loads=True)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,74 @@
+"""Commands that analyse scored runs: compare models, write every analysis as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from barista_bench.cli.app import Root, app, explained
+
+if TYPE_CHECKING:
+    from barista_bench.analysis import Comparison
+
+Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
+Draws = Annotated[int, typer.Option(min=100, max=100_000, help="Draws of the bootstrap and of the permutation test.")]
+Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
+
+
+@app.command()
+def compare(
+    folders: Folders,
+    draws: Draws = 1000,
+    csv: Annotated[Path | None, typer.Option(help="Write the table to this file too.")] = None,
+    data: Data = None,
+    root: Root = None,
+) -> None:
+    """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
+    from barista_bench.analysis import compare_runs
+    from barista_bench.analysis.tables import comparison_table
+    from barista_bench.api import load_results
+
+    with explained():
+        found = compare_runs(load_results(folders, data=data, root=root).runs, draws=draws)
+        if csv is not None:
+            comparison_table(found).to_csv(csv, index=False)
+    for item in found:
+        typer.echo(comparison_line(item))
+    if csv is not None:
+        typer.echo(f"wrote {csv}")
+
+
+@app.command()
+def analyse(
+    folders: Folders,
+    out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
+    draws: Draws = 1000,
+    data: Data = None,
+    root: Root = None,
+) -> None:
+    """Write all analyses as CSV: figures, breakdowns, comparisons, rank agreement, propagation, baselines, failures."""
+    from barista_bench.analysis.tables import analysis_tables, write_tables
+    from barista_bench.api import load_results
+
+    with explained():
+        tables, left_out = analysis_tables(load_results(folders, data=data, root=root).runs, draws=draws)
+        for path in write_tables(tables, out):
+            typer.echo(f"wrote {path}")
+    for name, reason in left_out.items():
+        typer.echo(f"no {name}: {reason}")
+
+
+def comparison_line(item: Comparison) -> str:
+    """One pair of models in words."""
+    ends = "no interval" if item.low is None or item.high is None else f"95% [{item.low:+.3f}, {item.high:+.3f}]"
+    effect = "none" if item.effect_size is None else f"{item.effect_size:+.2f}"
+    part = "" if item.samples == item.expected_samples else f" of {item.expected_samples}: INCOMPLETE"
+    return (
+        f"{item.task}, {item.name}: {item.first} {item.first_value:.3f} - {item.second} {item.second_value:.3f} "
+        f"= {item.difference:+.3f} {ends}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
+        f"{item.sample_name} {item.sample_difference:+.3f}, d {effect}, "
+        f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
+        f"{item.examples} examples in {item.videos} videos, {item.samples} samples{part}"
+    )

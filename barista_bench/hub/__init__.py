@@ -1,0 +1,11 @@
+"""Results to the Hugging Face Hub: what a submission is, how it is checked, written and uploaded, and the leaderboard.
+
+    submission.py   run folders -> checked rows (one a task)
+    schemas.py      the Hub's file formats, as pydantic models
+    card.py         model-index metadata, merged into the text of a card
+    files.py        rows -> the files of three repositories; the dataset folder's own check
+    pushing.py      the files -> a pull request or a branch
+    board.py        a results dataset -> leaderboard tables; loads nothing heavy, since a Space runs it
+
+Nothing is uploaded unless `pushing.push` is called. See docs/leaderboard.md.
+"""

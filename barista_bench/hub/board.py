@@ -1,0 +1,349 @@
+"""A results dataset as leaderboard tables. A Space runs this: it needs pydantic, PyYAML and huggingface_hub, no more.
+
+The dataset holds `results/<org>/<model>/<leaderboard>/results.json`, as `barista-bench submit` writes them, with
+`judged.json` beside those of tasks that judges score, and may hold `leaderboard.yaml` (see `Rules`). Whatever breaks a
+rule is listed with the reason, and never shown.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Final, NamedTuple, TypeAlias
+
+from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub.hf_api import RepoFile
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
+
+from barista_bench.errors import DataError
+from barista_bench.hub.checks import check_judged, check_model, check_results, interval_of, is_floor, published, task_id
+from barista_bench.hub.schemas import MAX_FILE, RepoId, TaskId, checked, load_yaml
+from barista_bench.judging.results import MEAN, JudgedResults, read_judged
+from barista_bench.running.results import Results, read_results
+
+RULES_FILE: Final = "leaderboard.yaml"
+RESULTS_FILE: Final = "results.json"
+JUDGED_FILE: Final = "judged.json"
+MAX_FILES: Final = 20_000
+SHORT: Final = 12
+"""Characters that are shown of hashes."""
+Cell: TypeAlias = str | int | float | None
+_REPO: TypeAdapter[str] = TypeAdapter(RepoId)
+
+
+class Rules(BaseModel):
+    """`leaderboard.yaml`: what submissions must be of.
+
+    `content_hashes` names the SHA-256 of the examples of each leaderboard, `judges` the judges whose figures count.
+    What is empty is not checked: then results on other examples get a table of their own.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    content_hashes: dict[TaskId, Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]] = {}
+    judges: tuple[str, ...] = ()
+
+
+class Comparable(NamedTuple):
+    """What results must share to stand in one table."""
+
+    task_id: str
+    content_hash: str
+    metric: str
+    judge: str
+    rubric: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One model on one leaderboard. `value`, `low` and `high` are 0 to 100; the latter None without an interval."""
+
+    model: str
+    key: Comparable
+    value: float
+    low: float | None
+    high: float | None
+    runs: int
+    coverage: float
+    revision: str | None
+    version: str
+
+    @property
+    def complete(self) -> bool:
+        return self.coverage == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A submission that is not shown, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    entries: tuple[Entry, ...]
+    refused: tuple[Refused, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows below a head, all texts plain: they come from submissions and must not be shown as HTML or Markdown."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A copy of a results dataset, and what was not copied."""
+
+    folder: Path
+    refused: tuple[Refused, ...] = field(default=())
+
+
+def read_board(folder: str | Path) -> Board:
+    """Read all submissions of a folder.
+
+    Raises:
+        DataError: there is no folder, or its rules are broken. A broken submission raises nothing.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise DataError(f"{root}: no folder. Remedy: give the folder of a results dataset")
+    rules = _rules(root)
+    entries: list[Entry] = []
+    refused: list[Refused] = []
+    for path in _files(root / "results"):
+        name = path.relative_to(root).as_posix()
+        try:
+            if path.name == JUDGED_FILE and (path.parent / RESULTS_FILE).exists():
+                continue
+            entries.append(_entry(path, name, rules))
+        except DataError as error:
+            refused.append(
+                Refused(name, str(error).replace(f"{root}{os.sep}", "").removeprefix(f"{name}: ").lstrip(": "))
+            )
+    return Board(tuple(entries), tuple(refused))
+
+
+def fetch_results(
+    repo_id: str, into: str | Path, *, revision: str | None = None, endpoint: str | None = None
+) -> Fetched:
+    """Copy the submissions of a dataset on the Hub; only files that can be any are fetched."""
+    api = HfApi(endpoint=endpoint, library_name="barista_bench")
+    commit = api.repo_info(repo_id, repo_type="dataset", revision=revision).sha
+    wanted: list[str] = []
+    refused: list[Refused] = []
+    for one in api.list_repo_tree(repo_id, repo_type="dataset", revision=commit, recursive=True):
+        if not isinstance(one, RepoFile) or PurePosixPath(one.path).name not in (
+            *(RESULTS_FILE, JUDGED_FILE),
+            RULES_FILE,
+        ):
+            continue
+        if one.size > MAX_FILE or len(wanted) >= MAX_FILES or any(letter in one.path for letter in "*?["):
+            refused.append(Refused(one.path, f"has {one.size} bytes, or no plain name: not fetched"))
+        else:
+            wanted.append(one.path)
+    Path(into).mkdir(parents=True, exist_ok=True)
+    if wanted:
+        snapshot_download(
+            repo_id,
+            repo_type="dataset",
+            revision=commit,
+            allow_patterns=wanted,
+            local_dir=into,
+            endpoint=endpoint,
+        )
+    return Fetched(Path(into), tuple(refused))
+
+
+def ranks(entries: Sequence[Entry]) -> list[int | None]:
+    """The rank of each entry among those given: 1 + how many others are better beyond both intervals.
+
+    Entries whose intervals overlap share a rank, as far as nobody else stands between them. An entry without an
+    interval counts as its value alone; one that is incomplete has no rank.
+    """
+    spans = [
+        (one.value if one.low is None else one.low, one.value if one.high is None else one.high) for one in entries
+    ]
+    ranked = [span for span, one in zip(spans, entries, strict=True) if one.complete]
+    return [
+        1 + sum(low > high for low, _ in ranked) if one.complete else None
+        for (_, high), one in zip(spans, entries, strict=True)
+    ]
+
+
+def tables(board: Board) -> list[Table]:
+    """One table for each set of comparable results, best first."""
+    return [_table(key, group) for key, group in _groups(board).items()]
+
+
+def overview(board: Board) -> Table:
+    """A row a model, a column a leaderboard: value, interval and rank; models on all leaderboards have a mean rank.
+
+    Where results of a leaderboard are on different examples or by different judges, the set with most models stands
+    for it.
+    """
+    chosen: dict[str, list[Entry]] = {}
+    for key, group in _groups(board).items():
+        if len(group) > len(chosen.get(key.task_id, ())):
+            chosen[key.task_id] = group
+    cells: dict[str, dict[str, tuple[Entry, int | None]]] = defaultdict(dict)
+    for name, group in chosen.items():
+        for one, rank in zip(group, ranks(group), strict=True):
+            cells[one.model][name] = (one, rank)
+    lines = []
+    for model, found in cells.items():
+        places = [rank for _, rank in found.values() if rank is not None]
+        mean = round(statistics.fmean(places), 2) if len(places) == len(chosen) else None
+        lines.append((model, mean, *(_shown(found.get(name)) for name in chosen)))
+    lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
+    head = ("model", "mean rank", *chosen)
+    return Table("overview", head, tuple(lines), "value [95% interval] (rank); values are 0 to 100")
+
+
+def refusals(board: Board) -> Table:
+    """Submissions that are not shown."""
+    return Table(
+        "refused", ("file", "reason"), tuple((one.path, one.reason) for one in board.refused), "not shown above"
+    )
+
+
+def _rules(root: Path) -> Rules:
+    path = root / RULES_FILE
+    if not path.is_file():
+        return Rules()
+    if path.stat().st_size > MAX_FILE:
+        raise DataError(f"{path}: is larger than {MAX_FILE} bytes. Remedy: mend it")
+    content = load_yaml(path.read_bytes(), str(path))
+    return checked(Rules, {} if content is None else content, str(path))
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Files below `root`, in order; links are not followed."""
+    count = 0
+    for folder, below, names in os.walk(root):
+        below.sort()
+        for name in sorted(names):
+            count += 1
+            if count > MAX_FILES:
+                raise DataError(f"{root}: holds more than {MAX_FILES} files. Remedy: clear it up")
+            yield Path(folder) / name
+
+
+def _entry(path: Path, name: str, rules: Rules) -> Entry:
+    """One submission, checked against its place, the schemas and the rules. Raises DataError."""
+    parts = PurePosixPath(name).parts
+    if len(parts) != 5 or parts[-1] != RESULTS_FILE:
+        raise DataError(f"{name}: is not results/<org>/<model>/<leaderboard>/{RESULTS_FILE}. Remedy: use `submit`")
+    model = _model(f"{parts[1]}/{parts[2]}", name)
+    results = read_results(_small(path, name))
+    check_model(results, name)
+    check_results(results, name)
+    if results.model.name != model:
+        raise DataError(f"{name}: model.name: is {results.model.name!r}, not {model!r}. Remedy: use `submit`")
+    board = task_id(results.dataset.task, results.dataset.split, results.protocol)
+    if board != parts[3]:
+        raise DataError(f"{name}: is of the leaderboard {board!r}. Remedy: use `submit`")
+    judged = _judged(path, name, results) if is_floor(results) else None
+    _check_rules(results, judged, board, rules, name)
+    return _made(model, board, results, judged)
+
+
+def _model(repo_id: str, name: str) -> str:
+    try:
+        return _REPO.validate_python(repo_id)
+    except ValidationError as error:
+        raise DataError(f"{name}: {error.errors()[0]['msg']}. Remedy: use `submit`") from error
+
+
+def _small(path: Path, name: str) -> Path:
+    if path.is_symlink() or not path.is_file():
+        raise DataError(f"{name}: is no plain file. Remedy: use `submit`")
+    if path.stat().st_size > MAX_FILE:
+        raise DataError(f"{name}: is larger than {MAX_FILE} bytes. Remedy: use `submit`")
+    return path
+
+
+def _judged(path: Path, name: str, results: Results) -> JudgedResults:
+    beside = path.parent / JUDGED_FILE
+    if not beside.exists():
+        raise DataError(
+            f"{name}: {results.primary} is a floor, and no {JUDGED_FILE} is beside it. Remedy: use `submit`"
+        )
+    where = name.replace(RESULTS_FILE, JUDGED_FILE)
+    judged = read_judged(_small(beside, where))
+    check_judged(judged, results, where)
+    return judged
+
+
+def _check_rules(results: Results, judged: JudgedResults | None, board: str, rules: Rules, name: str) -> None:
+    wanted = rules.content_hashes.get(board)
+    if rules.content_hashes and wanted is None:
+        raise DataError(f"{name}: {board!r} is no leaderboard of {RULES_FILE}. Remedy: submit one of those named there")
+    if wanted is not None and wanted != results.dataset.content_hash:
+        raise DataError(
+            f"{name}: dataset.content_hash: {results.dataset.content_hash[:SHORT]} are other examples than "
+            f"{wanted[:SHORT]} of {RULES_FILE}. Remedy: run on the published dataset"
+        )
+    if judged is not None and rules.judges and judged.judge.name not in rules.judges:
+        raise DataError(f"{name}: judge.name: {judged.judge.name!r} is none of {RULES_FILE}. Remedy: use one of those")
+
+
+def _made(model: str, board: str, results: Results, judged: JudgedResults | None) -> Entry:
+    figure = judged.figures[MEAN] if judged else results.figures[results.primary]
+    interval = interval_of(figure)
+    coverage = results.coverage.scored / results.coverage.expected
+    key = Comparable(
+        board,
+        results.dataset.content_hash,
+        f"version {results.dataset.task_version}, {'judge_score' if judged else results.primary}",
+        judged.judge.name if judged else "",
+        judged.rubric.sha256 if judged else "",
+    )
+    return Entry(
+        model=model,
+        key=key,
+        value=published(figure.mean),
+        low=published(interval[0]) if interval else None,
+        high=published(interval[1]) if interval else None,
+        runs=results.runs,
+        coverage=min(coverage, judged.coverage.share) if judged else coverage,
+        revision=(results.model.revision or "")[:SHORT] or None,
+        version=results.barista_bench,
+    )
+
+
+def _groups(board: Board) -> Mapping[Comparable, list[Entry]]:
+    found: dict[Comparable, list[Entry]] = defaultdict(list)
+    for one in sorted(board.entries, key=lambda entry: (entry.key, -entry.value, entry.model)):
+        found[one.key].append(one)
+    return found
+
+
+def _table(key: Comparable, group: Sequence[Entry]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (rank, one.model, one.value, one.low, one.high, one.runs, round(one.coverage, 4), one.revision, one.version)
+        for one, rank in zip(group, ranks(group), strict=True)
+    ]
+    rows.sort(key=lambda row: row[0] is None)
+    judge = f", judged by {key.judge} with rubric {key.rubric[:SHORT]}" if key.judge else ""
+    head = ("rank", "model", "value", "95% low", "95% high", "runs", "coverage", "revision", "barista_bench")
+    note = f"{key.metric}{judge}; examples {key.content_hash[:SHORT]}; overlapping intervals share a rank"
+    return Table(key.task_id, head, tuple(rows), note)
+
+
+def _shown(cell: tuple[Entry, int | None] | None) -> str:
+    if cell is None:
+        return ""
+    one, rank = cell
+    interval = f" [{one.low:.1f}, {one.high:.1f}]" if one.low is not None and one.high is not None else ""
+    return f"{one.value:.1f}{interval} ({'incomplete' if rank is None else rank})"

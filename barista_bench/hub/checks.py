@@ -1,0 +1,137 @@
+"""What scored results must keep before they are published: used by `submit` and by the leaderboard alike.
+
+Light on purpose (see board.py): it names no task and loads neither models nor datasets.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from typing import Final
+
+from barista_bench.errors import DataError
+from barista_bench.judging.results import MEAN, JudgedResults
+from barista_bench.running.results import Figure, Results
+
+SCALE: Final = 100
+"""Published values are 0 to 100, to `DIGITS` decimals; figures of results.json and of the paper are 0 to 1."""
+DIGITS: Final = 2
+BASELINES: Final = frozenset({"oracle", "chance", "prior", "centre_box", "tiny"})
+ABLATIONS: Final = frozenset({"text_only", "first_frame", "shuffled_frames"})
+FLOOR: Final = "lexical"
+"""What starts the name of a figure, or is the name of a judge, that counts shared words: no number to publish."""
+OFFLINE_JUDGES: Final = frozenset({FLOOR, "oracle", "tiny"})
+_ROUNDING: Final = 1e-6
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def check_results(results: Results, where: str) -> None:
+    """Refuse results that contradict themselves.
+
+    Raises:
+        DataError: no primary figure, a figure outside 0 to 1 or not the mean of its runs, or counts that cannot be.
+    """
+    if results.primary not in results.figures:
+        raise DataError(f"{where}: figures: lacks the primary figure {results.primary!r}. Remedy: score the run again")
+    if not _SHA256.fullmatch(results.dataset.content_hash):
+        raise DataError(f"{where}: dataset.content_hash: is no SHA-256. Remedy: score the run again")
+    _check_figure(results.figures[results.primary], results.runs, f"{where}: figures.{results.primary}")
+    coverage = results.coverage
+    if coverage.expected != results.dataset.examples * results.runs:
+        raise DataError(
+            f"{where}: coverage.expected: is {coverage.expected}, but {results.dataset.examples} examples x "
+            f"{results.runs} runs were to be asked. Remedy: score the run again"
+        )
+    if not 0 <= coverage.answered <= coverage.scored <= coverage.expected or not coverage.scored:
+        raise DataError(
+            f"{where}: coverage: {coverage.answered} answered of {coverage.scored} scored of {coverage.expected} "
+            "expected cannot be. Remedy: score the run again"
+        )
+
+
+def check_model(results: Results, where: str) -> None:
+    """Refuse what is no model of its own. Raises DataError."""
+    name = results.model.name
+    kind = name.partition(":")[0]
+    if kind in ABLATIONS or results.model.settings.get("ablation") is not None:
+        raise DataError(
+            f"{where}: model.name: {name!r} sees less than the task shows: a diagnosis, no result of the model. "
+            "Remedy: submit the run of the model itself"
+        )
+    if name in BASELINES:
+        raise DataError(f"{where}: model.name: {name!r} is a baseline, no model. Remedy: submit the run of a model")
+
+
+def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
+    """Refuse verdicts that are none, or of other answers than those of `results`. Raises DataError."""
+    if judged.judge.name in OFFLINE_JUDGES:
+        raise DataError(
+            f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish. "
+            "Remedy: judge the run with a language model: `barista-bench judge RUN --judge ...`"
+        )
+    pairs = (
+        ("dataset.content_hash", judged.dataset.content_hash, results.dataset.content_hash),
+        ("dataset.task", judged.dataset.task, results.dataset.task),
+        ("model", judged.model, results.model.name),
+        ("model_revision", judged.model_revision, results.model.revision),
+        ("runs", judged.runs, results.runs),
+    )
+    for field, found, wanted in pairs:
+        if found != wanted:
+            raise DataError(
+                f"{where}: {field}: {found!r} were judged, but the run has {wanted!r}. "
+                "Remedy: run `barista-bench judge` again"
+            )
+    if MEAN not in judged.figures:
+        raise DataError(f"{where}: figures: no usable verdict. Remedy: run `barista-bench judge` again")
+    _check_figure(judged.figures[MEAN], None, f"{where}: figures.{MEAN}")
+    coverage = judged.coverage
+    if coverage.expected != results.coverage.expected or not 0 < coverage.judged <= coverage.expected:
+        raise DataError(
+            f"{where}: coverage: {coverage.judged} judged of {coverage.expected} cannot be of a run of "
+            f"{results.coverage.expected} samples. Remedy: run `barista-bench judge` again"
+        )
+
+
+def is_floor(results: Results) -> bool:
+    """Whether the run's own primary figure only counts shared words, so that a judge's figure stands for it."""
+    return results.primary.startswith(f"{FLOOR}_")
+
+
+def _check_figure(figure: Figure, runs: int | None, where: str) -> None:
+    values = [figure.mean, *figure.runs]
+    if not all(math.isfinite(value) and 0 <= value <= 1 for value in values):
+        raise DataError(f"{where}: lies outside 0 to 1. Remedy: score the run again")
+    if not figure.runs or (runs is not None and len(figure.runs) > runs):
+        raise DataError(f"{where}: has values of {len(figure.runs)} runs out of {runs}. Remedy: score the run again")
+    if abs(statistics.fmean(figure.runs) - figure.mean) > _ROUNDING:
+        raise DataError(f"{where}: is {figure.mean}, which is not the mean of its runs. Remedy: score the run again")
+    interval = interval_of(figure)
+    if interval and not 0 <= interval[0] <= interval[1] <= 1:
+        raise DataError(f"{where}: has the interval {interval}, which cannot be. Remedy: score the run again")
+
+
+def interval_of(figure: Figure) -> tuple[float, float] | None:
+    """The 95% interval of a figure; None where none was computed."""
+    low, high = figure.low, figure.high
+    return None if low is None or high is None else (low, high)
+
+
+def published(figure: float) -> float:
+    """A figure as it is published.
+
+    >>> published(0.53412)
+    53.41
+    """
+    return round(figure * SCALE, DIGITS)
+
+
+def task_id(task: str, split: str, protocol: str) -> str:
+    """Name of a leaderboard: `relations`, `relations_test` of the split test, `relations_paper` of the paper's rules.
+
+    >>> task_id("relations", "all", "release"), task_id("relations", "test", "paper")
+    ('relations', 'relations_test_paper')
+    """
+    parts = (task, "" if split == "all" else split, "" if protocol == "release" else protocol)
+    return "_".join(part for part in parts if part)

@@ -1,0 +1,265 @@
+"""The files of a submission, repository by repository; and what a dataset folder must keep to be published."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from huggingface_hub.repocard import REGEX_YAML_BLOCK
+
+from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.builders.barista import CONFIGS
+from barista_bench.builders.card import MANIFEST, read_manifest
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.hub.card import merge_model_index
+from barista_bench.hub.checks import SCALE, task_id
+from barista_bench.hub.schemas import (
+    FRAMEWORK,
+    DatasetCardMetadata,
+    EvalFile,
+    EvalResults,
+    EvalTask,
+    as_plain,
+    checked,
+    dump_yaml,
+    load_yaml,
+    read_eval_file,
+    read_eval_results,
+)
+from barista_bench.hub.submission import SPLITS, Submission, as_json, public_judged, public_results
+from barista_bench.paths import confined
+
+README: Final = "README.md"
+EVAL_FILE: Final = "eval.yaml"
+Content: TypeAlias = bytes | Path
+"""Of a file: small ones as bytes, those of a dataset where they lie."""
+# Tokens of the Hub and of the usual providers, as text that should stand in no published file.
+_SECRET = re.compile(rb"\b(hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_\-]{20,}|AIza[A-Za-z0-9_\-]{30,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Path in the repository -> content, for the three repositories that take part."""
+
+    model: Mapping[str, bytes]
+    dataset: Mapping[str, Content]
+    results: Mapping[str, bytes]
+
+    def items(self) -> dict[str, Mapping[str, Content]]:
+        return {"model": dict(self.model), "dataset": self.dataset, "results": dict(self.results)}
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """What a model repository holds already: the card, and other results in our file."""
+
+    card: bytes = b""
+    eval_results: bytes | None = None
+
+
+def all_files(submission: Submission, existing: Existing | None = None, dataset: str | Path | None = None) -> Files:
+    """Everything that a submission consists of, each file checked by its schema.
+
+    Args:
+        existing: of the model repository; its card and its results for other tasks are kept.
+        dataset: built folder to be published too.
+
+    Raises:
+        DataError: an existing file is broken, the dataset folder is not fit, or a file would hold a secret.
+    """
+    files = Files(
+        model_files(submission, existing or Existing()),
+        dataset_files(submission.benchmark, dataset),
+        results_files(submission),
+    )
+    for folder, contents in files.items().items():
+        refuse_secrets(contents, folder)
+    return files
+
+
+def eval_results_path(benchmark: str) -> str:
+    """Where our file lies in a model repository."""
+    return f".eval_results/{benchmark}.yaml"
+
+
+def model_files(submission: Submission, existing: Existing) -> dict[str, bytes]:
+    """`.eval_results/<benchmark>.yaml` and README.md of the model repository."""
+    path = eval_results_path(submission.benchmark)
+    merged = _with_others(submission.eval_results(), existing.eval_results, path)
+    text = dump_yaml(_listed(as_plain(merged)))
+    read_eval_results(text, path)
+    name = submission.target.model_repo.partition("/")[2]
+    try:
+        card = existing.card.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{README}: is not UTF-8 ({error.reason}). Remedy: mend the card") from error
+    readme = merge_model_index(card, name, submission.index_results())
+    return {path: text.encode(), README: readme.encode()}
+
+
+def _with_others(ours: EvalResults, existing: bytes | None, path: str) -> EvalResults:
+    """Our entries, after those of the file for other leaderboards."""
+    if existing is None:
+        return ours
+    mine = {(one.dataset.id, one.dataset.task_id) for one in ours.root}
+    others = read_eval_results(existing, path).root
+    kept = [one for one in others if (one.dataset.id, one.dataset.task_id) not in mine]
+    return EvalResults([*kept, *ours.root])
+
+
+def _listed(content: object) -> list[object]:
+    assert isinstance(content, list)
+    return content
+
+
+def results_files(submission: Submission) -> dict[str, bytes]:
+    """`results/<org>/<model>/<leaderboard>/results.json` of a results dataset, and `judged.json` beside it."""
+    files = {}
+    for row in submission.rows:
+        folder = f"results/{submission.target.model_repo}/{row.task_id}"
+        files[f"{folder}/results.json"] = as_json(public_results(row, submission.target))
+        judged = public_judged(row, submission.target)
+        if judged is not None:
+            files[f"{folder}/judged.json"] = as_json(judged)
+    return files
+
+
+def eval_file(benchmark: str) -> EvalFile:
+    """`eval.yaml` of the benchmark's dataset: a leaderboard for each task, over all videos and over the test videos."""
+    tasks = BENCHMARKS[benchmark]
+    notes = "; ".join(f"{task.name}: {_shown(task.primary)} over {task.row_note}" for task in tasks)
+    return EvalFile(
+        name=benchmark.upper(),
+        description=f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} times "
+        f"the figure, the mean over runs. {notes}. A task named ..._test is scored on the test videos only, for models "
+        "that were trained on the others.",
+        evaluation_framework=FRAMEWORK,
+        tasks=[
+            EvalTask(id=task_id(task.name, split, "release"), config=task.name, split=SPLITS.get(split, split))
+            for split in ("all", "test")
+            for task in tasks
+        ],
+    )
+
+
+def _shown(primary: str) -> str:
+    return "mean score of a language-model judge" if primary.startswith("lexical_") else primary
+
+
+def dataset_files(benchmark: str, folder: str | Path | None) -> dict[str, Content]:
+    """`eval.yaml`, and with `folder` all files of the built dataset; raises DataError where it is not fit."""
+    text = dump_yaml(_mapping(as_plain(eval_file(benchmark))))
+    read_eval_file(text, EVAL_FILE)
+    files: dict[str, Content] = {} if folder is None else _folder_files(Path(folder))
+    return files | {EVAL_FILE: text.encode()}
+
+
+def _mapping(content: object) -> dict[str, object]:
+    assert isinstance(content, dict)
+    return content
+
+
+def _folder_files(folder: Path) -> dict[str, Content]:
+    manifest = read_manifest(folder)
+    if manifest.get("frames") == "linked":
+        raise DataError(f"{folder}: its frames are links to videos of this machine. Remedy: build with --frames frozen")
+    files: dict[str, Content] = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise DataError(f"{folder}: {name} is a link or no plain file. Remedy: build the dataset again")
+        if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, "frozen", *CONFIGS}:
+            raise DataError(f"{folder}: {name} is not of a built dataset. Remedy: move it away")
+        if path.is_file():
+            files[name] = path
+    _check_card(folder, manifest, files)
+    return files
+
+
+def _check_card(folder: Path, manifest: Mapping[str, Any], files: Mapping[str, Content]) -> None:
+    """The card must describe what lies there: every config, and files for every split."""
+    path = folder / README
+    if README not in files:
+        raise DataError(f"{path}: the dataset has no card. Remedy: build it again")
+    found = REGEX_YAML_BLOCK.match(path.read_text(encoding="utf-8"))
+    metadata = load_yaml(found[2] if found else "", str(path))
+    card = checked(DatasetCardMetadata, metadata, str(path))
+    built, told = {one["name"] for one in manifest["configs"]}, {one.config_name for one in card.configs}
+    if built != told:
+        name = sorted(built ^ told)[0]
+        raise DataError(f"{path}: configs: {name!r} is in the card or in the folder only. Remedy: build it again")
+    for config in card.configs:
+        for one in config.data_files:
+            if not any(Path(name).match(one.path) for name in files):
+                raise DataError(f"{path}: configs.{config.config_name}: no file {one.path}. Remedy: build it again")
+
+
+def refuse_secrets(files: Mapping[str, Content], where: str, token: str | None = None) -> None:
+    """Raises DataError where a text would publish what looks like an access token, or `token` itself."""
+    for name, content in files.items():
+        data = content if isinstance(content, bytes) else _text_of(content)
+        if _SECRET.search(data) or (token and token.encode() in data):
+            raise DataError(f"{where}: {name}: holds what looks like an access token. Remedy: take it out")
+
+
+def _text_of(path: Path) -> bytes:
+    """Content of a text file; nothing of the tables, which hold what the annotations hold."""
+    return path.read_bytes() if path.suffix in (".md", ".json", ".yaml") else b""
+
+
+def write_files(files: Files, out: str | Path) -> list[Path]:
+    """Write to `out`/model, `out`/dataset and `out`/results; files that are there already with this content stay as
+    they are. Files of a dataset get a second name where the disk allows it.
+
+    Returns:
+        The files that were written: none when the same submission is written again.
+
+    Raises:
+        ConfigError: `out` holds files that are not of this submission.
+    """
+    out = Path(out)
+    wanted = {f"{folder}/{name}": data for folder, contents in files.items().items() for name, data in contents.items()}
+    present = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir()} if out.exists() else ()
+    foreign = sorted(set(present) - set(wanted))
+    if foreign:
+        raise ConfigError(f"{out}: holds {foreign[0]!r}, not of this submission. Remedy: choose another --out")
+    written = []
+    for name, content in wanted.items():
+        target = confined(out, name)
+        if not _same(target, content):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _put(content, target)
+            written.append(target)
+    return written
+
+
+def _same(target: Path, content: Content) -> bool:
+    if not target.is_file():
+        return False
+    if isinstance(content, Path):
+        return target.samefile(content) or (
+            target.stat().st_size == content.stat().st_size and target.read_bytes() == content.read_bytes()
+        )
+    return target.read_bytes() == content
+
+
+def _put(content: Content, target: Path) -> None:
+    """In one step: a reader sees the old file or the new one."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    if isinstance(content, bytes):
+        partial.write_bytes(content)
+    else:
+        _link_or_copy(content, partial)
+    partial.replace(target)
+
+
+def _link_or_copy(origin: Path, target: Path) -> None:
+    try:
+        os.link(origin, target)
+    except OSError:  # another disk, or one without hard links
+        shutil.copyfile(origin, target)

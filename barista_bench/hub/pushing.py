@@ -1,0 +1,270 @@
+"""A submission to the Hub: to a pull request or a branch, to main only when told, and nothing twice.
+
+Everything goes through `huggingface_hub`. Each commit names the commit that it was made from, so that a card which
+somebody changed meanwhile is not overwritten: the Hub refuses, and the next try merges anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Literal, TypeAlias
+
+from huggingface_hub import CommitOperationAdd, HfApi, errors, get_token
+from huggingface_hub.hf_api import RepoFile
+from huggingface_hub.utils.sha import git_hash, sha_fileobj
+
+from barista_bench.errors import BaristaError, ConfigError
+from barista_bench.hub.files import README, Content, Existing, eval_results_path, refuse_secrets
+from barista_bench.hub.schemas import MAX_FILE, RepoId
+
+MAIN: Final = "main"
+TITLE: Final = "Add results of barista_bench"
+MAX_OPEN: Final = 50
+"""Open pull requests that are looked through for the same files."""
+RepoType: TypeAlias = Literal["model", "dataset"]
+
+
+class PushError(BaristaError):
+    """The Hub cannot be reached, or does not take the upload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where commits go: a pull request of their own (the default), or a branch.
+
+    Raises:
+        ConfigError: the branch is main, and nobody said so with `to_main`.
+    """
+
+    branch: str | None = None
+    to_main: bool = False
+
+    def __post_init__(self) -> None:
+        if self.branch is not None and self.to_main:
+            raise ConfigError("both a branch and main are named. Remedy: give one of --branch and --to-main")
+        if self.branch is not None and self.branch.removeprefix("refs/heads/") in ("", MAIN):
+            raise ConfigError(f"{self.branch!r} is not to be written to. Remedy: use a pull request, or --to-main")
+
+    @property
+    def revision(self) -> str:
+        """Whose files are looked at, and are added to."""
+        return self.branch or MAIN
+
+    @property
+    def pull_request(self) -> bool:
+        return self.branch is None and not self.to_main
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What became of one repository. `changed` are the files of the commit, none where it held them all already."""
+
+    repo_id: str
+    repo_type: RepoType
+    url: str
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """A repository as it was when it was looked at."""
+
+    commit: str
+    revision: str
+
+
+def find_token(variable: str | None = None) -> str:
+    """The access token: from the environment variable `variable`, else from HF_TOKEN or the login of the hub client.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    token = os.environ.get(variable, "").strip() if variable else get_token()
+    if not token:
+        where = f"the environment variable {variable}" if variable else "HF_TOKEN or the hub client's login"
+        raise ConfigError(f"no access token in {where}. Remedy: set it, or run `hf auth login`")
+    return token
+
+
+class Pusher:
+    """Uploads with one token. It appears in no message; it is sent to `endpoint` and nowhere else.
+
+    Args:
+        token: with the right to write, or to open pull requests.
+        destination: where commits go.
+        endpoint: the Hub; None for `HF_ENDPOINT` or huggingface.co.
+    """
+
+    def __init__(self, token: str, destination: Destination, *, endpoint: str | None = None) -> None:
+        self._token = token
+        self._api = HfApi(endpoint=endpoint, token=token, library_name="barista_bench")
+        self.destination = destination
+
+    def __repr__(self) -> str:
+        return f"Pusher({self.destination})"
+
+    def existing(self, model_repo: str, benchmark: str) -> Existing:
+        """Card and results that the model repository has, at the destination; a branch is made. Raises PushError."""
+        return self._existing(model_repo, benchmark)[0]
+
+    def push_model(self, model_repo: str, benchmark: str, make: Callable[[Existing], Mapping[str, bytes]]) -> Pushed:
+        """Merge with what the repository has, and upload. `make` gives the files, from those that are there.
+
+        Raises:
+            PushError: as `push`.
+            DataError: what is there cannot be merged with.
+        """
+        existing, base = self._existing(model_repo, benchmark)
+        return self._commit(model_repo, "model", make(existing), base)
+
+    def _existing(self, model_repo: str, benchmark: str) -> tuple[Existing, _Base]:
+        self._prepare(model_repo, "model")
+        base = self._base(model_repo, "model")
+        path = eval_results_path(benchmark)
+        found = self._read(model_repo, base, (README, path))
+        return Existing(found.get(README, b""), found.get(path)), base
+
+    def push(self, repo_id: RepoId, repo_type: RepoType, files: Mapping[str, Content]) -> Pushed:
+        """Upload files that need no merging.
+
+        Raises:
+            PushError: the repository is missing, the token may not write to it, or the Hub cannot be reached.
+            DataError: a file holds an access token.
+        """
+        self._prepare(repo_id, repo_type)
+        return self._commit(repo_id, repo_type, files, self._base(repo_id, repo_type))
+
+    def _prepare(self, repo_id: str, repo_type: RepoType) -> None:
+        """Make the branch, if it is none that the Hub makes (`refs/pr/7`)."""
+        branch = self.destination.branch
+        if branch is None or branch.startswith("refs/pr/"):
+            return
+        with self._explained(repo_id, f"making the branch {branch}"):
+            self._api.create_branch(repo_id, branch=branch, repo_type=repo_type, exist_ok=True)
+
+    def _base(self, repo_id: str, repo_type: RepoType) -> _Base:
+        revision = self.destination.revision
+        with self._explained(repo_id, f"looking at {revision}"):
+            commit = self._api.repo_info(repo_id, repo_type=repo_type, revision=revision).sha
+        if commit is None:
+            raise PushError(f"{repo_id}: the Hub names no commit of {revision}. Remedy: try again")
+        return _Base(commit, revision)
+
+    def _read(self, repo_id: str, base: _Base, paths: Sequence[str]) -> dict[str, bytes]:
+        """Those of a model repository's small files that it has."""
+        with self._explained(repo_id, "reading its card"), TemporaryDirectory() as folder:
+            sizes = {one.path: one.size for one in self._listed(repo_id, "model", paths, base.commit)}
+            for path, size in sizes.items():
+                if size > MAX_FILE:
+                    raise PushError(f"{repo_id}: {path} has {size} bytes. Remedy: see to that file")
+            found = {}
+            for path in sizes:
+                copy = self._api.hf_hub_download(repo_id, path, revision=base.commit, local_dir=folder)
+                found[path] = Path(copy).read_bytes()
+        return found
+
+    def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content], base: _Base) -> Pushed:
+        refuse_secrets(files, repo_id, self._token)
+        with self._explained(repo_id, "comparing files"):
+            changed = self._changed(repo_id, repo_type, files, base.commit)
+            if not changed:
+                return Pushed(repo_id, repo_type, self._page(repo_id, repo_type, f"tree/{base.revision}"), ())
+            proposed = self._proposed(repo_id, repo_type, files) if self.destination.pull_request else None
+        if proposed is not None:
+            return Pushed(repo_id, repo_type, proposed, ())
+        operations = [
+            CommitOperationAdd(name, data if isinstance(data, bytes) else str(data))
+            for name, data in files.items()
+            if name in changed
+        ]
+        with self._explained(repo_id, "uploading"):
+            done = self._api.create_commit(
+                repo_id,
+                operations,
+                commit_message=TITLE,
+                commit_description="Written and checked by `barista-bench submit`.",
+                repo_type=repo_type,
+                revision=base.revision,
+                create_pr=self.destination.pull_request,
+                parent_commit=base.commit,
+            )
+        return Pushed(repo_id, repo_type, done.pr_url or done.commit_url, tuple(sorted(changed)))
+
+    def _changed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content], revision: str) -> set[str]:
+        """The files that the revision has not, or not with this content."""
+        listed = {one.path: one for one in self._listed(repo_id, repo_type, list(files), revision)}
+        return {name for name, content in files.items() if name not in listed or not _holds(listed[name], content)}
+
+    def _proposed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content]) -> str | None:
+        """An open pull request that would make the repository hold these files; its page."""
+        found = self._api.get_repo_discussions(
+            repo_id, repo_type=repo_type, discussion_type="pull_request", discussion_status="open"
+        )
+        for one in islice(found, MAX_OPEN):
+            if one.title == TITLE and not self._changed(repo_id, repo_type, files, f"refs/pr/{one.num}"):
+                return self._page(repo_id, repo_type, f"discussions/{one.num}")
+        return None
+
+    def _listed(self, repo_id: str, repo_type: RepoType, paths: Sequence[str], revision: str) -> Iterator[RepoFile]:
+        for start in range(0, len(paths), 500):
+            part = list(paths[start : start + 500])
+            for one in self._api.get_paths_info(repo_id, part, repo_type=repo_type, revision=revision):
+                if isinstance(one, RepoFile):
+                    yield one
+
+    def _page(self, repo_id: str, repo_type: RepoType, rest: str) -> str:
+        return "/".join((self._api.endpoint, *(("datasets",) if repo_type == "dataset" else ()), repo_id, rest))
+
+    @contextmanager
+    def _explained(self, repo_id: str, doing: str) -> Iterator[None]:
+        """The client's errors as ours. No cause is kept: a request, with the token in its headers, hangs on it."""
+        try:
+            yield
+        except errors.RepositoryNotFoundError as error:
+            trouble = f"{repo_id}: {doing}: no such repository, or the token may not see it{self._said(error)}"
+            remedy = "make it first, or use a token with access"
+        except errors.RevisionNotFoundError as error:
+            trouble = f"{repo_id}: {doing}: no such revision{self._said(error)}"
+            remedy = "give another --branch"
+        except errors.HfHubHTTPError as error:
+            trouble = f"{repo_id}: {doing}: the Hub refuses{self._said(error)}"
+            remedy = _REMEDIES.get(error.response.status_code, "try again later")
+        except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError) as error:  # type: ignore[attr-defined]
+            trouble = f"{repo_id}: {doing}: the Hub is out of reach{self._said(error)}"
+            remedy = "see to the network, and try again"
+        except ValueError as error:
+            trouble = f"{repo_id}: {doing}: the Hub client refuses{self._said(error)}"
+            remedy = "see to what it names"
+        else:
+            return
+        raise PushError(f"{trouble}. Remedy: {remedy}") from None
+
+    def _said(self, error: Exception) -> str:
+        line = " ".join(str(error).replace(self._token, "[token]").split())[:300]
+        return f" ({line})" if line else ""
+
+
+_REMEDIES: Final = {
+    401: "log in, or use another token",
+    403: "use a token that may write there, or may open pull requests",
+    409: "try again: somebody changed the repository meanwhile",
+    412: "try again: somebody changed the repository meanwhile",
+}
+
+
+def _holds(listed: RepoFile, content: Content) -> bool:
+    """Whether a file of the Hub has this content, by the hashes that the Hub names."""
+    size = len(content) if isinstance(content, bytes) else content.stat().st_size
+    if listed.size != size:
+        return False
+    if listed.lfs is None:
+        return listed.blob_id == git_hash(content if isinstance(content, bytes) else content.read_bytes())
+    with BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
+        return listed.lfs.sha256 == sha_fileobj(file).hex()

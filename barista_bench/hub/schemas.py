@@ -1,0 +1,290 @@
+"""The Hub's leaderboard files as schemas. The hub client checks next to nothing, and the server only after the upload.
+
+Sources: hub-docs `docs/hub/eval-results.md` (`.eval_results/*.yaml`, `eval.yaml`); `huggingface_hub` 2.4,
+`_eval_results.py` and `repocard_data.py` (model-index).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated, Final, Self, TypeVar
+
+import yaml
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils._validators import validate_repo_id
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    JsonValue,
+    RootModel,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from barista_bench.errors import DataError
+
+MAX_FILE: Final = 2**20
+"""Bytes of a file that is read."""
+MAX_NOTES: Final = 1000
+FRAMEWORK: Final = "barista-bench"
+"""Our name in `evaluation_framework`. The Hub keeps a list of these: it must be entered there once."""
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _repo_id(value: str) -> str:
+    """`namespace/name`, by the Hub's own rules."""
+    if value.count("/") != 1:
+        raise ValueError(f"{value!r} is no repository: write namespace/name")
+    try:
+        validate_repo_id(value)
+    except HFValidationError as error:
+        raise ValueError(str(error).partition("\n")[0]) from error
+    return value
+
+
+def _https(value: str) -> str:
+    """A web address without a password, kept as it was written."""
+    parsed = TypeAdapter(HttpUrl).validate_python(value)
+    if parsed.scheme != "https":
+        raise ValueError(f"{value!r} is not an https address")
+    if parsed.username or parsed.password:
+        raise ValueError("the address holds a user name or a password")
+    return value
+
+
+def _iso_date(value: str) -> str:
+    if not _ISO_DATE.fullmatch(value):
+        raise ValueError(f"{value!r} is no ISO 8601 date, such as 2026-11-21 or 2026-11-21T10:30:00Z")
+    datetime.fromisoformat(value)
+    return value
+
+
+RepoId = Annotated[str, AfterValidator(_repo_id)]
+TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}$")]
+Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NOTES, strip_whitespace=True)]
+Address = Annotated[str, AfterValidator(_https)]
+Date = Annotated[str, AfterValidator(_iso_date)]
+
+
+class Strict(BaseModel):
+    """Nothing unknown, no text for a number, no NaN."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
+
+
+class EvalDataset(Strict):
+    """The benchmark's dataset repository, and the leaderboard in it that the value is for."""
+
+    id: RepoId
+    task_id: TaskId
+    revision: Commit | None = None
+
+
+class EvalSource(Strict):
+    """Where the result comes from. A name without an address is refused, as by the hub client."""
+
+    url: Address
+    name: Text | None = None
+    user: Text | None = None
+    org: Text | None = None
+
+
+class EvalResult(Strict):
+    """One value for one leaderboard."""
+
+    dataset: EvalDataset
+    value: int | float
+    verify_token: Text | None = Field(default=None, alias="verifyToken")
+    date: Date | None = None
+    source: EvalSource | None = None
+    notes: Text | None = None
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def _no_switch(cls, value: object) -> object:
+        if isinstance(value, bool):
+            raise ValueError("true and false are no values")  # noqa: TRY004  (pydantic's own)
+        return value
+
+
+class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_length=1000)]]):
+    """`.eval_results/<name>.yaml` of a model repository."""
+
+    @model_validator(mode="after")
+    def _one_value_a_leaderboard(self) -> Self:
+        seen = set()
+        for entry in self.root:
+            key = (entry.dataset.id, entry.dataset.task_id)
+            if key in seen:
+                raise ValueError(f"{key[0]} has two values for the task {key[1]!r}")
+            seen.add(key)
+        return self
+
+
+class EvalTask(Strict):
+    """One leaderboard of a dataset. `field_spec`, `solvers` and `scorers` are for the framework inspect-ai alone."""
+
+    id: TaskId
+    config: TaskId | None = None
+    split: Annotated[str, StringConstraints(pattern=r"^[\w.\-]+(\+[\w.\-]+)*$", max_length=100)] = "test"
+    field_spec: dict[str, JsonValue] | None = None
+    solvers: list[dict[str, JsonValue]] | None = None
+    scorers: list[dict[str, JsonValue]] | None = None
+
+
+class EvalFile(Strict):
+    """`eval.yaml` in the root of a dataset repository."""
+
+    name: Text
+    description: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+    evaluation_framework: TaskId
+    tasks: Annotated[list[EvalTask], Field(min_length=1, max_length=200)]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        ids = [task.id for task in self.tasks]
+        repeated = sorted({name for name in ids if ids.count(name) > 1})
+        if repeated:
+            raise ValueError(f"the task {repeated[0]!r} stands there twice")
+        if self.evaluation_framework != "inspect-ai":
+            for task in self.tasks:
+                if task.field_spec or task.solvers or task.scorers:
+                    raise ValueError(f"the task {task.id!r} has settings of inspect-ai, which is not the framework")
+        return self
+
+
+class IndexTask(Strict):
+    type: Text
+    name: Text | None = None
+
+
+class IndexDataset(Strict):
+    type: RepoId
+    name: Text
+    config: Text | None = None
+    split: Text | None = None
+    revision: Commit | None = None
+
+
+class IndexMetric(Strict):
+    type: Text
+    value: int | float
+    name: Text | None = None
+
+
+class IndexSource(Strict):
+    name: Text
+    url: Address
+
+
+class IndexResult(Strict):
+    """One result of model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""
+
+    task: IndexTask
+    dataset: IndexDataset
+    metrics: Annotated[list[IndexMetric], Field(min_length=1)]
+    source: IndexSource | None = None
+
+
+class _IndexedModel(BaseModel):
+    """Somebody else's entries are kept whatever they hold beside what is named here."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    results: list[dict[str, object]]
+
+
+class DataFiles(BaseModel):
+    """Files of one split, as a pattern relative to the dataset's root."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    split: str
+    path: str
+
+
+class CardConfig(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    config_name: str
+    data_files: Annotated[list[DataFiles], Field(min_length=1)]
+
+
+class DatasetCardMetadata(BaseModel):
+    """What the card of a published dataset must say."""
+
+    model_config = ConfigDict(extra="allow")
+
+    license: str
+    pretty_name: str
+    language: list[str]
+    task_categories: list[str]
+    configs: Annotated[list[CardConfig], Field(min_length=1)]
+
+
+def read_eval_results(text: str | bytes, where: str) -> EvalResults:
+    """Check the text of a `.eval_results/*.yaml`. Raises DataError: names `where` and the field."""
+    return checked(EvalResults, load_yaml(text, where), where)
+
+
+def read_eval_file(text: str | bytes, where: str) -> EvalFile:
+    """Check the text of an `eval.yaml`. Raises DataError: names `where` and the field."""
+    return checked(EvalFile, load_yaml(text, where), where)
+
+
+def read_model_index(content: object, where: str) -> list[dict[str, object]]:
+    """Check as much of a card's `model-index` as must hold to add to it. Raises DataError."""
+    checked(RootModel[Annotated[list[_IndexedModel], Field(min_length=1)]], content, where)
+    assert isinstance(content, list)
+    return content
+
+
+def load_yaml(text: str | bytes, where: str) -> object:
+    """Plain YAML: no tags that make objects. Raises DataError."""
+    if len(text) > MAX_FILE:
+        raise DataError(f"{where}: has {len(text)} bytes, more than {MAX_FILE}. Remedy: give the file that is meant")
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        line = " ".join(str(error).split())[:200]
+        raise DataError(f"{where}: is no YAML ({line}). Remedy: mend or delete it") from error
+
+
+def checked(schema: type[Model], content: object, where: str) -> Model:
+    """`content` as `schema`. Raises DataError: names the first field that is wrong, and what is wrong with it."""
+    with valid(where):
+        return schema.model_validate(content)
+
+
+@contextmanager
+def valid(where: str) -> Iterator[None]:
+    """Where models are made: what they refuse becomes a DataError that names the field."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise DataError(f"{where}: {place}: {first['msg']}. Remedy: correct that field") from error
+
+
+def dump_yaml(content: Mapping[str, object] | Sequence[object]) -> str:
+    """YAML in the order given. Texts that look like dates or numbers come out quoted."""
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
+
+
+def as_plain(model: BaseModel) -> object:
+    """Without fields that are not set, under the names of the file."""
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,299 @@
+"""What `barista_bench.analysis` finds, as tables and as a drawn graph. Names no benchmark and no task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from barista_bench.analysis import (
+    BaselineGap,
+    BreakdownRow,
+    Comparison,
+    Consistency,
+    FailureRow,
+    PropagationEdge,
+    PropagationGraph,
+    RankAgreement,
+)
+from barista_bench.reporting.tables import NOTHING, Block, Cell, Column, Table, figure_cell, interval, number, words
+from barista_bench.reporting.tables import side_by_side as beside
+from barista_bench.task import FAILURE_KINDS
+
+
+def agreement(found: RankAgreement) -> Table:
+    """Kendall's tau-b between tasks."""
+    columns = (Column("task", numeric=False), *(Column(words(task)) for task in found.tasks))
+    rows = tuple(
+        (
+            Cell(words(task)),
+            *(Cell(NOTHING if tau is None or s == t else f"{tau:+.2f}") for t, tau in enumerate(found.tau[s])),
+        )
+        for s, task in enumerate(found.tasks)
+    )
+    note = (
+        f"Kendall's tau-b between the orders in which two tasks put the {len(found.models)} models, by mean sample "
+        "score. +1: the same order; 0: unrelated; none where a task does not tell the models apart."
+    )
+    return Table("Rank agreement between tasks", columns, rows, note)
+
+
+def comparisons(found: Sequence[Comparison], title: str = "Paired comparisons") -> Table:
+    """One row a pair of models and task."""
+    columns = (
+        *(Column(name, numeric=False) for name in ("task", "first", "second", "figure")),
+        *(Column(name, "pooled figure") for name in ("first", "second", "difference", "p", "p (Holm)")),
+        *(Column(name, "sample score") for name in ("difference", "effect size")),
+        *(Column(name, "examples") for name in ("first better", "equal", "second better", "compared")),
+    )
+    rows = tuple(
+        (
+            Cell(words(one.task)),
+            Cell(one.first),
+            Cell(one.second),
+            Cell(words(one.name)),
+            Cell(number(one.first_value)),
+            Cell(number(one.second_value)),
+            Cell(_signed(one.difference), notes=_interval(one.low, one.high)),
+            Cell(_p(one.p_value)),
+            Cell(_p(one.p_adjusted)),
+            Cell(_signed(one.sample_difference), notes=_interval(one.sample_low, one.sample_high)),
+            Cell(NOTHING if one.effect_size is None else _signed(one.effect_size)),
+            *(Cell(number(count)) for count in (one.wins, one.ties, one.losses)),
+            Cell(f"{number(one.examples)} of {number(one.expected_examples)}", warn=one.samples < one.expected_samples),
+        )
+        for one in found
+    )
+    note = (
+        "First minus second on the samples that both have, with the 95% interval of a paired bootstrap over videos. "
+        "p: permutation of whole videos between the two models; Holm's correction is over all rows. "
+        "Effect size: Cohen's d of the examples' differences."
+    )
+    return Table(title, columns, rows, note, folded=len(rows) > 20)
+
+
+def baselines(found: Sequence[BaselineGap]) -> Table:
+    """What a score owes to images, their order, or anything but guessing."""
+    columns = (
+        *(Column(name, numeric=False) for name in ("task", "model", "without")),
+        *(Column(name) for name in ("model's figure", "baseline's figure", "gap", "p (Holm)")),
+    )
+    rows = tuple(
+        (
+            Cell(words(one.comparison.task)),
+            Cell(one.model),
+            Cell(_KINDS.get(one.kind, words(one.kind))),
+            Cell(number(one.comparison.first_value)),
+            Cell(number(one.comparison.second_value)),
+            Cell(_signed(one.comparison.difference), notes=_interval(one.comparison.low, one.comparison.high)),
+            Cell(_p(one.comparison.p_adjusted)),
+        )
+        for one in found
+    )
+    note = "A gap whose interval holds 0 says that the score does not need what the baseline goes without."
+    return Table("Gap to baselines", columns, rows, note, folded=len(rows) > 20)
+
+
+_KINDS = {
+    "text_only": "images (text only)",
+    "first_frame": "frames after the first",
+    "shuffled_frames": "the order of frames",
+    "chance": "anything (chance)",
+    "prior": "anything but priors",
+    "centre_box": "anything (central box)",
+}
+
+
+def consistency(found: Sequence[Consistency]) -> Table:
+    columns = (
+        *(Column(name, numeric=False) for name in ("task", "model")),
+        *(Column(name) for name in ("examples", "runs", "same answer", "same score", "spread of score")),
+    )
+    rows = tuple(
+        (
+            *(Cell(text) for text in (words(one.task), one.model)),
+            *(Cell(number(value)) for value in (one.examples, one.runs, one.same_answer, one.same_score, one.spread)),
+        )
+        for one in found
+    )
+    note = "Over pairs of runs of an example; the spread is the mean standard deviation of an example's score."
+    return Table("Consistency over runs", columns, rows, note, folded=len(rows) > 20)
+
+
+def failures(found: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
+    """Kinds of failure by model label, in the order of their description; None where nothing failed."""
+    kinds = [kind for kind in FAILURE_KINDS if any(row.kind == kind and row.count for _, rows in found for row in rows)]
+    columns = [Column("kind", numeric=False), Column("meaning", numeric=False)]
+    for label, _ in found:
+        columns += [Column(name, label) for name in ("failures", "samples", "share")]
+    lines = []
+    for kind in kinds:
+        cells = [Cell(words(kind)), Cell(FAILURE_KINDS[kind])]
+        for _, rows in found:
+            row = next((row for row in rows if row.kind == kind), None)
+            cells += [Cell(number(row.count if row else 0)), Cell(number(row.samples if row else 0))]
+            cells += [Cell(f"{100 * row.share:.1f} %" if row else NOTHING)]
+        lines.append(tuple(cells))
+    note = "One sample can fail in several ways; the share is of all scored samples."
+    return Table("What went wrong", tuple(columns), tuple(lines), note) if lines else None
+
+
+def breakdown(key: str, found: Sequence[tuple[str, Sequence[BreakdownRow]]], figure: str) -> Table | None:
+    """The primary figure by group, models beside each other; None where there is one group alone."""
+    blocks: list[tuple[str, Block]] = []
+    for label, rows in found:
+        ordered = sorted(rows, key=lambda row: (row.order, row.value))
+        name = words(figure)
+        cells = {row.value: {"examples": Cell(number(row.examples)), name: figure_cell(row.figure)} for row in ordered}
+        blocks.append((label, cells))
+    table = beside(f"By {words(key)}", words(key), blocks)
+    return table if len(table.rows) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnNode:
+    """A task: its dot at (`dot_x`, `y`), and its name at (`x`, `text_y`)."""
+
+    name: str
+    dot_x: float
+    x: float
+    y: float
+    anchor: str
+    text_y: float
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnEdge:
+    """An arrow as an SVG path.
+
+    `kind` is `together` where the interval of its odds ratio lies above 1, `apart` where below, else `unclear`; only
+    the first two are labelled, so that the picture can be read.
+    """
+
+    path: str
+    width: float
+    kind: str
+    label: str
+    label_x: float
+    label_y: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGraph:
+    """How errors of one task go with errors of another on the same objects, as a picture and as a table."""
+
+    title: str
+    width: int
+    height: int
+    nodes: tuple[DrawnNode, ...]
+    edges: tuple[DrawnEdge, ...]
+    table: Table
+
+
+_WIDTH, _HEIGHT, _RADIUS, _NODE = 760, 520, 190.0, 9.0
+
+
+def drawn(graph: PropagationGraph) -> DrawnGraph | None:
+    """The tasks on a circle, arrows from the task that erred first; None where nothing is shared."""
+    if not graph.edges:
+        return None
+    places = {}
+    for number_, task in enumerate(graph.tasks):
+        angle = 2 * math.pi * number_ / len(graph.tasks) - math.pi / 2
+        places[task] = (_WIDTH / 2 + _RADIUS * math.cos(angle), _HEIGHT / 2 + _RADIUS * math.sin(angle))
+    return DrawnGraph(
+        title=f"Error propagation: {graph.model}",
+        width=_WIDTH,
+        height=_HEIGHT,
+        nodes=tuple(_node(task, *places[task]) for task in graph.tasks),
+        edges=tuple(_edge(edge, places[edge.source], places[edge.target]) for edge in graph.edges),
+        table=_edges(graph),
+    )
+
+
+def _node(task: str, x: float, y: float) -> DrawnNode:
+    side = x - _WIDTH / 2
+    anchor = "middle" if abs(side) < 20 else "start" if side > 0 else "end"
+    shift = 0.0 if anchor == "middle" else math.copysign(18.0, side)
+    text_y = y + 5 if shift else y + math.copysign(24.0, y - _HEIGHT / 2) + 4
+    return DrawnNode(words(task), round(x, 1), round(x + shift, 1), round(y, 1), anchor, round(text_y, 1))
+
+
+def _edge(edge: PropagationEdge, start: tuple[float, float], end: tuple[float, float]) -> DrawnEdge:
+    """A bent arrow, so that both directions of a pair are seen. Thicker is a larger odds ratio."""
+    (x0, y0), (x1, y1) = start, end
+    length = math.hypot(x1 - x0, y1 - y0) or 1.0
+    along, across = ((x1 - x0) / length, (y1 - y0) / length), ((y1 - y0) / length, (x0 - x1) / length)
+    bend = 0.16 * length
+    mid = ((x0 + x1) / 2 + across[0] * bend, (y0 + y1) / 2 + across[1] * bend)
+    gap = _NODE + 8
+    path = (
+        f"M{x0 + along[0] * gap + across[0] * 6:.1f} {y0 + along[1] * gap + across[1] * 6:.1f} "
+        f"Q{mid[0]:.1f} {mid[1]:.1f} "
+        f"{x1 - along[0] * gap + across[0] * 6:.1f} {y1 - along[1] * gap + across[1] * 6:.1f}"
+    )
+    kind = _kind(edge)
+    where = 0.5 * bend + 4
+    return DrawnEdge(
+        path=path,
+        width=1.0 if kind == "unclear" else round(1.4 + min(4.0, abs(math.log2(edge.odds_ratio))) * 0.8, 2),
+        kind=kind,
+        label="" if kind == "unclear" else _ratio(edge.odds_ratio),
+        label_x=round((x0 + x1) / 2 + across[0] * where + along[0] * 0.12 * length, 1),
+        label_y=round((y0 + y1) / 2 + across[1] * where + along[1] * 0.12 * length + 4, 1),
+        title=f"{words(edge.source)} to {words(edge.target)}: odds ratio {_ratio(edge.odds_ratio)}, n {edge.n}",
+    )
+
+
+def _kind(edge: PropagationEdge) -> str:
+    if edge.low is not None and edge.low > 1:
+        return "together"
+    return "apart" if edge.high is not None and edge.high < 1 else "unclear"
+
+
+def _edges(graph: PropagationGraph) -> Table:
+    columns = (
+        *(Column(name, numeric=False) for name in ("an error in", "goes with one in")),
+        *(Column(name) for name in ("odds ratio", "objects", "videos")),
+        *(Column(name, "second errs") for name in ("if the first erred", "if not")),
+        *(Column(name, "objects by who erred") for name in ("both", "first only", "second only", "neither")),
+    )
+    rows = tuple(
+        (
+            Cell(words(edge.source)),
+            Cell(words(edge.target)),
+            Cell(_ratio(edge.odds_ratio), notes=_ratios(edge)),
+            Cell(number(edge.n)),
+            Cell(number(edge.videos)),
+            Cell(number(edge.risk_with)),
+            Cell(number(edge.risk_without)),
+            *(Cell(number(n)) for n in (edge.both, edge.source_only, edge.target_only, edge.neither)),
+        )
+        for edge in graph.edges
+    )
+    note = (
+        "Over objects that both tasks ask about at the same time. Odds ratio with 1/2 added to each cell, and its 95% "
+        "interval over videos; above 1, errors come together. An association, not proof of cause."
+    )
+    return Table(f"Error propagation: {graph.model}", columns, rows, note, folded=len(rows) > 15)
+
+
+def _ratios(edge: PropagationEdge) -> tuple[str, ...]:
+    return () if edge.low is None or edge.high is None else (f"[{_ratio(edge.low)}, {_ratio(edge.high)}]",)
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _interval(low: float | None, high: float | None) -> tuple[str, ...]:
+    return () if low is None or high is None else (interval(low, high),)

@@ -1,0 +1,100 @@
+"""The tables of a report as CSV and as LaTeX, for spreadsheets and papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from barista_bench.reporting.tables import Cell, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+(e[+-]?\d+)?( %)?")
+
+
+def csv(table: Table) -> str:
+    """One column a column; what stands smaller in the page gets columns of its own, `… spread` and `… notes`.
+
+    A text that a spreadsheet would take for a formula is given an apostrophe in front: names come from outside.
+    """
+    return _frame(table, _harmless, spread=True).to_csv(index=False, lineterminator="\n")
+
+
+def latex(table: Table) -> str:
+    r"""A `tabular` with booktabs' rules and escaped texts; spreads and intervals stand behind the numbers.
+
+    Needs `\usepackage{booktabs}`.
+    """
+    frame = _frame(table, _encodable, spread=False)
+    return frame.to_latex(index=False, escape=True, column_format="".join(_alignments(table)))
+
+
+def file_names(tables: Sequence[tuple[str, Table]]) -> list[str]:
+    """A file name without ending for each (heading, table): readable, safe on every system, and each once."""
+    names: list[str] = []
+    for heading, table in tables:
+        plain = plain_name(f"{heading} {table.title}")
+        names.append(next(name for name in _numbered(plain) if name not in names))
+    return names
+
+
+def plain_name(text: str) -> str:
+    """A file name without ending, made of lower-case letters, digits and underscores.
+
+    >>> plain_name("barista / grounding: Per class")
+    'barista_grounding_per_class'
+    """
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:80] or "table"
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}_{number}"
+        number += 1
+
+
+def _frame(table: Table, clean: Callable[[str], str], *, spread: bool) -> pd.DataFrame:
+    import pandas as pd
+
+    heads, columns = [], []
+    for place, column in enumerate(table.columns):
+        head = f"{column.group}: {column.name}" if column.group else column.name
+        cells = [row[place] for row in table.rows]
+        heads.append(head)
+        columns.append([cell.text if spread else _whole(cell) for cell in cells])
+        for name, texts in (
+            ("spread", [cell.extra for cell in cells]),
+            ("notes", ["; ".join(cell.notes) for cell in cells]),
+        ):
+            if spread and any(texts):
+                heads.append(f"{head} {name}")
+                columns.append(texts)
+    rows = [[clean(text) for text in row] for row in zip(*columns, strict=True)]
+    frame = pd.DataFrame(rows, columns=range(len(heads)), dtype="object")
+    frame.columns = pd.Index([clean(head) for head in heads])  # names may repeat
+    return frame
+
+
+def _whole(cell: Cell) -> str:
+    intervals = (note for note in cell.notes if note.startswith("["))
+    return " ".join(part for part in (cell.text, cell.extra, *intervals) if part)
+
+
+def _alignments(table: Table) -> Iterator[str]:
+    for column in table.columns:
+        yield "r" if column.numeric else "l"
+
+
+def _harmless(text: str) -> str:
+    text = _encodable(text)
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+def _encodable(text: str) -> str:
+    """On one line, and without lone surrogates, which have no UTF-8 form."""
+    return " ".join(text.encode(errors="replace").decode().split())

@@ -1,0 +1,46 @@
+"""What intervals cost: seconds for each figure's 95% interval of a made set, task by task.
+
+Samples of a small built dataset are repeated under new video names until there are enough: 1,000 examples in 100
+videos, three runs. Usage: python perf/bootstrap.py DATASET RUN_FOLDER [RUN_FOLDER ...]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+
+from barista_bench.analysis.intervals import intervals
+from barista_bench.running.scoring import ScoredSample, score
+from barista_bench.task import FrameRef
+
+EXAMPLES, VIDEOS, RUNS = 1000, 100, 3
+
+
+def enlarged(samples: list[ScoredSample]) -> list[ScoredSample]:
+    """EXAMPLES examples over VIDEOS videos, each with RUNS runs."""
+    first = [sample for sample in samples if sample.record.run == 0]
+    made = []
+    for index in range(EXAMPLES):
+        sample = first[index % len(first)]
+        frames = tuple(FrameRef(f"video_{index % VIDEOS:03d}", ref.frame_index) for ref in sample.example.frames)
+        example = replace(sample.example, example_id=f"{index}", frames=frames)
+        for run in range(RUNS):
+            record = type(sample.record)(
+                **{**{f: getattr(sample.record, f) for f in sample.record.__struct_fields__}, "run": run}
+            )
+            made.append(ScoredSample(example, record, sample.prediction, sample.scores))
+    return made
+
+
+def main() -> None:
+    for folder in sys.argv[1:]:
+        run = score(folder)
+        samples = enlarged(list(run.samples))
+        start = time.perf_counter()
+        found = intervals(run.task, samples)
+        print(f"{run.task.name:14} {len(samples)} samples, {len(found)} figures: {time.perf_counter() - start:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

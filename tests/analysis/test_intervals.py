@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import bootstrap
+
+from barista_bench.analysis.intervals import interval, interval_of, intervals, video_draws, without_each
+from barista_bench.running.results import read_results
+from barista_bench.running.scoring import RESULTS_FILE, ScoredRun
+from barista_bench.task import FrameRef, Status
+from tests.analysis.conftest import TASKS
+from tests.analysis.made import Quiz, quiz_example, quiz_sample, video_effects
+
+VIDEOS, EACH, RUNS = 60, 4, 1000
+
+
+@pytest.mark.slow
+def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> None:
+    """1,000 simulated runs; questions of a video are about as hard as each other. The truth is 1/2."""
+    rng = np.random.default_rng(11)
+    clustered = [quiz_example(i, f"v{i // EACH:03d}") for i in range(VIDEOS * EACH)]
+    apart = [replace(example, frames=(FrameRef(example.example_id, 0),)) for example in clustered]
+    # (kind, example) -> the sample with a wrong and with a right answer
+    made = [[[quiz_sample(example, hit) for hit in (False, True)] for example in kind] for kind in (clustered, apart)]
+    task, covered = Quiz(), np.zeros(2)
+    for _ in range(RUNS):
+        right = video_effects(rng, VIDEOS, EACH).ravel().tolist()
+        for kind, pairs in enumerate(made):
+            samples = [pair[hit] for pair, hit in zip(pairs, right, strict=True)]
+            found = intervals(task, samples, draws=400)["accuracy"]
+            covered[kind] += found.low <= 0.5 <= found.high
+    by_video, by_sample = covered / RUNS
+    print(f"{RUNS} simulated runs: {by_video:.3f} covered by video, {by_sample:.3f} by sample")
+    assert 0.93 <= by_video <= 0.97
+    assert by_sample < 0.93
+
+
+def test_the_interval_is_scipys_bca() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.exponential(size=40)
+    draws = 20_000
+    drawn = video_draws(40, draws, 1) @ values / 40
+    left_out = without_each(40) @ values / 39
+    ours = interval(float(values.mean()), drawn, left_out, clusters=40)
+    theirs = bootstrap((values,), np.mean, n_resamples=draws, method="BCa", rng=np.random.default_rng(2))
+    assert ours is not None
+    assert ours.method == "bca"
+    width = theirs.confidence_interval.high - theirs.confidence_interval.low
+    assert abs(ours.low - theirs.confidence_interval.low) < 0.03 * width
+    assert abs(ours.high - theirs.confidence_interval.high) < 0.03 * width
+
+
+def test_a_figure_that_never_varies_has_an_interval_of_itself() -> None:
+    found = interval(1.0, np.ones(50), np.ones(4), clusters=4)
+    assert found is not None
+    assert (found.low, found.high, found.method) == (1.0, 1.0, "percentile")
+
+
+def test_a_figure_that_no_draw_has_gets_no_interval() -> None:
+    assert interval(0.5, np.full(10, np.nan), None, clusters=4) is None
+    assert interval(float("nan"), np.ones(10), None, clusters=4) is None
+
+
+def test_one_video_gives_no_interval() -> None:
+    samples = [quiz_sample(quiz_example(i, "only"), i % 2 == 0) for i in range(20)]
+    assert intervals(Quiz(), samples) == {}
+
+
+def test_failed_infrastructure_is_left_out_of_intervals() -> None:
+    right = [quiz_sample(quiz_example(i, f"v{i}"), True) for i in range(6)]
+    lost = [quiz_sample(quiz_example(9, "v9"), False, status=Status.INFRA_ERROR)]
+    found = intervals(Quiz(), [*right, *lost])["accuracy"]
+    assert (found.low, found.high, found.clusters) == (1.0, 1.0, 6)
+
+
+@given(st.integers(2, 12), st.integers(0, 2**32))
+def test_each_draw_takes_as_many_videos_as_there_are(videos: int, seed: int) -> None:
+    drawn = video_draws(videos, 7, seed)
+    assert drawn.shape == (7, videos)
+    assert (drawn.sum(axis=1) == videos).all()
+    assert (drawn == video_draws(videos, 7, seed)).all()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_results_hold_an_interval_around_every_primary_figure(
+    scored: dict[tuple[str, str], ScoredRun], task: str
+) -> None:
+    run = scored["fair", task]
+    written = read_results(run.folder / RESULTS_FILE)
+    figure = written.figures[written.primary]
+    ends = interval_of(run)[written.primary]
+    assert (figure.low, figure.high) == (ends.low, ends.high)
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low < figure.mean < figure.high
+    assert ends.clusters == 9
+
+
+def test_scoring_again_gives_the_same_interval(scored: dict[tuple[str, str], ScoredRun]) -> None:
+    run = scored["weak", "relations"]
+    assert interval_of(run) == interval_of(replace(run, samples=run.samples[::1]))

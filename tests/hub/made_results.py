@@ -1,0 +1,128 @@
+"""Scored run folders made by hand: `results.json`, and a judge's beside it."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+from barista_bench.benchmarks import task_class
+from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo, write_judged
+from barista_bench.running.results import (
+    BoxFormatInfo,
+    Coverage,
+    DatasetInfo,
+    Figure,
+    ModelInfo,
+    PromptsInfo,
+    Results,
+    Timing,
+    write_results,
+)
+
+MODEL = "garden/fruit-8b"
+DATASET = "garden/BARISTA"
+HASH = "ab" * 32
+TARGET = {"model_repo": MODEL, "dataset_repo": DATASET}
+
+
+def figure(values: list[float], low: float | None = None, high: float | None = None) -> Figure:
+    spread = statistics.stdev(values) if len(values) > 1 else None
+    return Figure(mean=statistics.fmean(values), std=spread, runs=values, low=low, high=high)
+
+
+def results(
+    task: str = "relations",
+    values: tuple[float, ...] = (0.41, 0.43, 0.42),
+    interval: tuple[float, float] | None = (0.4, 0.44),
+    *,
+    model: str = MODEL,
+    examples: int = 100,
+    missing: int = 0,
+    split: str = "all",
+    protocol: str = "release",
+    content_hash: str = HASH,
+    settings: dict[str, Any] | None = None,
+    revision: str | None = "c" * 40,
+) -> Results:
+    cls = task_class("barista", task)
+    expected = examples * len(values)
+    low, high = interval or (None, None)
+    scored = expected - missing
+    return Results(
+        barista_bench="0.1.0",
+        protocol=protocol,
+        model=ModelInfo(
+            name=model,
+            box_format=BoxFormatInfo(order="xyxy", scale=1000),
+            revision=revision,
+            settings={"dtype": "bfloat16"} if settings is None else settings,
+        ),
+        dataset=DatasetInfo(
+            benchmark="barista",
+            task=task,
+            task_version=cls.version,
+            config=task,
+            split=split,
+            examples=examples,
+            content_hash=content_hash,
+        ),
+        prompts=PromptsInfo(version=1, sha256="d" * 64),
+        generation={"temperature": 0.7},
+        runs=len(values),
+        coverage=Coverage(expected=expected, scored=scored, answered=scored, statuses={"ok": scored}),
+        primary=cls.primary,
+        figures={cls.primary: figure(list(values), low, high)},
+        breakdowns={},
+        details=[{}],
+        versions={"numpy": "2.4.6"},
+        timing=Timing(sessions=1, seconds={"generate": 1.0}, input_tokens=1, output_tokens=1, cost=12.5),
+    )
+
+
+def judged(
+    of: Results, judge: str = "maker/judge", value: float = 0.61, unjudged: int = 0, **changes: Any
+) -> JudgedResults:
+    found = JudgedResults(
+        barista_bench="0.1.0",
+        method="g-eval",
+        judge=JudgeInfo(name=judge, revision=None, settings={"base_url": "https://judge.example/v1"}),
+        generation={},
+        rubric=RubricInfo(version=1, sha256="e" * 64, criteria=["correctness"]),
+        prompt_sha256="f" * 64,
+        steps="given",
+        steps_sha256="f" * 64,
+        draws=3,
+        model=of.model.name,
+        model_revision=of.model.revision,
+        dataset=of.dataset,
+        runs=of.runs,
+        coverage=JudgedCoverage(
+            expected=of.coverage.expected,
+            finished=of.coverage.scored,
+            answered=of.coverage.answered,
+            judged=of.coverage.expected - unjudged,
+            verdicts={"ok": 3},
+        ),
+        scoring={"plain": 3},
+        figures={"mean": figure([value] * of.runs)},
+        sd_draws={},
+        per_category={},
+        input_tokens=1,
+        output_tokens=1,
+        cost=3.5,
+    )
+    return found.model_copy(update=changes)
+
+
+def run_folder(root: Path, made: Results | None = None, *judges: JudgedResults, name: str | None = None) -> Path:
+    """A folder with these results."""
+    made = made or results()
+    folder = root / (name or f"{made.dataset.task}-{made.dataset.split}-{made.protocol}")
+    folder.mkdir(parents=True)
+    write_results(made, folder / "results.json")
+    for one in judges:
+        below = folder / "judges" / one.judge.name.strip("/").replace("/", "--")
+        below.mkdir(parents=True)
+        write_judged(one, below / "results.json")
+    return folder

@@ -1,0 +1,265 @@
+"""A local stand-in for the endpoints of the Hub that uploads need: info, paths, files, branches, preupload, commits and
+pull requests, of models and data sets. huggingface_hub really talks to it.
+
+    with UploadStandIn() as hub:
+        hub.make("org/model", "model", {"README.md": b"..."})
+        Pusher(TOKEN, Destination(), endpoint=hub.endpoint).push(...)
+        hub.files("org/model", "refs/pr/1")
+
+`rights` says what a token may do; without one that may write, commits are refused as the Hub refuses them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+
+TOKEN = "hf_" + "PlantedTokenOfTheTests0123456789abc"
+
+
+class Request(NamedTuple):
+    method: str
+    path: str
+    query: dict[str, list[str]]
+    authorization: str | None
+
+
+@dataclass
+class Repo:
+    commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    refs: dict[str, str] = field(default_factory=dict)
+    pulls: list[str] = field(default_factory=list)
+    """Titles; number n is at n - 1 and its files are `refs/pr/n`."""
+
+    def add(self, ref: str, files: dict[str, bytes]) -> str:
+        sha = hashlib.sha1(repr((ref, len(self.commits), sorted(files.items()))).encode()).hexdigest()
+        self.commits[sha] = dict(files)
+        self.refs[ref] = sha
+        return sha
+
+    def sha(self, revision: str) -> str | None:
+        return revision if revision in self.commits else self.refs.get(revision)
+
+
+@dataclass
+class UploadStandIn:
+    repos: dict[tuple[str, str], Repo] = field(default_factory=dict)
+    rights: str = "write"
+    """write, read, or none: of the one token that it knows."""
+    fail: int | None = None
+    """HTTP status of every commit."""
+    careless: bool = False
+    """Errors repeat the headers that were sent."""
+    before_commit: list[Any] = field(default_factory=list)
+    """Called once each before a commit is looked at."""
+    requests: list[Request] = field(default_factory=list)
+
+    def __enter__(self) -> UploadStandIn:
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": self}))
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def make(self, repo_id: str, repo_type: str, files: dict[str, bytes]) -> Repo:
+        repo = self.repos.setdefault((repo_type, repo_id), Repo())
+        repo.add("main", files)
+        return repo
+
+    def files(self, repo_id: str, revision: str = "main", repo_type: str = "model") -> dict[str, bytes]:
+        repo = self.repos[repo_type, repo_id]
+        sha = repo.sha(revision)
+        assert sha, f"no {revision}"
+        return repo.commits[sha]
+
+    def commits_asked(self) -> list[Request]:
+        return [one for one in self.requests if "/commit/" in one.path]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: UploadStandIn
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_HEAD(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent."""
+
+    def _serve(self) -> None:
+        parts = urlsplit(self.path)
+        self.query = parse_qs(parts.query)
+        authorization = self.headers.get("Authorization")
+        self.hub.requests.append(Request(self.command, unquote(parts.path), self.query, authorization))
+        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if parts.path == "/api/validate-yaml":
+            return self._json({"errors": [], "warnings": []})
+        for pattern, method in self._ROUTES:
+            match = re.fullmatch(pattern, parts.path)
+            if match is None:
+                continue
+            kind, repo_id, *rest = (None if part is None else unquote(part) for part in match.groups())
+            repo = self.hub.repos.get(("dataset" if kind and "datasets" in kind else "model", repo_id or ""))
+            if repo is None or self.hub.rights == "none":
+                return self._error(404, "RepoNotFound")
+            return method(self, repo, repo_id, *rest)
+        return self._error(404, "RouteNotFound")
+
+    def _info(self, repo: Repo, repo_id: str, revision: str | None) -> None:
+        sha = repo.sha(revision or "main")
+        if sha is None:
+            return self._error(404, "RevisionNotFound")
+        siblings = [{"rfilename": path} for path in repo.commits[sha]]
+        return self._json({"_id": "0", "id": repo_id, "sha": sha, "private": False, "tags": [], "siblings": siblings})
+
+    def _paths(self, repo: Repo, repo_id: str, revision: str) -> None:
+        sha = repo.sha(revision)
+        if sha is None:
+            return self._error(404, "RevisionNotFound")
+        asked = parse_qs(self.body.decode()).get("paths") or json.loads(self.body)["paths"]
+        found = repo.commits[sha]
+        return self._json([_entry(path, found[path]) for path in asked if path in found])
+
+    def _tree(self, repo: Repo, repo_id: str, revision: str) -> None:
+        sha = repo.sha(revision)
+        if sha is None:
+            return self._error(404, "RevisionNotFound")
+        return self._json([_entry(path, body) for path, body in repo.commits[sha].items()])
+
+    def _file(self, repo: Repo, repo_id: str, revision: str, path: str) -> None:
+        sha = repo.sha(revision)
+        body = repo.commits.get(sha or "", {}).get(path)
+        if body is None:
+            return self._error(404, "EntryNotFound")
+        self.send_response(200)
+        self.send_header("ETag", f'"{_git_hash(body)}"')
+        self.send_header("X-Repo-Commit", str(sha))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+        return None
+
+    def _discussions(self, repo: Repo, repo_id: str) -> None:
+        listed = [
+            {
+                "title": title,
+                "num": number,
+                "author": {"name": "someone"},
+                "createdAt": "2026-11-21T10:00:00.000Z",
+                "status": "open",
+                "repo": {"name": repo_id, "type": "model"},
+                "isPullRequest": True,
+            }
+            for number, title in enumerate(repo.pulls, start=1)
+        ]
+        self._json({"discussions": listed, "count": len(listed), "start": 0})
+
+    def _branch(self, repo: Repo, repo_id: str, branch: str) -> None:
+        if not self._may_write():
+            return self._error(403, "Forbidden")
+        if branch in repo.refs:
+            return self._error(409, "Conflict")
+        repo.refs[branch] = repo.refs["main"]
+        return self._json({})
+
+    def _preupload(self, repo: Repo, repo_id: str, revision: str) -> None:
+        sha = repo.sha(revision)
+        if sha is None:
+            return self._error(404, "RevisionNotFound")
+        found = repo.commits[sha]
+        files = []
+        for one in json.loads(self.body)["files"]:
+            known = found.get(one["path"])
+            oid = None if known is None else _git_hash(known)
+            files.append({"path": one["path"], "uploadMode": "regular", "shouldIgnore": False, "oid": oid})
+        return self._json({"files": files})
+
+    def _commit(self, repo: Repo, repo_id: str, revision: str) -> None:
+        while self.hub.before_commit:
+            self.hub.before_commit.pop()()
+        if self.hub.fail:
+            return self._error(self.hub.fail, "Failed")
+        if not self._may_write():
+            return self._error(403, "Forbidden")
+        sha = repo.sha(revision)
+        if sha is None:
+            return self._error(404, "RevisionNotFound")
+        lines = [json.loads(line) for line in self.body.splitlines()]
+        header = lines[0]["value"]
+        if header.get("parentCommit") not in (None, sha):
+            return self._error(412, "PreconditionFailed")
+        files = dict(repo.commits[sha])
+        for line in lines[1:]:
+            files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+        told = {}
+        if self.query.get("create_pr") == ["1"]:
+            repo.pulls.append(header["summary"])
+            number = len(repo.pulls)
+            made = repo.add(f"refs/pr/{number}", files)
+            told = {"pullRequestUrl": f"{self.hub.endpoint}/{repo_id}/discussions/{number}"}
+        else:
+            made = repo.add(revision, files)
+        return self._json({"commitUrl": f"{self.hub.endpoint}/{repo_id}/commit/{made}", "commitOid": made, **told})
+
+    def _may_write(self) -> bool:
+        return self.hub.rights == "write" and self.headers.get("Authorization") == f"Bearer {TOKEN}"
+
+    def _json(self, content: object) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _error(self, status: int, code: str) -> None:
+        message = f"{code} for {self.headers.get('Authorization')}" if self.hub.careless else code
+        self.send_response(status)
+        self.send_header("X-Error-Code", code)
+        self.send_header("X-Error-Message", message)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    _ROUTES = (
+        (r"/api/(models|datasets)/([^/]+/[^/]+)/paths-info/([^/]+)", _paths),
+        (r"/api/(models|datasets)/([^/]+/[^/]+)/tree/([^/]+)/?", _tree),
+        (r"/api/(models|datasets)/([^/]+/[^/]+)/discussions", _discussions),
+        (r"/api/(models|datasets)/([^/]+/[^/]+)/branch/([^/]+)", _branch),
+        (r"/api/(models|datasets)/([^/]+/[^/]+)/preupload/([^/]+)", _preupload),
+        (r"/api/(models|datasets)/([^/]+/[^/]+)/commit/([^/]+)", _commit),
+        (r"/api/(models|datasets)/([^/]+/[^/]+)(?:/revision/([^/]+))?", _info),
+        (r"/(datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", _file),
+    )
+
+
+def _entry(path: str, body: bytes) -> dict[str, object]:
+    return {"type": "file", "path": path, "size": len(body), "oid": _git_hash(body)}
+
+
+def _git_hash(body: bytes) -> str:
+    """Of a file, as git computes it; from its definition, not from the client's function."""
+    return hashlib.sha1(b"blob " + str(len(body)).encode() + b"\0" + body).hexdigest()

@@ -1,0 +1,279 @@
+"""The leaderboard: what is shown, how it is ranked, and what is listed as refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.errors import DataError
+from barista_bench.hub.board import (
+    MAX_FILE,
+    Board,
+    Comparable,
+    Entry,
+    fetch_results,
+    overview,
+    ranks,
+    read_board,
+    refusals,
+    tables,
+)
+from barista_bench.hub.files import results_files
+from barista_bench.hub.submission import make_submission
+from barista_bench.running.results import Results
+from tests.hub.made_results import DATASET, HASH, judged, results, run_folder
+from tests.hub.standin import UploadStandIn
+
+KEY = Comparable("relations", HASH, "version 1, micro_f1", "", "")
+
+
+def entry(model: str, value: float, low: float | None, high: float | None, coverage: float = 1.0) -> Entry:
+    return Entry(model, KEY, value, low, high, 3, coverage, None, "0.1.0")
+
+
+def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Path:
+    """As `submit` puts it into a results dataset. Returns the folder of the leaderboard."""
+    floors = (judged(made),) if made.primary.startswith("lexical_") else ()
+    name = f"{made.model.name.replace('/', '-')}-{made.dataset.task}-{made.dataset.content_hash[:4]}"
+    folder = run_folder(root / "runs", made, *floors, name=name)
+    target = {"model_repo": made.model.name, "dataset_repo": DATASET}
+    files = results_files(make_submission([folder], target, allow_incomplete=allow_incomplete))
+    for path, content in files.items():
+        (root / "board" / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / "board" / path).write_bytes(content)
+    return (root / "board" / next(iter(files))).parent
+
+
+# ------------------------------------------------------------------------------------------------ what is shown
+
+
+def test_what_submit_writes_is_shown_with_intervals_and_ranks(tmp_path: Path) -> None:
+    publish(tmp_path, results(model="a/first", values=(0.6, 0.6), interval=(0.55, 0.65)))
+    publish(tmp_path, results(model="a/tied", values=(0.58, 0.58), interval=(0.52, 0.63)))
+    publish(tmp_path, results(model="a/last", values=(0.3, 0.3), interval=(0.25, 0.35)))
+    publish(tmp_path, results("referring", model="a/last", values=(0.9, 0.9)))
+    board = read_board(tmp_path / "board")
+    assert not board.refused
+    relations = {table.title: table for table in tables(board)}["relations"]
+    assert relations.head[:5] == ("rank", "model", "value", "95% low", "95% high")
+    assert [row[:5] for row in relations.rows] == [
+        (1, "a/first", 60.0, 55.0, 65.0),
+        (1, "a/tied", 58.0, 52.0, 63.0),
+        (3, "a/last", 30.0, 25.0, 35.0),
+    ]
+    found = overview(board)
+    assert found.head == ("model", "mean rank", "referring", "relations")
+    assert found.rows[0] == ("a/last", 2.0, "61.0 (1)", "30.0 [25.0, 35.0] (3)")
+    assert found.rows[1][:3] == ("a/first", None, "")
+
+
+def test_an_incomplete_result_is_shown_without_a_rank(tmp_path: Path) -> None:
+    publish(tmp_path, results(model="a/part", values=(0.9, 0.9), missing=50), allow_incomplete=True)
+    publish(tmp_path, results(model="a/whole", values=(0.5, 0.5)))
+    (table,) = tables(read_board(tmp_path / "board"))
+    assert [(row[0], row[1], row[6]) for row in table.rows] == [(1, "a/whole", 1.0), (None, "a/part", 0.75)]
+    assert "incomplete" in str(overview(read_board(tmp_path / "board")).rows)
+
+
+def test_results_on_other_examples_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
+    publish(tmp_path, results(model="a/one"))
+    publish(tmp_path, results(model="a/two", content_hash="cd" * 32))
+    board = read_board(tmp_path / "board")
+    assert [(table.title, len(table.rows)) for table in tables(board)] == [("relations", 1), ("relations", 1)]
+
+
+def test_the_rules_of_the_dataset_decide_which_examples_and_judges_count(tmp_path: Path) -> None:
+    publish(tmp_path, results(model="a/one"))
+    publish(tmp_path, results(model="a/two", content_hash="cd" * 32))
+    publish(tmp_path, results("referring", model="a/one"))
+    rules = f"content_hashes: {{relations: {HASH}, referring: {HASH}}}\njudges: [someone/else]\n"
+    (tmp_path / "board" / "leaderboard.yaml").write_text(rules)
+    board = read_board(tmp_path / "board")
+    assert [one.model for one in board.entries] == ["a/one"]
+    reasons = {one.path: one.reason for one in board.refused}
+    assert "other examples" in reasons["results/a/two/relations/results.json"]
+    assert "'maker/judge' is none of leaderboard.yaml" in reasons["results/a/one/referring/results.json"]
+    (tmp_path / "board" / "leaderboard.yaml").write_text("content_hashes: {relations: abc}")
+    with pytest.raises(DataError, match=r"leaderboard.yaml: content_hashes.relations.*Remedy"):
+        read_board(tmp_path / "board")
+
+
+# ------------------------------------------------------------------------------------------------ ranks
+
+
+_VALUES = st.tuples(st.integers(0, 100), st.integers(0, 20), st.integers(0, 20), st.booleans())
+
+
+@given(st.lists(_VALUES, max_size=12))
+def test_ranks_count_those_that_are_better_beyond_both_intervals(drawn: list[tuple[int, int, int, bool]]) -> None:
+    entries = [
+        entry(str(number), value, value - below, value + above, 1.0 if whole else 0.5)
+        for number, (value, below, above, whole) in enumerate(drawn)
+    ]
+    found = ranks(entries)
+    for rank, one in zip(found, entries, strict=True):
+        better = [o for o in entries if o.complete and o.low is not None and one.high is not None and o.low > one.high]
+        assert rank == (len(better) + 1 if one.complete else None)
+    assert not any(one.complete for one in entries) or 1 in found
+
+
+def test_a_value_without_an_interval_counts_as_a_point() -> None:
+    entries = [entry("a", 50, None, None), entry("b", 49, 47, 51), entry("c", 40, None, None)]
+    assert ranks(entries) == [1, 1, 3]
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+def change(folder: Path, **changes: Any) -> None:
+    path = folder / "results.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def _not_json(folder: Path) -> None:
+    (folder / "results.json").write_text("<script>alert(1)</script>")
+
+
+def _unknown_field(folder: Path) -> None:
+    change(folder, score=1)
+
+
+def _deep(folder: Path) -> None:
+    (folder / "results.json").write_text("[" * 100_000)
+
+
+def _huge(folder: Path) -> None:
+    (folder / "results.json").write_bytes(b" " * (MAX_FILE + 1))
+
+
+def _boast(folder: Path) -> None:
+    change(folder, figures={"micro_f1": {"mean": 1.5, "std": None, "runs": [1.5], "low": None, "high": None}})
+
+
+def _another_model(folder: Path) -> None:
+    model = json.loads((folder / "results.json").read_text())["model"]
+    change(folder, model={**model, "name": "b/better"})
+
+
+def _another_board(folder: Path) -> None:
+    folder.rename(folder.parent / "grounding")
+
+
+def _too_deep(folder: Path) -> None:
+    (folder / "more").mkdir()
+    (folder / "results.json").rename(folder / "more" / "results.json")
+
+
+def _link(folder: Path) -> None:
+    (folder / "results.json").unlink()
+    (folder / "results.json").symlink_to("/etc/passwd")
+
+
+def _chance(folder: Path) -> None:
+    model = json.loads((folder / "results.json").read_text())["model"]
+    change(folder, model={**model, "settings": {"ablation": "text_only"}})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (_not_json, "Invalid JSON"),
+        (_unknown_field, "score: Extra inputs"),
+        (_deep, "Invalid JSON: recursion limit"),
+        (_huge, "is larger than"),
+        (_boast, "outside 0 to 1"),
+        (_another_model, "model.name: is 'b/better', not 'a/one'"),
+        (_another_board, "is of the leaderboard 'relations'"),
+        (_too_deep, "is not results/<org>/<model>/<leaderboard>/results.json"),
+        (_link, "is no plain file"),
+        (_chance, "sees less than the task shows"),
+    ],
+)
+def test_a_bad_submission_is_listed_with_the_reason_and_costs_no_other(
+    tmp_path: Path, spoil: object, said: str
+) -> None:
+    publish(tmp_path, results(model="c/good"))
+    bad = publish(tmp_path, results(model="a/one"))
+    assert callable(spoil)
+    spoil(bad)
+    board = read_board(tmp_path / "board")
+    assert [one.model for one in board.entries] == ["c/good"]
+    ((path, reason),) = refusals(board).rows
+    assert str(path).startswith("results/a/one/")
+    assert said in str(reason)
+    assert str(tmp_path) not in str(reason)
+
+
+def test_a_floor_without_a_judge_is_listed(tmp_path: Path) -> None:
+    folder = publish(tmp_path, results("referring", model="a/one"))
+    (folder / "judged.json").unlink()
+    board = read_board(tmp_path / "board")
+    assert not board.entries
+    assert "is a floor" in board.refused[0].reason
+
+
+def test_an_empty_dataset_has_empty_tables(tmp_path: Path) -> None:
+    board = read_board(tmp_path)
+    assert board == Board((), ())
+    assert tables(board) == []
+    assert overview(board).rows == ()
+    with pytest.raises(DataError, match="no folder"):
+        read_board(tmp_path / "absent")
+
+
+# ------------------------------------------------------------------------------------------------ the Hub, the Space
+
+
+def test_a_dataset_on_the_hub_is_fetched_without_files_that_cannot_be_submissions(tmp_path: Path) -> None:
+    publish(tmp_path, results(model="a/one"))
+    root = tmp_path / "board"
+    files = {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*.json")}
+    files["results/b/two/relations/results.json"] = b" " * (MAX_FILE + 1)
+    files["model.safetensors"] = b"0" * 100
+    with UploadStandIn() as hub:
+        hub.make("garden/results", "dataset", files)
+        fetched = fetch_results("garden/results", tmp_path / "copy", endpoint=hub.endpoint)
+        asked = [request.path for request in hub.requests if "/resolve/" in request.path]
+    assert [one.path for one in fetched.refused] == ["results/b/two/relations/results.json"]
+    assert not any("two" in path or "safetensors" in path for path in asked)
+    assert [one.model for one in read_board(fetched.folder).entries] == ["a/one"]
+
+
+def test_the_board_needs_nothing_that_a_space_lacks() -> None:
+    """A Space installs pydantic, PyYAML and huggingface_hub, and gets the package's files."""
+    program = (
+        "import sys; import barista_bench.hub.board\n"
+        "heavy = ('torch', 'transformers', 'datasets', 'evaluate', 'av', 'numpy', 'PIL', 'pycocotools', 'scipy',"
+        " 'msgspec', 'pyarrow', 'typer')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_the_spaces_page_is_made_from_a_folder(tmp_path: Path) -> None:
+    python = os.environ.get("BARISTA_GRADIO_PYTHON", sys.executable)
+    if subprocess.run([python, "-c", "import gradio"], capture_output=True).returncode:
+        pytest.skip(
+            "gradio is not installed: the Space's page is not made (BARISTA_GRADIO_PYTHON names another Python)"
+        )
+    publish(tmp_path, results(model="a/one"))
+    root = Path(__file__).resolve().parents[2]
+    program = (
+        "import app, sys; from barista_bench.hub.board import overview\n"
+        "board = app.load(sys.argv[1]); blocks = app.page(sys.argv[1])\n"
+        "print(len(board.entries), type(blocks).__name__, overview(board).rows[0][0])"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'scripts' / 'leaderboard'}{os.pathsep}{root}"}
+    command = [python, "-c", program, str(tmp_path / "board")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout.split() == ["1", "Blocks", "a/one"], done.stderr

@@ -1,0 +1,218 @@
+"""Uploads, with the real hub client against a local server."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.hub.files import Existing, model_files
+from barista_bench.hub.pushing import Destination, Pushed, Pusher, PushError, find_token
+from barista_bench.hub.submission import Submission, make_submission
+from tests.hub.made_results import MODEL, TARGET, results, run_folder
+from tests.hub.standin import TOKEN, UploadStandIn
+
+CARD = b"---\nlicense: mit\n---\n# Fruit\n"
+RESULTS = ".eval_results/barista.yaml"
+
+
+@pytest.fixture
+def hub() -> Iterator[UploadStandIn]:
+    with UploadStandIn() as server:
+        server.make(MODEL, "model", {"README.md": CARD, "config.json": b"{}"})
+        yield server
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Submission:
+    return make_submission([run_folder(tmp_path / "runs")], TARGET)
+
+
+def push(hub: UploadStandIn, made: Submission, *, token: str = TOKEN, **where: object) -> Pushed:
+    pusher = Pusher(token, Destination(**where), endpoint=hub.endpoint)  # type: ignore[arg-type]
+    return pusher.push_model(MODEL, "barista", lambda existing: model_files(made, existing))
+
+
+def test_the_default_is_a_pull_request_and_main_stays_as_it_is(hub: UploadStandIn, made: Submission) -> None:
+    done = push(hub, made)
+    assert done.url.endswith(f"/{MODEL}/discussions/1")
+    assert done.changed == (RESULTS, "README.md")
+    assert hub.files(MODEL) == {"README.md": CARD, "config.json": b"{}"}
+    proposed = hub.files(MODEL, "refs/pr/1")
+    assert proposed["config.json"] == b"{}"
+    assert proposed["README.md"].endswith(b"---\n# Fruit\n")
+    assert yaml.safe_load(proposed["README.md"].split(b"---")[1])["license"] == "mit"
+    assert yaml.safe_load(proposed[RESULTS])[0]["value"] == 42.0
+
+
+def test_the_same_results_open_no_second_pull_request(hub: UploadStandIn, made: Submission) -> None:
+    first, second = push(hub, made), push(hub, made)
+    assert second.url.endswith("/discussions/1")
+    assert first.changed
+    assert not second.changed
+    assert len(hub.commits_asked()) == 1
+
+
+def test_a_pull_request_of_that_title_with_other_files_does_not_count(
+    hub: UploadStandIn, made: Submission, tmp_path: Path
+) -> None:
+    push(hub, make_submission([run_folder(tmp_path / "other", results("grounding"))], TARGET))
+    assert push(hub, made).url.endswith("/discussions/2")
+
+
+def test_a_branch_is_made_and_written_to_once(hub: UploadStandIn, made: Submission) -> None:
+    assert push(hub, made, branch="results").changed
+    assert RESULTS in hub.files(MODEL, "results")
+    assert RESULTS not in hub.files(MODEL)
+    assert not push(hub, made, branch="results").changed
+    assert len(hub.commits_asked()) == 1
+    assert not hub.repos["model", MODEL].pulls
+
+
+def test_an_open_pull_request_can_be_added_to(hub: UploadStandIn, made: Submission, tmp_path: Path) -> None:
+    push(hub, make_submission([run_folder(tmp_path / "other", results("grounding"))], TARGET))
+    push(hub, made, branch="refs/pr/1")
+    entries = yaml.safe_load(hub.files(MODEL, "refs/pr/1")[RESULTS])
+    assert {entry["dataset"]["task_id"] for entry in entries} == {"grounding", "relations"}
+    assert len(hub.repos["model", MODEL].pulls) == 1
+
+
+def test_main_is_written_to_only_when_told(hub: UploadStandIn, made: Submission) -> None:
+    for branch in ("main", "refs/heads/main", ""):
+        with pytest.raises(ConfigError, match=r"Remedy: use a pull request, or --to-main"):
+            Destination(branch)
+    with pytest.raises(ConfigError, match="both a branch and main"):
+        Destination("results", to_main=True)
+    assert push(hub, made, to_main=True).changed
+    assert RESULTS in hub.files(MODEL)
+    assert not push(hub, made, to_main=True).changed
+    # What lies on main already needs no pull request either.
+    assert not push(hub, made).changed
+    assert len(hub.commits_asked()) == 1
+
+
+def test_a_card_that_changed_meanwhile_is_not_overwritten(hub: UploadStandIn, made: Submission) -> None:
+    def somebody() -> None:
+        hub.make(MODEL, "model", {"README.md": b"# New\n"})
+
+    hub.before_commit.append(somebody)
+    with pytest.raises(PushError, match=r"garden/fruit-8b: uploading: .*Remedy: try again: somebody changed"):
+        push(hub, made, to_main=True)
+    assert hub.files(MODEL) == {"README.md": b"# New\n"}
+    push(hub, made, to_main=True)
+    assert hub.files(MODEL)["README.md"].endswith(b"\n\n# New\n")
+
+
+def test_files_of_a_dataset_go_to_its_repository(hub: UploadStandIn, tmp_path: Path) -> None:
+    hub.make("garden/BARISTA", "dataset", {"README.md": b"old", "kept.txt": b"kept"})
+    readme, table = tmp_path / "README.md", tmp_path / "t.jsonl"
+    readme.write_bytes(b"---\nlicense: mit\n---\n")
+    table.write_bytes(b"{}\n" * 1000)
+    pusher = Pusher(TOKEN, Destination(), endpoint=hub.endpoint)
+    files = {"README.md": readme, "frozen/t.jsonl": table, "eval.yaml": b"name: B\n"}
+    done = pusher.push("garden/BARISTA", "dataset", files)
+    assert done.url.endswith("/garden/BARISTA/discussions/1")
+    assert hub.files("garden/BARISTA", "refs/pr/1", "dataset") == {
+        "README.md": readme.read_bytes(),
+        "frozen/t.jsonl": table.read_bytes(),
+        "eval.yaml": b"name: B\n",
+        "kept.txt": b"kept",
+    }
+    assert not pusher.push("garden/BARISTA", "dataset", files).changed
+
+
+# ------------------------------------------------------------------------------------------------ what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        ({"rights": "read"}, r"uploading: the Hub refuses.*Remedy: use a token that may write"),
+        ({"rights": "none"}, r"no such repository, or the token may not see it.*Remedy"),
+        ({"fail": 500}, r"uploading: the Hub refuses.*Remedy: try again later"),
+        ({"fail": 412}, r"uploading: the Hub refuses.*Remedy: try again: somebody"),
+    ],
+)
+def test_a_refusal_of_the_hub_is_explained(
+    hub: UploadStandIn, made: Submission, trouble: dict[str, object], said: str
+) -> None:
+    for name, value in trouble.items():
+        setattr(hub, name, value)
+    with pytest.raises(PushError, match=said):
+        push(hub, made)
+
+
+def test_a_hub_out_of_reach_is_explained(made: Submission) -> None:
+    pusher = Pusher(TOKEN, Destination(), endpoint="http://127.0.0.1:9")
+    with pytest.raises(PushError, match=r"out of reach.*Remedy: see to the network"):
+        pusher.existing(MODEL, "barista")
+
+
+def test_a_pull_request_that_is_not_there_is_explained(hub: UploadStandIn, made: Submission) -> None:
+    with pytest.raises(PushError, match=r"no such revision.*Remedy: give another --branch"):
+        push(hub, made, branch="refs/pr/7")
+
+
+def test_a_broken_card_on_the_hub_is_left_as_it_is(hub: UploadStandIn, made: Submission) -> None:
+    hub.make(MODEL, "model", {"README.md": b"---\nlicense: [\n---\n"})
+    with pytest.raises(DataError, match=r"README.md: is no YAML"):
+        push(hub, made)
+    assert not hub.commits_asked()
+
+
+# ------------------------------------------------------------------------------------------------ the token
+
+
+def test_the_token_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MY_TOKEN", TOKEN)
+    assert find_token("MY_TOKEN") == TOKEN
+    with pytest.raises(ConfigError, match=r"no access token in the environment variable OTHER.*Remedy"):
+        find_token("OTHER")
+    monkeypatch.setenv("HF_TOKEN", TOKEN + "x")
+    assert find_token() == TOKEN + "x"
+
+
+def assert_secret(text: str, hub: UploadStandIn) -> None:
+    assert any(request.authorization == f"Bearer {TOKEN}" for request in hub.requests)  # it was really sent
+    assert TOKEN not in text
+    for repo in hub.repos.values():
+        assert all(TOKEN.encode() not in body for files in repo.commits.values() for body in files.values())
+
+
+def test_the_token_appears_in_no_log_however_much_is_logged(
+    hub: UploadStandIn, made: Submission, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="huggingface_hub")
+    push(hub, made)
+    push(hub, made, branch="results")
+    assert len(caplog.records) > 10
+    assert_secret(caplog.text + repr(Pusher(TOKEN, Destination())), hub)
+
+
+@pytest.mark.parametrize("trouble", [{"rights": "read"}, {"fail": 500}, {"fail": 400}])
+def test_the_token_appears_in_no_error_even_of_a_server_that_repeats_it(
+    hub: UploadStandIn, made: Submission, trouble: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    hub.careless = True
+    for name, value in trouble.items():
+        setattr(hub, name, value)
+    with pytest.raises(PushError) as caught:
+        push(hub, made)
+    assert "[token]" in str(caught.value)  # it was there to be taken out
+    assert_secret("".join(traceback.format_exception(caught.value)) + caplog.text, hub)
+
+
+def test_a_file_that_holds_the_token_is_never_sent(hub: UploadStandIn) -> None:
+    odd = "a-token-of-no-known-form"
+    pusher = Pusher(odd, Destination(), endpoint=hub.endpoint)
+    with pytest.raises(DataError, match="access token") as caught:
+        pusher.push(MODEL, "model", {"notes.txt": odd.encode()})
+    assert odd not in str(caught.value)
+    assert not hub.commits_asked()
+    assert pusher.existing(MODEL, "barista") == Existing(CARD, None)

@@ -1,0 +1,188 @@
+"""Tables over all tasks, what analysis found, and their files: each against numbers made by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from barista_bench.analysis import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
+from barista_bench.reporting import diagnosis, export, figures, summary
+from barista_bench.reporting.analyses import analyse
+from barista_bench.reporting.tables import Cell, Column, Table, figure_cell
+from barista_bench.running.results import Figure
+from barista_bench.running.scoring import ScoredRun
+from barista_bench.task import Status
+from tests.reporting.made_runs import HOSTILE, MadeExamples, made_run
+
+needs_matplotlib = pytest.mark.skipif(not figures.can_draw(), reason="figures need matplotlib")
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+@pytest.fixture(scope="module")
+def tasks() -> list[summary.TaskRuns]:
+    examples = MadeExamples(10)
+    mixed = made_run(examples, name="mixed")
+    whole = made_run(examples, name="whole", statuses=[Status.OK], answer="apple, pear", folder="b")
+    other = made_run(MadeExamples(4), name="mixed", statuses=[Status.OK], left_out=1, folder="c")
+    return [("garden / fruit", {"mixed": mixed, "whole": whole}), ("garden / more", {"mixed": other})]
+
+
+def test_scores_stand_beside_coverage_and_unusual_statuses(tasks: list[summary.TaskRuns]) -> None:
+    table = summary.scores(tasks)
+    mixed, whole = table.rows
+    assert [column.group for column in table.columns] == ["", "garden / fruit", "garden / more"]
+    assert mixed[1].warn
+    assert mixed[1].notes == ("20.0 % answered", "4 parse error", "4 refused", "4 truncated", "4 infra error")
+    assert mixed[2].notes == ("75.0 % answered", "2 not run")
+    assert (whole[1].text, whole[1].extra, whole[1].notes) == ("1.000", "± 0.000", ("100.0 % answered",))
+    assert whole[2].text == "–"
+
+
+def test_scores_of_a_group_are_the_mean_over_all_scored_samples(tasks: list[summary.TaskRuns]) -> None:
+    (table,) = summary.by_group(tasks)
+    runs = tasks[0][1].values()
+    expected = [
+        s.scores["f1"]
+        for run in runs
+        for s in run.samples
+        if s.example.metadata["preparation"] == "moka" and s.record.status is not Status.INFRA_ERROR
+    ]
+    row = next(row for row in table.rows if row[0].text == "moka")
+    assert row[1].text == f"{sum(expected) / len(expected):.3f}"
+    assert row[1].notes == (f"{len(expected)} samples",)
+
+
+def test_tokens_are_means_over_samples(tasks: list[summary.TaskRuns]) -> None:
+    table = summary.tokens(tasks)
+    assert table is not None
+    assert texts(table) == [
+        ["garden / fruit", "100", "10", "100", "10"],
+        ["garden / more", "100", "10", "–", "–"],
+    ]
+
+
+def test_figures_with_an_interval_show_it() -> None:
+    assert figure_cell(Figure(mean=0.5, std=None, runs=[0.5], low=0.4, high=0.61)).notes == ("[0.400, 0.610]",)
+    assert figure_cell(Figure(mean=0.5, std=None, runs=[0.5])).notes == ()
+
+
+def edge(source: str, target: str, **values: float | None) -> PropagationEdge:
+    usual = {"n": 10, "videos": 3, "both": 4, "source_only": 1, "target_only": 1, "neither": 4}
+    given = {"odds_ratio": 9.0, "low": 2.0, "high": 40.0, "risk_with": 0.8, "risk_without": 0.2, **values}
+    return PropagationEdge(source=source, target=target, **usual, **given)  # type: ignore[arg-type]
+
+
+def test_only_arrows_that_are_told_from_one_are_labelled() -> None:
+    edges = (
+        edge("see", "name"),
+        edge("name", "see", odds_ratio=0.2, low=0.1, high=0.5),
+        edge("see", "touch", odds_ratio=1.5, low=0.5, high=4.0),
+    )
+    graph = diagnosis.drawn(PropagationGraph("m", ("see", "name", "touch"), edges))
+    assert graph is not None
+    assert [(one.kind, one.label) for one in graph.edges] == [("together", "9"), ("apart", "0.2"), ("unclear", "")]
+    assert graph.edges[1].width > graph.edges[2].width
+    assert all(0 < node.dot_x < graph.width and 0 < node.y < graph.height for node in graph.nodes)
+    assert texts(graph.table)[0] == ["see", "name", "9", "10", "3", "0.800", "0.200", "4", "1", "1", "4"]
+    assert diagnosis.drawn(PropagationGraph("m", ("see",), ())) is None
+
+
+AGREEMENT = RankAgreement(
+    ("see", "name"), ("a", "b", HOSTILE), ((0.1, 0.2), (0.3, 0.4), (0.5, 0.6)), ((1.0, -1 / 3), (-1 / 3, 1.0))
+)
+
+
+def test_rank_agreement_has_no_diagonal() -> None:
+    assert texts(diagnosis.agreement(AGREEMENT)) == [["see", "–", "-0.33"], ["name", "-0.33", "–"]]
+
+
+def failed(model: str, kinds: Sequence[tuple[str, int]]) -> tuple[str, list[FailureRow]]:
+    return model, [FailureRow("t", model, kind, count, count, count / 10) for kind, count in kinds]
+
+
+def test_failures_stand_in_the_order_of_the_vocabulary_with_what_they_mean() -> None:
+    table = diagnosis.failures([failed("a", [("hallucinated", 3), ("missed", 1)]), failed("b", [("format", 2)])])
+    assert table is not None
+    assert [row[0] for row in texts(table)] == ["format", "missed", "hallucinated"]
+    assert texts(table)[2][2:] == ["3", "3", "30.0 %", "0", "0", "–"]
+    assert diagnosis.failures([failed("a", [])]) is None
+
+
+def test_pairs_are_compared_and_what_cannot_be_is_named() -> None:
+    examples = MadeExamples(10)
+    good = made_run(examples, name="good", statuses=[Status.OK], answer="apple, pear")
+    bad = made_run(examples, name="bad", statuses=[Status.OK], answer="plum", folder="b")
+    again = made_run(examples, name="bad", statuses=[Status.OK], answer="plum", folder="c")
+    found = analyse([good, bad, again], draws=50)
+    assert [(c.first, c.second) for c in found.comparisons] == [
+        ("good", "bad (b)"),
+        ("good", "bad (c)"),
+        ("bad (b)", "bad (c)"),
+    ]
+    assert [c.difference for c in found.comparisons] == [1.0, 1.0, 0.0]
+    assert [c.wins for c in found.comparisons] == [10, 10, 0]
+    assert found.failures[Path("b")]
+    assert analyse([good, bad], compare=False).comparisons == ()
+    fewer = made_run(MadeExamples(4), name="bad", folder="d")
+    dataset = fewer.results.dataset.model_copy(update={"content_hash": "f" * 64})
+    apart = replace(fewer, results=fewer.results.model_copy(update={"dataset": dataset}))
+    assert any("Rank agreement" in text for text in analyse([good, bad, apart], compare=False).left_out)
+
+
+ODD = Table(
+    f"Odd & {HOSTILE}",
+    (Column("model", numeric=False), Column("50% _score_", "a#b"), Column("50% _score_", "a#b")),
+    (
+        (Cell("=HYPERLINK(1)"), Cell("0.5", "± 0.1", notes=("[0.4, 0.6]", "95 % answered")), Cell("-0.25")),
+        (Cell(f"x_{HOSTILE}\nnext"), Cell("1"), Cell("–")),
+    ),
+)
+
+
+def test_csv_has_every_part_and_no_formula() -> None:
+    head, first, second = csv.reader(io.StringIO(export.csv(ODD)))
+    assert head == ["model", *["a#b: 50% _score_" + end for end in ("", " spread", " notes", "")]]
+    assert first == ["'=HYPERLINK(1)", "0.5", "± 0.1", "[0.4, 0.6]; 95 % answered", "-0.25"]
+    assert second == [f"x_{HOSTILE} next", "1", "", "", "–"]
+
+
+def test_latex_is_booktabs_and_escaped() -> None:
+    text = export.latex(ODD)
+    assert text.startswith("\\begin{tabular}{lrr}\n\\toprule\n")
+    assert "a\\#b: 50\\% \\_score\\_" in text
+    assert "0.5 ± 0.1 [0.4, 0.6] & -0.25 \\\\" in text
+    assert "\\{\\{7*7\\}\\}" in text
+    assert text.count("\\\\\n") == 3
+    assert text.rstrip().endswith("\\bottomrule\n\\end{tabular}")
+
+
+def test_file_names_are_safe_and_each_once() -> None:
+    odd = replace(ODD, title="../../etc/passwd")
+    names = export.file_names([("", odd), ("", odd), ("a / b", replace(ODD, title="")), ("", replace(ODD, title="…"))])
+    assert names == ["etc_passwd", "etc_passwd_2", "a_b", "table"]
+
+
+@needs_matplotlib
+def test_figures_take_hostile_names_and_equal_data_give_equal_bytes(tasks: list[summary.TaskRuns]) -> None:
+    def results(runs: dict[str, ScoredRun]) -> dict[str, object]:
+        return {f"{label} $x_{{ \ud800 {HOSTILE}": run.results for label, run in runs.items()}
+
+    drawn = [[(heading, results(dict(runs))) for heading, runs in tasks] for _ in range(2)]
+    for make in (figures.scores, lambda found: figures.by_value(found, "preparation")):
+        first, second = (make(found) for found in drawn)  # type: ignore[operator]
+        assert first is not None
+        assert (first.svg, first.pdf) == (second.svg, second.pdf)  # type: ignore[union-attr]
+        assert b"<script" not in first.svg
+        assert b"onerror=" not in first.svg.replace(b"<!--", b"").split(b"<img")[0]
+    assert figures.by_value(drawn[0], "no such key") is None  # type: ignore[arg-type]
+    assert figures.agreement(AGREEMENT).svg == figures.agreement(AGREEMENT).svg
+    assert figures.failures("t", [failed("a", [])]) is None
+    assert figures.failures("t", [failed("a", [("missed", 1)])]) is not None

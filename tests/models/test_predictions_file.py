@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks import get_task
@@ -216,6 +216,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(
     st.dictionaries(
         st.text(min_size=1, max_size=50),

@@ -212,7 +212,8 @@ def test_any_bytes_are_read_or_refused_with_a_remedy(tmp_path_factory: pytest.Te
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+    max_leaves=8,
 )
 
 

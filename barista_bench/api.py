@@ -10,7 +10,7 @@ compare(["runs/chance/relations", "runs/oracle/relations"])
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +22,11 @@ from barista_bench.analysis.intervals import DRAWS
 from barista_bench.analysis.tables import breakdown_table, comparison_table, figure_table, named
 from barista_bench.errors import DataError
 from barista_bench.running.config import RunConfig, checked
+from barista_bench.running.opening import open_tasks
 from barista_bench.running.run_folder import CONFIG_FILE
-from barista_bench.running.runner import open_tasks, run_config
+from barista_bench.running.runner import run_config
 from barista_bench.running.scoring import ScoredRun, score
+from barista_bench.running.shards import Shard
 from barista_bench.task import Status
 
 RUNS = Path("runs")
@@ -52,7 +54,7 @@ class Evaluation:
 
         Scores are missing where infrastructure failed.
         """
-        return pd.DataFrame(row for run in self.runs for row in _sample_rows(run))
+        return pd.DataFrame(row for run, called in named(self.runs) for row in _sample_rows(run, called))
 
     @cached_property
     def breakdowns(self) -> pd.DataFrame:
@@ -81,17 +83,18 @@ def evaluate(
         settings: fields of `running.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
 
     Raises:
-        ConfigError: a setting cannot be used, or a run folder belongs to another run.
+        ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.
         DataError, ModelError: the data or the model cannot be used.
     """
+    Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
     config = checked(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
     opened = open_tasks(config)
     if len(opened) == 1 and opened[0].folder == parent:  # a run of one task lies in `out` itself
         config = config.model_copy(update={"out": parent / opened[0].task.name})
-    folders = [parent / one.task.name for one in opened]
+        opened = open_tasks(config)
     run_config(config)
-    return Evaluation(tuple(score(folder, data=config.data, root=config.root) for folder in folders))
+    return Evaluation(tuple(score(one.folder, data=one.data, root=config.root) for one in opened))
 
 
 def load_results(
@@ -148,11 +151,11 @@ def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
     return list(found)
 
 
-def _sample_rows(run: ScoredRun) -> Iterator[dict[str, object]]:
+def _sample_rows(run: ScoredRun, called: Mapping[str, str]) -> Iterator[dict[str, object]]:
     for sample in run.samples:
         record, example = sample.record, sample.example
         yield {
-            **named(run),
+            **called,
             "example_id": example.example_id,
             "video_id": example.video_id,
             "frame": example.frames[0].frame_index,

@@ -1,7 +1,8 @@
 """Prompts are data: the wording of a task stands in a versioned YAML file, and users may bring their own.
 
-A prompt file is `{version: int, system: text, user: text}`, with `{name}` places that the task fills. A set is one such
-file for one task, or a folder of files called `<task>.yaml`. Its hash stands in the results.
+A prompt file is `{version: int, system: text, user: text}`, with `{name}` places that the task fills; tasks that ask in
+several steps or wordings have further texts in `extra: {name: text}`. A set is one such file for one task, or a folder
+of files called `<task>.yaml`. Its hash stands in the results.
 """
 
 from __future__ import annotations
@@ -9,13 +10,12 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
-import yaml
-
 from barista_bench.errors import ConfigError
+from barista_bench.yaml_files import load_yaml
 
 MAX_BYTES = 2**20
 _KEYS = {"version", "system", "user"}
@@ -29,6 +29,17 @@ class PromptTexts:
     system: str
     user: str
     sha256: str
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, name: str, **values: str) -> str:
+        """One of the further texts, with values for its places.
+
+        Raises:
+            ConfigError: the wording has no such text.
+        """
+        if name not in self.extra:
+            raise ConfigError(f"the prompt file has no text extra.{name}, which this task asks. Remedy: write one")
+        return fill(self.extra[name], values)
 
     def fill(self, **values: str) -> tuple[str, str]:
         """System and user text with values for their `{name}` places. Other braces stand: prompts show JSON.
@@ -92,19 +103,17 @@ def _kind(value: object) -> str:
 
 
 def _parse(data: bytes, name: str) -> PromptTexts:
-    try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(data)):
-            raise ConfigError(f"{name}: holds an alias (*name). Remedy: write the text out")
-        content = yaml.safe_load(data)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        cause = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ConfigError(f"{name}: not YAML ({cause}). Remedy: correct it") from error
-    if not isinstance(content, dict) or set(content) != _KEYS:
+    content = load_yaml(data, name)
+    if not isinstance(content, dict) or set(content) - {"extra"} != _KEYS:
         found = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
-        raise ConfigError(f"{name}: has {found}. Remedy: give exactly {sorted(_KEYS)}")
+        raise ConfigError(f"{name}: has {found}. Remedy: give exactly {sorted(_KEYS)}, and extra where a task has it")
+    extra = content.get("extra", {})
+    if not isinstance(extra, dict) or not all(isinstance(part, str) for item in extra.items() for part in item):
+        raise ConfigError(f"{name}: extra is no mapping of names to texts. Remedy: write `name: text` below it")
     if type(content["version"]) is not int:
         raise ConfigError(f"{name}: version is {_kind(content['version'])}. Remedy: give a whole number")
     for key in ("system", "user"):
         if not isinstance(content[key], str):
             raise ConfigError(f"{name}: {key} is {_kind(content[key])}. Remedy: give text")
-    return PromptTexts(content["version"], content["system"], content["user"], hashlib.sha256(data).hexdigest())
+    sha256 = hashlib.sha256(data).hexdigest()
+    return PromptTexts(content["version"], content["system"], content["user"], sha256, extra)

@@ -32,6 +32,8 @@ class Sampling:
         per_class: examples of one class, category or question type at the most.
         min_area: objects with a smaller box, in square pixels, are passed over.
         frames: frames of one example.
+        rate: frames a second of one example, evenly.
+        max_frames: frames of one example at the most, evenly thinned; None for as many as `rate` gives.
         spacing: frames between two frames of one example.
         choices: options of a multiple-choice question.
         pairs: folder of questions that a model wrote (`barista-bench questions`), instead of templates.
@@ -49,6 +51,8 @@ class Sampling:
     per_class: int | None = None
     min_area: float = 0.0
     frames: int = 1
+    rate: float | None = None
+    max_frames: int | None = None
     spacing: int = 1
     choices: int | None = None
     pairs: str | None = None
@@ -70,10 +74,12 @@ class Sampling:
             if not _fits(name, value):
                 raise ConfigError(f"{name} is {value!r}. Remedy: give {_WANTED.get(name, 'a number')}")
         sampling = replace(self, **values)  # type: ignore[arg-type]
-        for name in ("limit", "frame_step", "per_frame", "per_class", "frames", "spacing", "choices"):
+        for name in ("limit", "frame_step", "per_frame", "per_class", "frames", "max_frames", "spacing", "choices"):
             value = getattr(sampling, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ConfigError(f"{name} is {value!r}. Remedy: give a whole number of 1 or more")
+        if sampling.rate is not None and not 0 < sampling.rate <= 1000:
+            raise ConfigError(f"rate is {sampling.rate}. Remedy: give frames a second, above 0")
         if not 0 < sampling.fraction <= 1:
             raise ConfigError(f"fraction is {sampling.fraction}. Remedy: give a share above 0 and up to 1")
         return sampling
@@ -127,5 +133,5 @@ def _fits(name: str, value: object) -> bool:
     if name == "pairs":
         return value is None or isinstance(value, str)
     if value is None:
-        return name in ("limit", "per_frame", "per_class", "choices")
+        return name in ("limit", "per_frame", "per_class", "choices", "max_frames")
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -10,64 +10,39 @@ import hashlib
 import json
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import groupby
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import ConfigError
+from barista_bench.options import Option, OptionValue, effective
 from barista_bench.prompt import BoxFormat, Prompt
 from barista_bench.prompt_sets import PromptTexts, packaged_prompts
 from barista_bench.sampling import Sampling as Sampling
-from barista_bench.scene_graph import SceneGraph, VideoGraph
+from barista_bench.shown import FAILURE_KINDS as FAILURE_KINDS
+from barista_bench.shown import Explanation as Explanation
+from barista_bench.shown import ExplanationRow as ExplanationRow
+from barista_bench.shown import Failure as Failure
+from barista_bench.shown import FailureKind as FailureKind
+from barista_bench.shown import Judged as Judged
+from barista_bench.shown import Overlay as Overlay
+from barista_bench.shown import OverlayKind as OverlayKind
+from barista_bench.shown import Rationale as Rationale
+from barista_bench.shown import Verdict as Verdict
 
 if TYPE_CHECKING:
     from datasets import Features
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Fields: TypeAlias = dict[str, "Json"]
-Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
 ProtocolName: TypeAlias = Literal["release", "paper"]
-OverlayKind: TypeAlias = Literal["truth", "predicted", "given"]
-FailureKind: TypeAlias = Literal[
-    "format",
-    "missed",
-    "hallucinated",
-    "duplicate",
-    "loose_box",
-    "loose_hand",
-    "wrong_hand",
-    "wrong_object",
-    "wrong_verb",
-    "wrong_attribute",
-    "wrong_relation",
-    "wrong_direction",
-]
-FAILURE_KINDS: dict[FailureKind, str] = {
-    "format": "no readable answer",
-    "missed": "true and asked for, but nothing of it is in the answer",
-    "hallucinated": "answered, and nothing true is like it",
-    "duplicate": "answered more often than it is true",
-    "loose_box": "the right place, but the box overlaps the true one too little",
-    "loose_hand": "the right interaction and hand, but the hand's box overlaps the true one too little",
-    "wrong_hand": "right but for which hand it is",
-    "wrong_object": "right but for the object",
-    "wrong_verb": "another verb than the true one",
-    "wrong_attribute": "another property than the true one",
-    "wrong_relation": "the right two objects, in another relation",
-    "wrong_direction": "the right relation, the wrong way round",
-}
-"""What can be wrong with an answer, for all tasks; each uses those that fit it."""
 PROTOCOLS: tuple[ProtocolName, ...] = ("release", "paper")
 """Whose rules hold: those of the released code (the default), or the paper's where it says otherwise."""
-Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"
-"""Pairs of words, each once, in the order of videos and of their files: see `Task.vocabulary`."""
-ItemT = TypeVar("ItemT")
 
 
 class Status(StrEnum):
@@ -107,22 +82,6 @@ class Example:
         return self.frames[0].video_id
 
 
-class Candidate(NamedTuple):
-    """Where an example can be made. Light: a release has hundreds of thousands, of which a few thousand are drawn.
-
-    Args:
-        video_id: the video of the example's frames.
-        frame: the first of them.
-        group: class, category or question type, by which `Sampling.per_class` counts.
-        item: what else the task needs to find the candidate again in its video.
-    """
-
-    video_id: str
-    frame: int
-    group: str = ""
-    item: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class ProtocolRule:
     """One rule on which a benchmark's release and its paper differ, in words.
@@ -159,54 +118,6 @@ class Scored:
     prediction: Prediction | None
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What a judge is shown of one sample: the question, the reference made from the annotations, and the answer."""
-
-    question: str
-    reference: str
-    answer: str
-
-
-class Failure(NamedTuple):
-    """One thing that is wrong with an answer. `objects` are ids of the annotated objects that it is about, if any."""
-
-    kind: FailureKind
-    objects: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ExplanationRow:
-    """One reason for a score: `hit` is right, `miss` is true but not answered, `wrong` is answered but not true."""
-
-    verdict: Verdict
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a sample scored as it did, for people."""
-
-    rows: tuple[ExplanationRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Overlay:
-    """One box to draw over an image of a sample, for people.
-
-    Args:
-        image: which of `Task.images`, from 0.
-        box: [x0, y0, x1, y1] in pixels of that image; a predicted one may lie outside of it.
-        kind: `truth` is what scoring compares with, `predicted` what was answered, `given` what the question shows.
-        label: a few words.
-    """
-
-    image: int
-    box: tuple[float, float, float, float]
-    kind: OverlayKind
-    label: str = ""
-
-
 class Task(ABC):
     """One task is one file that says all of it: features, examples, prompt, parser, score."""
 
@@ -231,12 +142,29 @@ class Task(ABC):
     """What one example is, in a line, for dataset cards."""
     protocol_rules: ClassVar[tuple[ProtocolRule, ...]] = ()
     """Where release and paper differ."""
+    options: ClassVar[Mapping[str, Option]] = {}
+    """What the user may choose."""
+    breakdown_keys: ClassVar[tuple[str, ...]]
+    """Keys of `metadata` by which every result is broken down."""
+    whole_clusters: ClassVar[bool] = False
+    """Whether the examples of a cluster are scored together, so that analysis must not group by what cuts one apart."""
 
-    def __init__(self, prompts: PromptTexts | None = None, *, protocol: ProtocolName = "release") -> None:
+    def __init__(
+        self,
+        prompts: PromptTexts | None = None,
+        *,
+        protocol: ProtocolName = "release",
+        options: Mapping[str, object] | None = None,
+    ) -> None:
         if protocol not in PROTOCOLS:
             raise ConfigError(f"no protocol {protocol!r}. Remedy: use one of {', '.join(PROTOCOLS)}")
         self.prompts = prompts or packaged_prompts(self.prompt_package, self.name)
         self.protocol: ProtocolName = protocol
+        self.chosen: dict[str, OptionValue] = effective(self.options, options or {}, f"{self.benchmark}/{self.name}")
+
+    def option(self, name: str) -> OptionValue:
+        """The value of one of the task's options."""
+        return self.chosen[name]
 
     @property
     def follows_paper(self) -> bool:
@@ -270,62 +198,47 @@ class Task(ABC):
     def features(self) -> Features:
         """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`."""
 
-    def vocabulary(self, video: VideoGraph) -> Vocabulary:
-        """Words of one video that the examples of others need too, e.g. class ids and names. Asked of every video."""
-        return ()
-
-    @abstractmethod
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
-        """Where one video has examples, in order of frames; deterministic, from this video alone.
-
-        What the data make impossible is yielded as a `SkippedExample`, so that it is counted.
-        """
-
-    def select(
-        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
-    ) -> Iterator[Candidate | SkippedExample]:
-        """What caps over all videos leave of the candidates, in their order."""
-        yield from candidates
-
-    @abstractmethod
-    def build(
-        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
-    ) -> Iterator[Example]:
-        """One example for each of a video's candidates, in the order given. `vocabulary` is that of all videos."""
-
-    def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        """All examples in canonical order (video id, then frame), before shuffling; what was skipped comes first.
-
-        The plain way through the parts above. `builders.plan` reads each video once for all tasks, and builds only
-        what is drawn.
-
-        Raises:
-            DataError: `sampling.videos` names a video that the graph lacks.
-        """
-        sampling.refuse_unknown_videos(graph)
-        words: dict[tuple[str, str], None] = {}
-        found: list[Candidate] = []
-        for video in graph:
-            words.update(dict.fromkeys(self.vocabulary(video)))
-            for item in self.candidates(video, sampling) if sampling.selects(video) else ():
-                if isinstance(item, SkippedExample):
-                    yield item
-                else:
-                    found.append(item)
-        vocabulary = tuple(words)
-        selected = list(self.select(found, vocabulary, sampling))
-        yield from (item for item in selected if isinstance(item, SkippedExample))
-        kept = (item for item in selected if isinstance(item, Candidate))
-        for video_id, group in groupby(kept, key=lambda candidate: candidate.video_id):
-            yield from self.build(graph[video_id], list(group), vocabulary, sampling)
-
     @abstractmethod
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         """What is asked; depends on `inputs` and the model's box format alone."""
 
+    def follow_up(self, example: Example, answers: tuple[str, ...], boxes: BoxFormat) -> Prompt | None:
+        """What is asked next, in a conversation of its own, after these answers to all that was asked before.
+
+        None: the last of them is the answer, which is the case with every task that asks once. May count images, which
+        are those of the example.
+        """
+        return None
+
+    def choices(self, example: Example) -> Mapping[str, str]:
+        """Label to text of what the answer is chosen from, in the order asked, for models that score given texts.
+
+        They answer as `choices.read_scores` reads. Empty where nothing is given to choose from.
+        """
+        return {}
+
+    def has_answer(self, example: Example) -> bool:
+        """Whether the truth is known: questions with hidden answers are asked, and never scored."""
+        return True
+
+    def cluster(self, example: Example) -> str:
+        """What the example belongs to when intervals are made: what is drawn with all that belongs to it."""
+        return example.video_id
+
     @abstractmethod
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
         """The images that the prompt counts, from the example's frames, each (height, width, 3) RGB."""
+
+    def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+        """What a run shows of an example's images, as its options say (resolution, a choice of frames); here all.
+
+        Applied to stored and to decoded images alike: sets hold what `images` gives.
+        """
+        return tuple(images)
+
+    def request_inputs(self, example: Example) -> Fields:
+        """The question as data for models that read no prompt, as the run's options put it; here the `inputs`."""
+        return example.inputs
 
     @abstractmethod
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
@@ -419,6 +332,10 @@ class Task(ABC):
 
     def judged(self, example: Example, prediction: Prediction) -> Judged | None:
         """What a judge is shown; None for a task that no judge scores. The criteria stand in `rubrics/<name>.yaml`."""
+        return None
+
+    def rationale(self, example: Example, prediction: Prediction) -> Rationale | None:
+        """What a judge of reasoning is shown; None for a task that asks for none."""
         return None
 
     def answer_schema(self, example: Example) -> Fields | None:

@@ -1,7 +1,9 @@
-"""What intervals cost: seconds for each figure's 95% interval of a made set, task by task.
+"""What intervals cost: CPU seconds for all 95% intervals of a task's figures, run folder by run folder.
 
-Samples of a small built dataset are repeated under new video names until there are enough: 1,000 examples in 100
-videos, three runs. Usage: python perf/bootstrap.py DATASET RUN_FOLDER [RUN_FOLDER ...]
+    python perf/bootstrap.py RUN_FOLDER [RUN_FOLDER ...]
+
+Samples of a small run are repeated under new video names until there are enough: 1,000 examples in 100 videos, three
+runs, 1,000 draws.
 """
 
 from __future__ import annotations
@@ -37,9 +39,10 @@ def main() -> None:
     for folder in sys.argv[1:]:
         run = score(folder)
         samples = enlarged(list(run.samples))
-        start = time.perf_counter()
+        start = time.process_time()
         found = intervals(run.task, samples)
-        print(f"{run.task.name:14} {len(samples)} samples, {len(found)} figures: {time.perf_counter() - start:.2f} s")
+        seconds = time.process_time() - start
+        print(f"{run.task.name:14} {len(samples)} samples, {len(found)} figures: {seconds:.2f} CPU s")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from barista_bench.scene_graph import SceneGraph, VideoGraph
 
 CORES = 2
 HANDS = ("left hand", "right hand")
-TASKS = [get_task("barista", task.name) for task in BENCHMARKS["barista"]]
+TASKS = [get_task("barista", task.name) for task in BENCHMARKS["barista"].tasks]
 
 Step = Callable[[str], dict[str, object]]
 Row = dict[str, object]

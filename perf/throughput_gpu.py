@@ -77,8 +77,8 @@ def _qwen3_vl(size: str, dtype: torch.dtype) -> tuple[PreTrainedModel, Processor
 
     dims = QWEN3_VL[size]
     marks = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
-    tokenizer = tiny._tokenizer(["<|endoftext|>", "<|im_end|>", "<|im_start|>", *marks])
-    start, end, image, video = (tiny._id(tokenizer, mark) for mark in marks)
+    tokenizer = tiny.train_tokenizer(["<|endoftext|>", "<|im_end|>", "<|im_start|>", *marks])
+    start, end, image, video = (tiny.token_id(tokenizer, mark) for mark in marks)
     head = dims.text["head_dim"]
     sections = [24, 20, 20] if head == 128 else [2, 3, 3]
     rope = {"rope_type": "default", "rope_theta": 5e6, "mrope_section": sections, "mrope_interleaved": True}
@@ -92,7 +92,7 @@ def _qwen3_vl(size: str, dtype: torch.dtype) -> tuple[PreTrainedModel, Processor
         tie_word_embeddings=True,
     )
     pictures = Qwen2VLImageProcessorPil(patch_size=16, size=dict(dims.image))
-    chat = tiny._TURN.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>")
+    chat = tiny.TURN.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>")
     processor = Qwen3VLProcessor(pictures, tokenizer, Qwen3VLVideoProcessor(patch_size=16), chat_template=chat)
     return Qwen3VLForConditionalGeneration._from_config(config, dtype=dtype), processor
 
@@ -104,8 +104,8 @@ def _gemma3(size: str, dtype: torch.dtype) -> tuple[PreTrainedModel, ProcessorMi
     dims = GEMMA3[size]
     side, tokens = dims.image["size"], dims.image["tokens"]
     names = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
-    tokenizer = tiny._tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *names.values()], names)
-    ids = {name: tiny._id(tokenizer, token) for name, token in names.items()}
+    tokenizer = tiny.train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *names.values()], names)
+    ids = {name: tiny.token_id(tokenizer, token) for name, token in names.items()}
     config = Gemma3Config(
         text_config={**dims.text, "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2},
         vision_config=dims.vision,
@@ -115,7 +115,7 @@ def _gemma3(size: str, dtype: torch.dtype) -> tuple[PreTrainedModel, ProcessorMi
         image_token_index=ids["image_token"],
     )
     pictures = Gemma3ImageProcessorPil(size={"height": side, "width": side})
-    chat = tiny._TURN.replace("IMAGE", "<start_of_image>")
+    chat = tiny.TURN.replace("IMAGE", "<start_of_image>")
     processor = Gemma3Processor(pictures, tokenizer, image_seq_length=tokens, chat_template=chat)
     return Gemma3ForConditionalGeneration._from_config(config, dtype=dtype), processor
 

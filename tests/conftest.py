@@ -32,6 +32,16 @@ def small_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="session")
+def small_kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three videos of the mini kitchen, small and short: what sibling benchmarks are made from."""
+    from barista_bench.mini import write_kitchen
+
+    root = tmp_path_factory.mktemp("small_kitchen") / "kitchen"
+    write_kitchen(root, videos=3, width=128, height=72, seconds=(6.0, 8.0), num_proc=1)
+    return root
+
+
 @pytest.fixture
 def datasets_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A `datasets` cache of the test's own."""

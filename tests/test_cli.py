@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,28 +43,42 @@ def test_help_names_every_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "function"),
+    ("command", "function", "of_the_command_alone"),
     [
-        (cli.data_commands.mini, write_kitchen),
-        (cli.data_commands.validate, validate),
-        (cli.data_commands.build, build),
-        (cli.result_commands.score, score),
+        (cli.data_commands.mini, write_kitchen, {"benchmark", "kitchen"}),
+        (cli.data_commands.validate, validate, {"strict", "show", "benchmark", "videos"}),
+        (cli.data_commands.build, build, set()),
+        (cli.result_commands.score, score, {"folders", "option", "predictions", "form", "out", "model"}),
     ],
 )
-def test_every_flag_is_a_keyword_of_the_python_function(command: Callable, function: Callable) -> None:
-    of_the_command_alone = {"strict", "show"} if command is cli.data_commands.validate else set()
+def test_every_flag_is_a_keyword_of_the_python_function(
+    command: Callable, function: Callable, of_the_command_alone: set[str]
+) -> None:
     flags = set(inspect.signature(command).parameters) - of_the_command_alone
     assert flags <= set(inspect.signature(function).parameters)
 
 
 def test_report_flags_are_keywords() -> None:
     keywords = set(inspect.signature(write_report).parameters) | set(inspect.signature(score).parameters)
-    assert set(inspect.signature(cli.result_commands.report).parameters) - {"folders"} <= keywords
+    assert set(inspect.signature(cli.result_commands.report).parameters) - {"folders", "option"} <= keywords
 
 
 @pytest.mark.parametrize(
     "command",
-    ["mini", "validate", "stats", "build", "run", "trace", "score", "report", "diff", "compact", "import-run"],
+    [
+        "mini",
+        "validate",
+        "stats",
+        "build",
+        "run",
+        "trace",
+        "score",
+        "report",
+        "diff",
+        "compact",
+        "import-run",
+        "evaluate",
+    ],
 )
 def test_every_option_is_explained(command: str) -> None:
     shown = invoke(cli.app, [command, "--help"], terminal_width=200)
@@ -130,3 +145,39 @@ def test_an_error_is_one_line_with_its_remedy(
     assert "error: " in shown.output
     assert "Traceback" not in shown.output
     assert len(shown.output.strip().splitlines()) == 1
+
+
+def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen: Path, tmp_path: Path) -> None:
+    release, data, runs = tmp_path / "release", tmp_path / "data", tmp_path / "runs"
+    kitchen = ["--kitchen", str(small_kitchen), "--benchmark", "handyvqa"]
+    assert invoke(cli.app, ["mini", str(release), *kitchen]).exit_code == 0
+    again = invoke(cli.app, ["mini", str(release), *kitchen])
+    assert again.exit_code == 1
+    assert "is there already" in again.output
+    checked = invoke(cli.app, ["validate", str(release), "--benchmark", "handyvqa", "--no-progress"])
+    assert "0 errors" in checked.output
+    build_flags = ["--benchmark", "handyvqa", "--out", str(data / "hands"), "--no-cache", "--no-progress"]
+    assert invoke(cli.app, ["build", "--source", str(release), *build_flags]).exit_code == 0
+    evaluate_flags = ["--benchmark", "all", "--model", "prior", "--out", str(runs), "--no-progress"]
+    told = invoke(cli.app, ["evaluate", str(data), *evaluate_flags])
+    assert told.exit_code == 0, told.output
+    assert "handyvqa/action, prior: accuracy" in told.output
+    assert (runs / "report" / "report.html").is_file()
+    clip = json.loads((data / "hands" / "frozen" / "action.jsonl").read_text().splitlines()[0])["frames"][0]
+    traced = invoke(cli.app, ["trace", clip["video_id"], str(clip["frame_index"]), "--data", str(data / "hands")])
+    assert (traced.exit_code, "action: " in traced.output) == (0, True)
+
+
+def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    refused = invoke(cli.app, ["evaluate", str(tmp_path), "--out", str(tmp_path / "runs"), "--no-progress"])
+    assert refused.exit_code == 1
+    assert "have yet to ask. Remedy: start `run`" in refused.output
+
+
+def test_a_sibling_needs_its_kitchen_and_a_kitchen_takes_none(tmp_path: Path) -> None:
+    for flags in (["--benchmark", "vista"], ["--kitchen", str(tmp_path)], ["--benchmark", "unknown"]):
+        refused = invoke(cli.app, ["mini", str(tmp_path / "out"), *flags])
+        assert refused.exit_code == 1
+        assert "Remedy" in refused.output

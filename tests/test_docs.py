@@ -14,6 +14,7 @@ import pytest
 from typer.main import get_command
 
 from barista_bench import cli
+from barista_bench.benchmarks import BENCHMARKS
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOWN = {"README.md": ("left holds coffee cup", "0.6666666666666666"), "running.md": (" 0 failures",)}
@@ -73,3 +74,13 @@ def test_files_that_pages_name_exist(page: Path) -> None:
     folders = "barista_bench|docs|metrics|scripts|tests|perf|dataset_cards"
     for name in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text()):
         assert (ROOT / name).exists(), name
+
+
+def test_every_option_of_a_task_is_documented() -> None:
+    text = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    tasks = [task for benchmark in BENCHMARKS.values() for task in benchmark.tasks]
+    declared = {(name, option.changes) for task in tasks for name, option in task.options.items()}
+    assert declared
+    for name, changes in declared:
+        (row,) = [line for line in text.splitlines() if line.startswith("| ") and f" `{name}` (" in line]
+        assert row.endswith(f"| {changes} |")

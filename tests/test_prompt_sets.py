@@ -14,8 +14,8 @@ GOOD = "version: 3\nsystem: Look.\nuser: 'Find {what}'\n"
 
 
 def test_every_task_has_a_wording_of_its_own() -> None:
-    for tasks in BENCHMARKS.values():
-        for task in tasks:
+    for benchmark in BENCHMARKS.values():
+        for task in benchmark.tasks:
             prompts = task().prompts
             assert prompts.version >= 1
             assert prompts.system
@@ -40,12 +40,12 @@ def test_values_are_never_filled_again() -> None:
         ("- a\n", "has list"),
         ("version: one\nsystem: a\nuser: b\n", "version is str"),
         ("version: 1\nsystem: 2\nuser: b\n", "system is int"),
-        ("version: [\n", "not YAML"),
+        ("version: [\n", "no YAML"),
         ("version: true\nsystem: a\nuser: b\n", "version is bool"),
-        ("version: 2026-13-45\nsystem: a\nuser: b\n", "not YAML"),
+        ("version: 2026-13-45\nsystem: a\nuser: b\n", "no YAML"),
         ("version: 1\nsystem: &a x\nuser: *a\n", "alias"),
-        ("[" * 3000, "not YAML"),
-        ("!!python/object/apply:os.system ['true']\n", "not YAML"),
+        ("[" * 3000, "no YAML"),
+        ("!!python/object/apply:os.system ['true']\n", "no YAML"),
         ("x" * (2**20 + 1), "larger than"),
     ],
 )

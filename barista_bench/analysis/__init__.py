@@ -11,14 +11,16 @@ special to a task, the task brings: `Task.resampled`, `Task.facets`, `Task.failu
     baseline_gaps(runs)                   -> (BaselineGap, ...)
     consistency(run)                      -> Consistency | None      None for a single run
     failure_rows(run)                     -> (FailureRow, ...)
+    run_labels(runs)                      -> {folder: label}         what models are called in all of these
 """
 
 from barista_bench.analysis.agreement import rank_agreement
 from barista_bench.analysis.baselines import baseline_gaps, consistency
-from barista_bench.analysis.breakdowns import breakdown, breakdown_keys
+from barista_bench.analysis.breakdowns import breakdown, breakdown_keys, breakdowns
 from barista_bench.analysis.comparison import compare_pair, compare_runs
 from barista_bench.analysis.failures import failure_rows
 from barista_bench.analysis.intervals import interval_of, intervals
+from barista_bench.analysis.labels import comparable, run_labels
 from barista_bench.analysis.propagation import propagation
 from barista_bench.analysis.types import (
     BaselineGap,
@@ -47,6 +49,8 @@ __all__ = [
     "baseline_gaps",
     "breakdown",
     "breakdown_keys",
+    "breakdowns",
+    "comparable",
     "compare_pair",
     "compare_runs",
     "consistency",
@@ -55,4 +59,5 @@ __all__ = [
     "intervals",
     "propagation",
     "rank_agreement",
+    "run_labels",
 ]

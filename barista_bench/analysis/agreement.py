@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import kendalltau
 
+from barista_bench.analysis.labels import Labels, run_labels
 from barista_bench.analysis.types import RankAgreement
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.task import Status
@@ -22,23 +23,30 @@ if TYPE_CHECKING:
 FEWEST_MODELS = 3
 
 
-def rank_agreement(runs: Sequence[ScoredRun]) -> RankAgreement:
-    """Over the models that have a run of every task.
+def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -> RankAgreement:
+    """Over the models that have a run of every task; runs of one model with two labels are two models.
+
+    Args:
+        runs: of any tasks; where they are of several benchmarks, tasks are named after theirs, too.
+        labels: what the models are called; by default `run_labels`.
 
     Raises:
         ConfigError: fewer than two tasks, or fewer than three models with all of them.
         DataError: a model has two runs of one task, or the runs of a task are about different examples.
     """
+    called = run_labels(runs) if labels is None else labels
+    several = len({run.task.benchmark for run in runs}) > 1
+    names = [f"{run.task.benchmark} / {run.task.name}" if several else run.task.name for run in runs]
     means: dict[str, dict[str, float]] = {}
     hashes: dict[str, str] = {}
-    for run in runs:
-        task, model = run.task.name, run.results.model.name
+    for task, run in zip(names, runs, strict=True):
+        model = called[run.folder]
         if hashes.setdefault(task, run.results.dataset.content_hash) != run.results.dataset.content_hash:
             raise DataError(f"{run.folder}: other examples of {task} than the runs before. Remedy: use one dataset")
         if task in means.setdefault(model, {}):
             raise DataError(f"{run.folder}: a second run of {task} by {model}. Remedy: name one run a model and task")
         means[model][task] = mean_sample_score(run)
-    tasks = tuple(dict.fromkeys(run.task.name for run in runs))
+    tasks = tuple(dict.fromkeys(names))
     whole = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
     if len(tasks) < 2 or len(whole) < FEWEST_MODELS:
         raise ConfigError(

@@ -13,8 +13,9 @@ from itertools import combinations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, get_args
 
-from barista_bench.analysis.comparison import compare_pair, corrected
+from barista_bench.analysis.comparison import Compare, compare_pair, corrected, labelled
 from barista_bench.analysis.intervals import DRAWS
+from barista_bench.analysis.labels import Labels, run_labels
 from barista_bench.analysis.types import BaselineGap, BaselineKind, Consistency
 from barista_bench.task import Status
 
@@ -24,12 +25,21 @@ if TYPE_CHECKING:
 KINDS: tuple[BaselineKind, ...] = get_args(BaselineKind)
 
 
-def baseline_gaps(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[BaselineGap, ...]:
+def baseline_gaps(
+    runs: Sequence[ScoredRun], *, draws: int = DRAWS, labels: Labels | None = None, compare: Compare = compare_pair
+) -> tuple[BaselineGap, ...]:
     """Each model with each of its baselines among the runs of its task, corrected together; empty where there are none.
+
+    Args:
+        runs: of any tasks.
+        draws: of the bootstrap.
+        labels: what the models are called; by default `run_labels`.
+        compare: what compares two runs: `compare_pair`, or one that remembers.
 
     Raises:
         DataError: a model and its baseline were not run on the same examples.
     """
+    called = run_labels(runs) if labels is None else labels
     found: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
     for run in runs:
         model = run.results.model.name
@@ -40,10 +50,10 @@ def baseline_gaps(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[Bas
             mine = other.results.model.name in (kind, f"{kind}:{model}")
             if kind is not None and mine and _task(other) == _task(run):
                 found.append((run, kind, other))
-    compared = corrected([compare_pair(run, other, draws=draws) for run, _, other in found])
+    compared = corrected([compare(run, other, draws=draws) for run, _, other in found])
     return tuple(
-        BaselineGap(run.results.model.name, kind, comparison)
-        for (run, kind, _), comparison in zip(found, compared, strict=True)
+        BaselineGap(called[run.folder], kind, labelled(comparison, called[run.folder], called[other.folder]))
+        for (run, kind, other), comparison in zip(found, compared, strict=True)
     )
 
 

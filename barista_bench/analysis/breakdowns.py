@@ -6,13 +6,13 @@ list, an example counts in the group of each of its values. Intervals are as eve
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from barista_bench.analysis.intervals import DRAWS, as_scored, by_run, intervals
-from barista_bench.analysis.types import BreakdownRow
+from barista_bench.analysis.types import BreakdownRow, Interval
 from barista_bench.errors import ConfigError
 from barista_bench.running.results import Figure
 from barista_bench.task import Example, Json, Task, evidence_objects
@@ -37,11 +37,20 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
     """The keys by which the examples of a run fall into two groups or more, sorted.
 
     Beside those of metadata and of `Task.facets`: `label`; `position`, the first frame's place in its video from 0 to
-    1, where metadata tell the number of frames; `evidence_objects`, how many objects the example is about.
+    1, where metadata tell the number of frames; `evidence_objects`, how many objects the example is about. Where
+    clusters are scored whole, only keys that all examples of every cluster share.
     """
-    described = [facts(run.task, example) for example in run.examples.examples]
+    task, examples = run.task, run.examples.examples
+    described = [facts(task, example) for example in examples]
+    clusters = [task.cluster(example) if task.whole_clusters else example.example_id for example in examples]
     keys = sorted({key for item in described for key in item})
-    return tuple(key for key in keys if len({_hashable(item.get(key)) for item in described}) > 1)
+    return tuple(
+        key
+        for key in keys
+        if len({_hashable(item.get(key)) for item in described}) > 1
+        and len({(name, _hashable(item.get(key))) for name, item in zip(clusters, described, strict=True)})
+        == len(set(clusters))
+    )
 
 
 def facts(task: Task, example: Example) -> dict[str, Json]:
@@ -71,34 +80,79 @@ def breakdown(
     Raises:
         ConfigError: no example has such a key.
     """
-    groups = _groups(run, key, bins)
-    if most is not None:
-        kept = sorted(groups, key=lambda group: (-_examples(group.samples), group.order))[:most]
-        groups = sorted(kept, key=lambda group: group.order)
-    return tuple(row for group in groups if (row := _row(run.task, key, group, draws)) is not None)
+    return breakdowns(run, [key], bins=bins, draws=draws, most=most)[key]
 
 
-def _row(task: Task, key: str, group: _Group, draws: int) -> BreakdownRow | None:
-    """None where infrastructure cost all samples of a group."""
-    runs = [as_scored(samples) for samples in by_run(group.samples).values()]
-    if not runs:
+def breakdowns(
+    run: ScoredRun, keys: Iterable[str], *, bins: int = BINS, draws: int = DRAWS, most: int | None = None
+) -> dict[str, tuple[BreakdownRow, ...]]:
+    """As `breakdown`, by several keys at once: answers are compared with the truth once for all of them."""
+    groups = {key: _largest(_groups(run, key, bins), most) for key in keys}
+    members = [group.samples for own in groups.values() for group in own]
+    figures = iter(group_figures(run.task, run.samples, members, draws=draws))
+    return {
+        key: tuple(_row(run.task, key, group, found) for group in own if (found := next(figures)) is not None)
+        for key, own in groups.items()
+    }
+
+
+def group_figures(
+    task: Task, samples: Sequence[ScoredSample], groups: Sequence[Sequence[ScoredSample]], *, draws: int = DRAWS
+) -> list[Figure | None]:
+    """The primary figure of each group of samples, over its runs, with its interval over its clusters.
+
+    `draws` are of the bootstrap, 0 for no intervals. None where infrastructure cost all samples of a group, or where
+    one of its runs has no such figure.
+    """
+    names = [{_named(sample) for sample in group} for group in groups]
+    values: list[list[float]] = [[] for _ in groups]
+    for own in by_run(samples).values():
+        # Of draws that take the samples of a group once: `aggregate` also makes all other figures and tables.
+        weights = np.array([[float(_named(sample) in group) for sample in own] for group in names])
+        if not len(weights):
+            continue
+        found = task.resampled(as_scored(own), weights)[task.primary]
+        for place in np.flatnonzero(weights.any(axis=1)).tolist():
+            values[place].append(float(found[place]))
+    return [
+        _figure(own, intervals(task, group, draws=draws).get(task.primary) if draws else None)
+        for own, group in zip(values, groups, strict=True)
+    ]
+
+
+def _figure(values: list[float], ends: Interval | None) -> Figure | None:
+    if not values or np.isnan(values).any():
         return None
-    values = [float(task.aggregate(samples)[task.primary]) for samples in runs]  # type: ignore[arg-type]
-    ends = intervals(task, group.samples, draws=draws).get(task.primary) if draws else None
+    return Figure(
+        mean=float(np.mean(values)),
+        std=float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        runs=values,
+        low=ends.low if ends else None,
+        high=ends.high if ends else None,
+    )
+
+
+def _named(sample: ScoredSample) -> tuple[str, int]:
+    return sample.example.example_id, sample.record.run
+
+
+def _largest(groups: list[_Group], most: int | None) -> list[_Group]:
+    """At most so many groups, those with the most examples, in their own order."""
+    if most is None or len(groups) <= most:
+        return groups
+    kept = sorted(groups, key=lambda group: (-_examples(group.samples), group.order))[:most]
+    return sorted(kept, key=lambda group: group.order)
+
+
+def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
     return BreakdownRow(
         key=key,
         value=group.value,
         order=group.order,
         examples=_examples(group.samples),
-        videos=len({sample.example.video_id for sample in group.samples}),
-        samples=sum(map(len, runs)),
-        figure=Figure(
-            mean=float(np.mean(values)),
-            std=float(np.std(values, ddof=1)) if len(values) > 1 else None,
-            runs=values,
-            low=ends.low if ends else None,
-            high=ends.high if ends else None,
-        ),
+        videos=len({task.cluster(sample.example) for sample in group.samples}),
+        samples=sum(map(len, by_run(group.samples).values())),
+        figure=figure,
     )
 
 

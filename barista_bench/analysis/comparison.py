@@ -1,9 +1,10 @@
 """Paired comparison of models on the same examples: difference, interval, permutation test, effect size, Holm.
 
 Both models answered the same examples, so the test asks what would be if their names were exchanged: in each
-permutation the answers of whole videos change sides, and both figures are aggregated anew. With few videos all
-permutations are tried and the p-value is exact (Fisher's randomisation test, clustered by video). Several comparisons
-made together are corrected by Holm's step-down procedure (Holm 1979), which needs no independence.
+permutation the answers of whole videos (or what else `Task.cluster` keeps together) change sides, and both figures are
+aggregated anew. With few videos all permutations are tried and the p-value is exact (Fisher's randomisation test,
+clustered by video). Several comparisons made together are corrected by Holm's step-down procedure (Holm 1979), which
+needs no independence.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,9 +27,9 @@ from barista_bench.analysis.intervals import (
     by_run,
     figures_of,
     interval,
-    video_draws,
-    without_each,
+    interval_weights,
 )
+from barista_bench.analysis.labels import run_labels
 from barista_bench.analysis.types import Comparison
 from barista_bench.errors import DataError
 from barista_bench.task import Task, content_seed
@@ -40,8 +41,14 @@ TIE = 1e-12
 """Differences that are smaller are rounding."""
 
 
+class Compare(Protocol):
+    """What compares two runs, as `compare_pair` does."""
+
+    def __call__(self, first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS) -> Comparison: ...
+
+
 def compare_runs(runs: Sequence[ScoredRun], *, draws: int = DRAWS, level: float = LEVEL) -> tuple[Comparison, ...]:
-    """Every pair of runs of the same task, in the order given, corrected together.
+    """Every pair of runs of the same task, in the order given, corrected together; models are called by `run_labels`.
 
     Raises:
         DataError: no task has two runs, or two runs of one task are not about the same examples by the same rules.
@@ -52,7 +59,13 @@ def compare_runs(runs: Sequence[ScoredRun], *, draws: int = DRAWS, level: float 
     pairs = [pair for group in by_task.values() for pair in combinations(group, 2)]
     if not pairs:
         raise DataError("no two runs are of the same task. Remedy: name two runs of one task or more")
-    return corrected([compare_pair(first, second, draws=draws, level=level) for first, second in pairs])
+    names = run_labels(runs)
+    return corrected(
+        [
+            labelled(compare_pair(first, second, draws=draws, level=level), names[first.folder], names[second.folder])
+            for first, second in pairs
+        ]
+    )
 
 
 def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, level: float = LEVEL) -> Comparison:
@@ -105,6 +118,36 @@ def corrected(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     return tuple(replace(item, p_adjusted=p) for item, p in zip(comparisons, adjusted, strict=True))
 
 
+def labelled(comparison: Comparison, first: str, second: str) -> Comparison:
+    """The comparison under other names."""
+    return replace(comparison, first=first, second=second)
+
+
+def turned(comparison: Comparison) -> Comparison:
+    """The same comparison seen from the other side."""
+    one = comparison
+    return replace(
+        one,
+        first=one.second,
+        second=one.first,
+        first_value=one.second_value,
+        second_value=one.first_value,
+        difference=-one.difference,
+        low=_negative(one.high),
+        high=_negative(one.low),
+        sample_difference=-one.sample_difference,
+        sample_low=_negative(one.sample_high),
+        sample_high=_negative(one.sample_low),
+        effect_size=_negative(one.effect_size),
+        wins=one.losses,
+        losses=one.wins,
+    )
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p-values, in the order given.
 
@@ -150,7 +193,7 @@ def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
 
 
 class _Common(NamedTuple):
-    """Samples that both runs finished: for each run index, pairs of the same example; and their videos, sorted."""
+    """Samples that both runs finished: for each run index, pairs of the same example; and their clusters, sorted."""
 
     pairs: list[list[tuple[ScoredSample, ScoredSample]]]
     videos: list[str]
@@ -178,27 +221,21 @@ def _common(first: ScoredRun, second: ScoredRun) -> _Common:
         raise DataError(
             f"{first.folder} and {second.folder} share no finished sample. Remedy: finish both runs, then compare"
         )
-    return _Common(pairs, sorted({s.example.video_id for group in pairs for s, _ in group}))
+    return _Common(pairs, sorted({first.task.cluster(s.example) for group in pairs for s, _ in group}))
 
 
 def _figure_difference(first: ScoredRun, second: ScoredRun, common: _Common, draws: int, level: float) -> _Difference:
     """Of the primary figure, aggregated anew for each draw and each permutation."""
     name, videos = first.task.primary, common.videos
-    weights = _draws(common, draws)
+    weights = interval_weights(videos, draws)
     one, other = (
         figures_of(run.task, [as_scored(pair[side] for pair in group) for group in common.pairs], videos, weights)[name]
         for side, run in enumerate((first, second))
     )
     gap = one - other
-    permuted = _permuted(first.task, common, swaps(len(videos), draws, _seed(common, "permutation")))
+    permuted = _permuted(first.task, common, swaps(len(videos), draws, _permutation_seed(common)))
     ends = _ends(gap, len(videos), level)
     return _Difference(float(one[0]), float(other[0]), float(gap[0]), *ends, p_value(permuted))
-
-
-def _draws(common: _Common, draws: int) -> Floats:
-    """(1 + V + D, V) the videos as they are, without each in turn, and as they are drawn."""
-    count = len(common.videos)
-    return np.vstack([np.ones(count), without_each(count), video_draws(count, draws, _seed(common))])
 
 
 def _permuted(task: Task, common: _Common, flips: Floats) -> Floats:
@@ -208,7 +245,7 @@ def _permuted(task: Task, common: _Common, flips: Floats) -> Floats:
     for group in common.pairs:
         # Side by side, so that the examples keep their order, on which some figures depend.
         both = as_scored(sample for pair in group for sample in pair)
-        moved = flips[:, np.array([place[one.example.video_id] for one, _ in group], dtype=np.int64)]
+        moved = flips[:, np.array([place[task.cluster(one.example)] for one, _ in group], dtype=np.int64)]
         one = np.stack([1 - moved, moved], axis=2).reshape(len(flips), -1)
         values = task.resampled(both, np.vstack([one, 1 - one]))[task.primary]
         total += values[: len(flips)] - values[len(flips) :]
@@ -222,13 +259,13 @@ def _sample_difference(first: ScoredRun, common: _Common, draws: int, level: flo
     sums = np.zeros((3, len(videos)))
     for group in common.pairs:
         for one, other in group:
-            sums[:, place[one.example.video_id]] += one.scores[name], other.scores[name], 1.0
+            sums[:, place[first.task.cluster(one.example)]] += one.scores[name], other.scores[name], 1.0
     count = len(videos)
-    totals = _draws(common, draws) @ sums.T
+    totals = interval_weights(videos, draws) @ sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
         one_mean, other_mean = totals[:, 0] / totals[:, 2], totals[:, 1] / totals[:, 2]
     gap = one_mean - other_mean
-    flips = swaps(count, draws, _seed(common, "permutation"))
+    flips = swaps(count, draws, _permutation_seed(common))
     permuted = (1 - 2 * flips) @ (sums[0] - sums[1]) / sums[2].sum()
     ends = _ends(gap, count, level)
     return _Difference(float(one_mean[0]), float(other_mean[0]), float(gap[0]), *ends, p_value(permuted))
@@ -269,5 +306,5 @@ def _by_example(first: ScoredRun, common: _Common) -> dict[str, float]:
     return {example: math.fsum(values) / len(values) for example, values in gaps.items()}
 
 
-def _seed(common: _Common, what: str = "") -> int:
-    return content_seed(what, bootstrap_seed(common.videos)) if what else bootstrap_seed(common.videos)
+def _permutation_seed(common: _Common) -> int:
+    return content_seed("permutation", bootstrap_seed(common.videos))

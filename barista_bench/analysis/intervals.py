@@ -1,4 +1,4 @@
-"""95% intervals of figures by a bootstrap over videos.
+"""95% intervals of figures by a bootstrap over videos, or what else a task keeps together (`Task.cluster`).
 
 Samples of one video resemble each other, and so do the runs of one example. So videos are drawn with replacement, and
 all samples and runs of a drawn video come along; pooled figures (micro F1, accuracy, mean average precision) are
@@ -67,7 +67,7 @@ def figures_of(
     place = {video: at for at, video in enumerate(videos)}
     found = []
     for samples in runs:
-        columns = np.array([place[sample.example.video_id] for sample in samples], dtype=np.int64)
+        columns = np.array([place[task.cluster(sample.example)] for sample in samples], dtype=np.int64)
         found.append(task.resampled(samples, weights[:, columns]))
     shared = [name for name in found[0] if all(name in figures for figures in found)]
     return {name: np.mean([figures[name] for figures in found], axis=0) for name in shared}
@@ -76,23 +76,67 @@ def figures_of(
 def intervals(
     task: Task, samples: Sequence[ScoredSample], *, draws: int = DRAWS, level: float = LEVEL
 ) -> dict[str, Interval]:
-    """An interval for each figure of `task.aggregate`, over the videos of these samples.
+    """An interval for each figure of `task.aggregate`, over the clusters of these samples.
 
-    None at all for fewer than two videos, and none for a figure that the samples, or no draw of them, have.
+    None at all for fewer than two clusters, and none for a figure that the samples, or no draw of them, have.
     """
     runs = [as_scored(group) for group in by_run(samples).values()]
-    videos = sorted({sample.example.video_id for group in runs for sample in group})
-    if len(videos) < 2:
+    clusters = sorted({task.cluster(sample.example) for group in runs for sample in group})
+    if len(clusters) < 2:
         return {}
-    count = len(videos)
-    seed = bootstrap_seed(videos)
-    weights = np.vstack([np.ones(count), without_each(count), video_draws(count, draws, seed)])
-    found = {}
-    for name, values in figures_of(task, runs, videos, weights).items():
-        ends = interval(values[0], values[1 + count :], values[1 : 1 + count], clusters=count, level=level)
-        if ends is not None:
-            found[name] = ends
-    return found
+    weights = interval_weights(clusters, draws)
+    values = figures_of(task, runs, clusters, weights)
+    ends = {name: _of_draws(drawn, len(clusters), level) for name, drawn in values.items()}
+    return {name: found for name, found in ends.items() if found is not None}
+
+
+def ratio_interval(
+    part: Floats,
+    whole: Floats,
+    *,
+    runs: Sequence[int],
+    clusters: Sequence[str],
+    draws: int = DRAWS,
+    level: float = LEVEL,
+) -> Interval | None:
+    """The interval of sum(part) / sum(whole), taken of each run and averaged over runs: means, shares, pooled rates.
+
+    The draws are those that `intervals` makes of the same clusters. None for fewer than two clusters.
+
+    Args:
+        part: (S,) of each sample.
+        whole: (S,) of each sample; ones for a plain mean.
+        runs: (S,) the run that the sample is of.
+        clusters: (S,) what it is drawn with.
+
+    >>> found = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), runs=[0] * 4, clusters=list("aabb"), draws=100)
+    >>> (found.low, found.high, found.clusters) if found else None
+    (0.5, 1.0, 2)
+    """
+    names = sorted(set(clusters))
+    if len(names) < 2:
+        return None
+    row = {run: at for at, run in enumerate(sorted(set(runs)))}
+    column = {cluster: at for at, cluster in enumerate(names)}
+    cells = [row[run] for run in runs], [column[cluster] for cluster in clusters]
+    sums = np.zeros((2, len(row), len(column)))
+    np.add.at(sums[0], cells, part)
+    np.add.at(sums[1], cells, whole)
+    parts, wholes = sums @ interval_weights(names, draws).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = np.where(wholes > 0, parts / wholes, np.nan).mean(axis=0)
+    return _of_draws(values, len(names), level)
+
+
+def interval_weights(clusters: Sequence[str], draws: int) -> Floats:
+    """(1 + V + D, V) the V clusters as they are, without each in turn, and as they are drawn."""
+    count = len(clusters)
+    return np.vstack([np.ones(count), without_each(count), video_draws(count, draws, bootstrap_seed(clusters))])
+
+
+def _of_draws(values: Floats, count: int, level: float) -> Interval | None:
+    """Of the values for each row of `interval_weights`."""
+    return interval(float(values[0]), values[1 + count :], values[1 : 1 + count], clusters=count, level=level)
 
 
 def interval(

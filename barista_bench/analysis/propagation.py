@@ -50,6 +50,7 @@ def propagation(
     window: int = 0,
     draws: int = DRAWS,
     level: float = LEVEL,
+    label: str | None = None,
 ) -> PropagationGraph:
     """The graph of one model over the tasks that it was run on; pairs of tasks that share nothing have no edge.
 
@@ -59,6 +60,7 @@ def propagation(
         window: frames by which two examples may be apart.
         draws: of the bootstrap.
         level: of the intervals.
+        label: what the model is called in the graph; its name by default.
 
     Raises:
         DataError: the runs are of several models, or two are of one task.
@@ -77,7 +79,7 @@ def propagation(
             tables = shared_errors(errors[source], errors[target], window)
             if tables:
                 edges.append(_edge(source, target, tables, draws, level))
-    return PropagationGraph(models[0], tuple(tasks), tuple(edges))
+    return PropagationGraph(models[0] if label is None else label, tuple(tasks), tuple(edges))
 
 
 def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
@@ -115,8 +117,10 @@ def _edge(source: str, target: str, tables: dict[str, Floats], draws: int, level
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
     drawn = video_draws(len(tables), draws, bootstrap_seed(tables)) @ by_video
-    point = float(odds_ratio(by_video.sum(axis=0)))
-    ends = interval(point, odds_ratio(drawn.T), clusters=len(tables), level=level) if len(tables) > 1 else None
+    point = float(odds_ratio(by_video.sum(axis=0).astype(np.float64)))
+    # A draw that tells nothing counts as no association: left out, few telling videos would look like certainty.
+    ratios = np.nan_to_num(odds_ratio(drawn.T), nan=1.0)
+    ends = interval(point, ratios, clusters=len(tables), level=level) if len(tables) > 1 else None
     return PropagationEdge(
         source=source,
         target=target,
@@ -128,20 +132,24 @@ def _edge(source: str, target: str, tables: dict[str, Floats], draws: int, level
         neither=neither,
         risk_with=_share(both, source_only),
         risk_without=_share(target_only, neither),
-        odds_ratio=point,
+        odds_ratio=None if np.isnan(point) else point,
         low=ends.low if ends else None,
         high=ends.high if ends else None,
     )
 
 
 def odds_ratio(table: Floats) -> Floats:
-    """Of (4, ...) cells, 1/2 added to each.
+    """Of (4, ...) cells, 1/2 added to each; NaN where a row or a column of the 2x2 table is empty.
 
-    >>> float(odds_ratio(np.array([9.5, 0.5, 0.5, 9.5])))
-    100.0
+    With the halves alone, a task that always errs would seem to err more often where the other does.
+
+    >>> odds_ratio(np.array([[9.5, 9], [0.5, 0], [0.5, 1], [9.5, 0]])).tolist()
+    [100.0, nan]
     """
     both, source_only, target_only, neither = table + HALDANE
-    return np.asarray(both * neither / (source_only * target_only))
+    sums = both + source_only, target_only + neither, both + target_only, source_only + neither
+    told = np.min(sums, axis=0) > 2 * HALDANE
+    return np.asarray(np.where(told, both * neither / (source_only * target_only), np.nan))
 
 
 def _share(part: int, rest: int) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +12,11 @@ import pandas as pd
 
 from barista_bench.analysis.agreement import rank_agreement
 from barista_bench.analysis.baselines import baseline_gaps, consistency
-from barista_bench.analysis.breakdowns import breakdown, breakdown_keys
+from barista_bench.analysis.breakdowns import breakdown_keys, breakdowns
 from barista_bench.analysis.comparison import compare_runs
 from barista_bench.analysis.failures import failure_rows
 from barista_bench.analysis.intervals import DRAWS
+from barista_bench.analysis.labels import run_labels
 from barista_bench.analysis.propagation import propagation
 from barista_bench.analysis.types import Comparison, RankAgreement
 from barista_bench.errors import BaristaError
@@ -30,8 +31,8 @@ def analysis_tables(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[d
     tables = {
         "figures": figure_table(runs),
         "breakdowns": breakdown_table(runs, draws=draws),
-        "failures": pd.DataFrame(asdict(row) for run in runs for row in failure_rows(run)),
-        "consistency": pd.DataFrame(asdict(row) for run in runs if (row := consistency(run)) is not None),
+        "failures": failure_table(runs),
+        "consistency": consistency_table(runs),
     }
     left_out = {}
     several: dict[str, Callable[[], pd.DataFrame]] = {
@@ -60,8 +61,11 @@ def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
     return paths
 
 
-def named(run: ScoredRun) -> dict[str, str]:
-    return {"model": run.results.model.name, "task": run.task.name}
+def named(runs: Iterable[ScoredRun]) -> Iterator[tuple[ScoredRun, dict[str, str]]]:
+    """Each run with what it is called."""
+    runs = tuple(runs)
+    labels = run_labels(runs)
+    return ((run, {"model": labels[run.folder], "task": run.task.name}) for run in runs)
 
 
 def numbers(figure: Figure) -> dict[str, float | int | None]:
@@ -71,8 +75,8 @@ def numbers(figure: Figure) -> dict[str, float | int | None]:
 def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
     """A row a model, task and figure."""
     return pd.DataFrame(
-        {**named(run), "figure": name, "primary": name == run.results.primary, **numbers(figure)}
-        for run in runs
+        {**called, "figure": name, "primary": name == run.results.primary, **numbers(figure)}
+        for run, called in named(runs)
         for name, figure in run.results.figures.items()
     )
 
@@ -83,13 +87,25 @@ def breakdown_table(
     """A row a group of each key that a run has; None for all keys that divide its examples."""
     wanted = None if keys is None else tuple(keys)
     rows = []
-    for run in runs:
+    for run, called in named(runs):
         known = breakdown_keys(run)
-        for key in known if wanted is None else (key for key in wanted if key in known):
-            for row in breakdown(run, key, draws=draws):
+        keys = known if wanted is None else [key for key in wanted if key in known]
+        for found in breakdowns(run, keys, draws=draws).values():
+            for row in found:
                 counts = {name: getattr(row, name) for name in ("key", "value", "examples", "videos", "samples")}
-                rows.append({**named(run), **counts, **numbers(row.figure)})
+                rows.append({**called, **counts, **numbers(row.figure)})
     return pd.DataFrame(rows)
+
+
+def failure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
+    """A row a model, task and kind of failure."""
+    return pd.DataFrame({**asdict(row), **called} for run, called in named(runs) for row in failure_rows(run))
+
+
+def consistency_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
+    """A row a model and task."""
+    found = ((consistency(run), called) for run, called in named(runs))
+    return pd.DataFrame({**asdict(row), **called} for row, called in found if row is not None)
 
 
 def comparison_table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
@@ -107,9 +123,9 @@ def agreement_table(agreement: RankAgreement) -> pd.DataFrame:
 def propagation_table(runs: Iterable[ScoredRun], *, draws: int = DRAWS) -> pd.DataFrame:
     """A row a model and edge."""
     by_model: dict[str, list[ScoredRun]] = defaultdict(list)
-    for run in runs:
-        by_model[run.results.model.name].append(run)
-    graphs = [propagation(group, draws=draws) for group in by_model.values()]
+    for run, called in named(runs):
+        by_model[called["model"]].append(run)
+    graphs = [propagation(group, draws=draws, label=label) for label, group in by_model.items()]
     return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)
 
 

@@ -1,7 +1,8 @@
 """What analysis gives: plain frozen records, ready for tables, pandas (`dataclasses.asdict`) and reports.
 
 Figures come as `running.results.Figure`: mean and standard deviation over runs, and a 95% interval over videos. All
-scores run from 0 to 1. Intervals and tests resample videos, never samples: those of one video resemble each other.
+scores run from 0 to 1. Intervals and tests resample videos, never samples: those of one video resemble each other. A
+task may keep other things together than videos (`Task.cluster`); what is called a video here is one of those then.
 """
 
 from __future__ import annotations
@@ -110,8 +111,9 @@ class PropagationEdge:
     A unit is an object in one answer of `target` about which `source` was asked too, at a time that the two share.
     `both`, `source_only`, `target_only`, `neither` count units by which of the tasks erred; `n` is their sum.
     `risk_with` is P(target errs | source erred), `risk_without` P(target errs | source did not), None of nothing.
-    `odds_ratio` adds 1/2 to each cell (Haldane and Anscombe), so that it is always finite; [low, high] is a
-    percentile interval over videos, None with fewer than two. Association, not proof of cause.
+    `odds_ratio` adds 1/2 to each cell (Haldane and Anscombe), so that it is finite where a cell is empty; None where
+    one of the tasks always or never erred, which tells nothing of the other. [low, high] is a percentile interval
+    over videos, None with fewer than two; draws that tell nothing count as 1. Association, not proof of cause.
     """
 
     source: str
@@ -124,7 +126,7 @@ class PropagationEdge:
     neither: int
     risk_with: float | None
     risk_without: float | None
-    odds_ratio: float
+    odds_ratio: float | None
     low: float | None
     high: float | None
 

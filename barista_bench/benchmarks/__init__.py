@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 
-from barista_bench.benchmarks.barista import TASKS as BARISTA_TASKS
-from barista_bench.benchmarks.barista.released_tasks import import_example as import_barista
-from barista_bench.benchmarks.released import ReleasedExample, ReleaseRoot
+from barista_bench.benchmark import Benchmark
+from barista_bench.benchmarks.barista import BENCHMARK as BARISTA
+from barista_bench.benchmarks.egocot import BENCHMARK as EGOCOT
+from barista_bench.benchmarks.handyvqa import BENCHMARK as HANDYVQA
+from barista_bench.benchmarks.tog_bench import BENCHMARK as TOG_BENCH
+from barista_bench.benchmarks.vista import BENCHMARK as VISTA
 from barista_bench.errors import ConfigError
+from barista_bench.options import parse_pairs
 from barista_bench.prompt_sets import PromptTexts
-from barista_bench.task import Example, ProtocolName, Task
+from barista_bench.task import ProtocolName, Task
 
-BENCHMARKS: dict[str, tuple[type[Task], ...]] = {"barista": BARISTA_TASKS}
-IMPORTERS: dict[str, Callable[[type[Task], ReleasedExample, ReleaseRoot], Example]] = {"barista": import_barista}
-"""What reads the frozen examples that a benchmark's own release writes."""
+BENCHMARKS: dict[str, Benchmark] = {
+    benchmark.name: benchmark for benchmark in (BARISTA, VISTA, HANDYVQA, TOG_BENCH, EGOCOT)
+}
+
+
+def get_benchmark(name: str) -> Benchmark:
+    """The benchmark called `name`.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in BENCHMARKS:
+        raise ConfigError(f"no benchmark {name!r}. Remedy: use one of {', '.join(BENCHMARKS)}")
+    return BENCHMARKS[name]
 
 
 def get_task(
-    benchmark: str, name: str, prompts: PromptTexts | None = None, *, protocol: ProtocolName = "release"
+    benchmark: str,
+    name: str,
+    prompts: PromptTexts | None = None,
+    *,
+    protocol: ProtocolName = "release",
+    options: Mapping[str, object] | None = None,
 ) -> Task:
     """The task called `name`, by its own name or by its name in frozen files.
 
@@ -26,21 +46,43 @@ def get_task(
         name: e.g. `relations` or `relation_extraction`.
         prompts: replaces our wording.
         protocol: whose rules hold where the release and the paper differ.
+        options: values of the task's options; the others keep their defaults.
 
     Raises:
-        ConfigError: there is none, or there is no such protocol.
+        ConfigError: there is none, or there is no such protocol or option.
     """
-    return task_class(benchmark, name)(prompts, protocol=protocol)
+    return task_class(benchmark, name)(prompts, protocol=protocol, options=options)
 
 
 def task_class(benchmark: str, name: str) -> type[Task]:
     """As `get_task`, without reading any prompts."""
-    tasks = BENCHMARKS.get(benchmark, ())
-    for task in tasks:
+    for task in BENCHMARKS[benchmark].tasks if benchmark in BENCHMARKS else ():
         if name in (task.name, task.upstream_name):
             return task
-    known = [f"{b}/{t.name}" for b, ts in BENCHMARKS.items() for t in ts]
+    known = [f"{b.name}/{task.name}" for b in BENCHMARKS.values() for task in b.tasks]
     raise ConfigError(f"no task {benchmark}/{name}. Remedy: use one of {', '.join(known)}")
+
+
+def task_options(tasks: Sequence[type[Task]], pairs: Sequence[str]) -> list[dict[str, object]]:
+    """The options given to each of some tasks, from `name=value` (for all that have it) and `task.name=value`.
+
+    Raises:
+        ConfigError: a pair is none, or none of the tasks has the option.
+    """
+    given, names = parse_pairs(pairs), [task.name for task in tasks]
+    shared = {name: value for name, value in given.items() if name not in names}
+    for name in shared:
+        if not any(name in task.options for task in tasks):
+            known = sorted({option for task in tasks for option in task.options})
+            hint = f"use one of {', '.join(known)}, or a task's name before it" if known else "leave it out"
+            raise ConfigError(f"no option {name!r} in {', '.join(names)}. Remedy: {hint}")
+    found = []
+    for task in tasks:
+        own = given.get(task.name, {})
+        if not isinstance(own, Mapping):
+            raise ConfigError(f"option of {task.name} is {own!r}. Remedy: write {task.name}.name=value")
+        found.append({**{name: value for name, value in shared.items() if name in task.options}, **own})
+    return found
 
 
 def task_names(benchmark: str) -> tuple[str, ...]:
@@ -49,6 +91,4 @@ def task_names(benchmark: str) -> tuple[str, ...]:
     Raises:
         ConfigError: there is no such benchmark.
     """
-    if benchmark not in BENCHMARKS:
-        raise ConfigError(f"no benchmark {benchmark!r}. Remedy: use one of {', '.join(BENCHMARKS)}")
-    return tuple(task.name for task in BENCHMARKS[benchmark])
+    return tuple(task.name for task in get_benchmark(benchmark).tasks)

@@ -35,8 +35,22 @@ def json_arrays(text: str) -> Iterator[list[object]]:
     >>> list(json_arrays('so [1, [2]] and [3'))
     [[1, [2]]]
     """
+    return (value for value in _json_values(text, "[") if isinstance(value, list))
+
+
+def json_objects(text: str) -> Iterator[dict[str, object]]:
+    """Every JSON object in the text, as `json_arrays`.
+
+    >>> list(json_objects('so {"a": {"b": 1}} and {"c": '))
+    [{'a': {'b': 1}}]
+    """
+    return (value for value in _json_values(text, "{") if isinstance(value, dict))
+
+
+def _json_values(text: str, bracket: str) -> Iterator[object]:
+    """Every value in the text that starts with that bracket and lies in no other such value."""
     text = text[:MAX_ANSWER]
-    position, wasted = text.find("["), 0
+    position, wasted = text.find(bracket), 0
     for _ in range(MAX_STARTS):
         if position < 0 or wasted > MAX_WASTED:
             return
@@ -52,7 +66,7 @@ def json_arrays(text: str) -> Iterator[list[object]]:
             end = position + 1
         else:
             yield value
-        position = text.find("[", end)
+        position = text.find(bracket, end)
 
 
 def _read_until(error: ValueError, text: str) -> int:

@@ -124,15 +124,18 @@ class ReleasedExample:
         return {**theirs, **ours, **stated}
 
 
-def released_example(record: object) -> ReleasedExample:
+def released_example(record: object, *, nested: bool = False) -> ReleasedExample:
     """Read what the lines of all tasks have in common (upstream.md 1.3). `mp4_path` is ignored: paths are made from
     the video's id and the data root, never taken from a file.
+
+    Args:
+        nested: whether video ids may be relative paths, as those of other benchmarks are.
 
     Raises:
         DataError: a field is missing or cannot be used.
     """
     line = Record(record, "the line")
-    frames = tuple(_frame(item) for item in line.records("frames"))
+    frames = tuple(_frame(item, nested) for item in line.records("frames"))
     if len(frames) > MAX_FRAMES or len({frame.video_id for frame in frames}) > 1:
         raise line.wrong(("frames",), f"up to {MAX_FRAMES} frames of one video")
     return ReleasedExample(
@@ -146,10 +149,10 @@ def released_example(record: object) -> ReleasedExample:
     )
 
 
-def _frame(item: Record) -> FrameRef:
+def _frame(item: Record, nested: bool) -> FrameRef:
     video_id = item.text("video_id")
-    if not valid_video_id(video_id):
-        raise item.wrong(("video_id",), "the name of one folder")
+    if not all(map(valid_video_id, video_id.split("/") if nested else [video_id])):
+        raise item.wrong(("video_id",), "a relative path" if nested else "the name of one folder")
     return FrameRef(video_id, item.integer("frame_index"))
 
 

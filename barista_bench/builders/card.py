@@ -17,17 +17,18 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard, DatasetCardData
 
 from barista_bench import __version__
-from barista_bench.benchmarks import BENCHMARKS, get_task, task_class
-from barista_bench.builders.barista import CITATION, CONFIGS, LICENCE, NAME, TASK_CONFIGS
+from barista_bench.benchmark import Benchmark
+from barista_bench.benchmarks import get_benchmark, get_task, task_class
 from barista_bench.builders.media import LostExample
 from barista_bench.builders.rows import FramesMode, row_features
-from barista_bench.builders.splits import SPLITS
-from barista_bench.builders.tables import table_features
+from barista_bench.builders.tables import GRAPH_TABLES, table_features
 from barista_bench.errors import DataError
 from barista_bench.prompt_sets import fill
 from barista_bench.scene_graph import Problem
 from barista_bench.task import ProtocolName, Sampling
 
+DEFAULT = "barista"
+"""The benchmark that commands mean where none is named."""
 MANIFEST = "barista_bench.json"
 """Written last into a finished folder; a folder with anything else in it is never overwritten."""
 
@@ -56,15 +57,16 @@ class BuiltConfig:
     candidates: int | None = None
     skipped: Sequence[str] = ()
     lost: Sequence[LostExample] = ()
-    preparations: Mapping[str, int] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Examples by value of each metadata key by which results are broken down."""
     labels: Mapping[str, int] = field(default_factory=dict)
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What `build` wrote: `empty` are tasks without an example, `problems` the release's, `source` its origin, and
-    `protocol` whose rules the examples follow."""
+    """What `build` wrote: `empty` are tasks without an example, `problems` the release's, `source` its origin,
+    `protocol` whose rules the examples follow, and `benchmark` whose they are."""
 
     folder: Path
     configs: tuple[BuiltConfig, ...]
@@ -72,6 +74,7 @@ class Built:
     problems: tuple[Problem, ...]
     source: Mapping[str, Any]
     protocol: ProtocolName = "release"
+    benchmark: str = "barista"
 
 
 def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: FramesMode) -> None:
@@ -80,7 +83,7 @@ def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: Fram
     origin = f"`{source['id']}` at `{source['sha']}`" if source["kind"] == "hub" else "a local release folder"
     rows = [
         f"| `{c.name}` | {sum(c.rows.values())} | {c.candidates} | {len(c.skipped) + len(c.lost)} "
-        f"| {sampling_text(c.name, c.sampling)} | `{c.content_hash}` |"
+        f"| {sampling_text(built.benchmark, c.name, c.sampling)} | `{c.content_hash}` |"
         for c in built.configs
         if c.content_hash
     ]
@@ -89,6 +92,7 @@ def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: Fram
         "|---" * 6 + "|",
     ]
     card = _card(
+        get_benchmark(built.benchmark),
         {config.name: tuple(config.rows) for config in built.configs},
         infos,
         frames,
@@ -98,30 +102,38 @@ def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: Fram
     card.save(folder / "README.md")
 
 
-def published_card() -> DatasetCard:
-    """The card of the published sets, made from the tasks alone: `dataset_cards/barista.md` holds its text."""
+def published_card(name: str) -> DatasetCard:
+    """The card of a benchmark's published sets, from its tasks alone: `dataset_cards/<name>.md` holds its text."""
+    benchmark = get_benchmark(name)
+    tables = tuple(GRAPH_TABLES) if benchmark.open_release is None else ()
     infos = DatasetInfosDict()
-    for name in CONFIGS:
-        features = row_features(get_task(NAME, name), "frozen") if name in TASK_CONFIGS else table_features(name)
-        infos[name] = DatasetInfo(features=features, config_name=name)
+    for config in (*benchmark.task_names, *tables):
+        is_task = config in benchmark.task_names
+        features = row_features(get_task(name, config), "frozen") if is_task else table_features(config)
+        infos[config] = DatasetInfo(features=features, config_name=config)
     rows = []
-    for name in TASK_CONFIGS:
-        sampling = task_class(NAME, name).sampling
-        rows.append(f"| `{name}` | {sampling.limit} | {sampling_text(name, dataclasses.asdict(sampling))} |")
+    for task in benchmark.tasks:
+        limit = task.sampling.limit or "all"
+        rows.append(
+            f"| `{task.name}` | {limit} | {sampling_text(name, task.name, dataclasses.asdict(task.sampling))} |"
+        )
+    source = "ramblr/BARISTA" if benchmark.open_release is None else "ANNOTATIONS"
+    command = "barista-bench build" + ("" if name == DEFAULT else f" --benchmark {name}")
     return _card(
-        dict.fromkeys(CONFIGS, SPLITS),
+        benchmark,
+        dict.fromkeys(infos, benchmark.splits),
         infos,
         "frozen",
-        made="By `barista-bench build --source ramblr/BARISTA`, with the published parameters and protocol `release`. "
+        made=f"By `{command} --source {source}`, with the published parameters and protocol `release`. "
         "The card of a built folder counts its examples and names the commit and the hash of each set.",
         provenance_table="\n".join(["| config | examples at the most | sampling |", "|---|---|---|", *rows]),
     )
 
 
-def sampling_text(name: str, sampling: Mapping[str, Any]) -> str:
+def sampling_text(benchmark: str, name: str, sampling: Mapping[str, Any]) -> str:
     """The values that a task's set was drawn with: those that the task reads, and common ones that are set."""
     default = dataclasses.asdict(Sampling())
-    reads = task_class(NAME, name).sampling_uses | {"seed"}
+    reads = task_class(benchmark, name).sampling_uses | {"seed"}
     return ", ".join(
         f"{key}={value}"
         for key, value in sampling.items()
@@ -129,46 +141,63 @@ def sampling_text(name: str, sampling: Mapping[str, Any]) -> str:
     )
 
 
-def protocol_table() -> str:
-    """Rules on which the release and the paper differ, for all tasks, as a Markdown table."""
+def protocol_table(benchmark: Benchmark) -> str:
+    """Rules on which the release and the paper differ, for all tasks, as a Markdown table; empty without any."""
     rows = [
         f"| `{task.name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |"
-        for task in BENCHMARKS[NAME]
+        for task in benchmark.tasks
         for rule in task.protocol_rules
     ]
+    if not rows:
+        return "There is none here."
     return "\n".join(["| config | rule | release | paper | changes |", "|---" * 5 + "|", *rows])
 
 
 def _card(
-    splits: Mapping[str, Sequence[str]], infos: DatasetInfosDict, frames: FramesMode, **values: str
+    benchmark: Benchmark,
+    splits: Mapping[str, Sequence[str]],
+    infos: DatasetInfosDict,
+    frames: FramesMode,
+    **values: str,
 ) -> DatasetCard:
     """Metadata and body; `splits` are those of each config, `values` what is known of how it was made."""
     data = DatasetCardData(
-        license=LICENCE,
-        pretty_name="BARISTA",
+        license=benchmark.licence,
+        pretty_name=benchmark.title,
         task_categories=["image-text-to-text", "visual-question-answering"],
         language=["en"],
-        tags=["egocentric", "video", "scene-graph", "benchmark"],
+        tags=["egocentric", "video", *(["scene-graph"] if benchmark.open_release is None else []), "benchmark"],
     )
     infos.to_dataset_card_data(data)
     MetadataConfigs(
         {
             name: {
                 "data_files": [{"split": split, "path": f"{name}/{split}-*"} for split in found],
-                **({"default": True} if name == TASK_CONFIGS[0] else {}),
+                **({"default": True} if name == benchmark.task_names[0] else {}),
             }
             for name, found in splits.items()
         }
     ).to_dataset_card_data(data)
-    notes = {task.name: task.row_note for task in BENCHMARKS[NAME]} | _TABLE_NOTES
+    notes = {task.name: task.row_note for task in benchmark.tasks} | _TABLE_NOTES
+    intro, _, sections = _packaged(f"about/{benchmark.name}.md").partition("\n## ")
     values |= {
         "config_table": "\n".join(f"| `{name}` | {notes[name]} |" for name in splits),
         "frames_note": _FRAMES_NOTE[frames],
-        "protocol_table": protocol_table(),
-        "citation": CITATION,
+        "protocol_table": protocol_table(benchmark),
+        "citation": benchmark.citation,
+        "title": benchmark.title,
+        "name": benchmark.name,
+        "first_task": benchmark.task_names[0],
+        "intro": intro.strip(),
+        "sections": f"## {sections.strip()}",
     }
-    body = resources.files("barista_bench.dataset_cards").joinpath("body.md").read_text(encoding="utf-8")
+    body = _packaged("body.md")
     return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{fill(body, values)}")
+
+
+def _packaged(name: str) -> str:
+    """One text of `dataset_cards/`: the body that all cards share, or what is to be said about a benchmark."""
+    return resources.files("barista_bench.dataset_cards").joinpath(name).read_text(encoding="utf-8")
 
 
 def write_manifest(folder: Path, built: Built, frames: FramesMode, root: Path) -> None:
@@ -176,6 +205,7 @@ def write_manifest(folder: Path, built: Built, frames: FramesMode, root: Path) -
     counts = Counter(problem.severity for problem in built.problems)
     manifest = {
         "version": __version__,
+        "benchmark": built.benchmark,
         "protocol": built.protocol,
         "frames": frames,
         "source": dict(built.source),
@@ -194,6 +224,9 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     """
     path = Path(folder) / MANIFEST
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: no built dataset here ({error}). Remedy: run `barista-bench build`") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: is {type(found).__name__}, not an object. Remedy: run `barista-bench build`")
+    return found

@@ -8,31 +8,30 @@ import itertools
 import json
 import logging
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow.parquet as pq
 from datasets.info import DatasetInfosDict
 
 from barista_bench import __version__
-from barista_bench.benchmarks import get_task
-from barista_bench.builders.barista import CONFIGS, NAME, TASK_CONFIGS, BaristaBuilder, graph_digest, videos_digest
+from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task
 from barista_bench.builders.card import MANIFEST, Built, BuiltConfig, write_card, write_manifest
 from barista_bench.builders.frozen import write_frozen
-from barista_bench.builders.media import JPEG_QUALITY, LostExample
-from barista_bench.builders.plan import Plan, Plans, plan_tasks, task_overrides
+from barista_bench.builders.media import JPEG_QUALITY, LostExample, file_sha256
+from barista_bench.builders.origin import Origin, config_names_of, open_origin
+from barista_bench.builders.plan import Plan, Plans, task_overrides
 from barista_bench.builders.rows import FramesMode
-from barista_bench.builders.splits import split_of
+from barista_bench.builders.task_builder import TaskBuilder
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.scene_graph import SceneGraph
-from barista_bench.sources import Source, open_source
 from barista_bench.task import ProtocolName
 
 log = logging.getLogger(__name__)
@@ -40,9 +39,11 @@ log = logging.getLogger(__name__)
 
 def build(
     source: str | Path,
-    out: str | Path = "barista",
+    out: str | Path | None = None,
     *,
-    configs: Sequence[str] = CONFIGS,
+    benchmark: str = "barista",
+    videos: str | Path | None = None,
+    configs: Sequence[str] | None = None,
     frames: FramesMode = "frozen",
     sampling: Mapping[str, Any] | None = None,
     split_file: str | None = None,
@@ -55,12 +56,15 @@ def build(
     protocol: ProtocolName = "release",
     progress: bool = False,
 ) -> Built:
-    """Make the dataset folder `out` from a release, and with `cache` the entry that `load_dataset("barista")` finds.
+    """Make the dataset folder `out` from a release, and with `cache` the entry that `load_dataset(benchmark)` finds.
 
     Args:
-        source: data root, or a Hub dataset id such as `ramblr/BARISTA`.
-        out: folder to write; an earlier folder of ours is replaced, anything else refused.
-        configs: tasks and graph tables to write.
+        source: data root, or a Hub dataset id such as `ramblr/BARISTA`; of other benchmarks the folder of their
+            annotations.
+        out: folder to write; an earlier folder of ours is replaced, anything else refused. None: the benchmark's name.
+        benchmark: whose release it is.
+        videos: folder of the media of other benchmarks, where they do not lie below `source`.
+        configs: tasks and graph tables to write; None for all.
         frames: `frozen` (pixels stored) or `linked` (pixels decoded from the videos on access).
         sampling: overrides of the published sampling: `{"limit": 50}` for every task that reads the name,
             `{"relations": {"frame_step": 100}}` for one.
@@ -77,34 +81,35 @@ def build(
     Raises:
         DataError, SourceError, ConfigError: the release, the source or a setting cannot be used.
     """
-    unknown = [name for name in configs if name not in CONFIGS]
+    known = config_names_of(get_benchmark(benchmark).name)
+    configs = known if configs is None else configs
+    unknown = [name for name in configs if name not in known]
     if unknown:
-        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(CONFIGS)}")
+        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(known)}")
     repeated = [name for name, count in Counter(configs).items() if count > 1]
     if repeated:
         raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
     if not 1 <= jpeg_quality <= 100:
         raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give 1 to 100")
-    out = Path(out).absolute()
-    tasks = [name for name in configs if name in TASK_CONFIGS]
-    overrides = {name: task_overrides(NAME, name, tasks, sampling or {}) for name in tasks}
+    out = Path(out or benchmark).absolute()
+    tasks = [name for name in configs if name in get_benchmark(benchmark).task_names]
+    overrides = {name: task_overrides(benchmark, name, tasks, sampling or {}) for name in tasks}
     refuse_foreign(out)
-    opened = open_source(source, revision=revision)
-    settings = {"source": str(opened.root), "split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality}
-    settings["protocol"] = protocol
+    origin = open_origin(benchmark, source, videos=videos, revision=revision, strict=strict, split_file=split_file)
+    settings = {"split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality, "protocol": protocol}
+    settings |= {"source": str(origin.roots[-1]), "videos": str(videos) if videos else None}
     with TemporaryDirectory() as scratch, quiet_datasets():
-        graph = SceneGraph(opened.root, strict=strict)
-        plans = _plans(graph, overrides, split_file, num_proc, progress, protocol)
+        plans = _plans(origin, overrides, num_proc, progress, protocol)
         if dry_run:
-            return _result(opened, plans, out, [_drawn(plan) for plan in plans.plans.values()], protocol)
+            return _result(origin, plans, out, [_drawn(plan) for plan in plans.plans.values()], protocol)
         folder = _fresh_folder_beside(out)
-        work = _Work(graph, opened, plans, settings, overrides, folder, Path(scratch), cache, num_proc, progress)
+        work = _Work(origin, plans, settings, overrides, folder, Path(scratch), cache, num_proc, progress)
         infos = DatasetInfosDict()
         try:
             made = [work.make(name, infos) for name in configs if name not in plans.empty]
-            result = _result(opened, plans, out, made, protocol)
+            result = _result(origin, plans, out, made, protocol)
             write_card(folder, result, infos, frames)
-            write_manifest(folder, result, frames, opened.root)
+            write_manifest(folder, result, frames, origin.media)
             if out.exists():
                 shutil.rmtree(out)
             os.replace(folder, out)
@@ -122,30 +127,31 @@ def _fresh_folder_beside(out: Path) -> Path:
 
 
 def _plans(
-    graph: SceneGraph,
-    overrides: Mapping[str, dict[str, Any]],
-    split_file: str | None,
-    num_proc: int,
-    progress: bool,
-    protocol: ProtocolName,
+    origin: Origin, overrides: Mapping[str, dict[str, Any]], num_proc: int, progress: bool, protocol: ProtocolName
 ) -> Plans:
     """The examples of all chosen tasks, and the split."""
     wanted = []
     for name, changes in overrides.items():
-        task = get_task(NAME, name, protocol=protocol)
+        task = get_task(origin.benchmark.name, name, protocol=protocol)
         wanted.append((task, task.sampling.with_overrides(changes, task.sampling_uses)))
-    plans = plan_tasks(graph, wanted, split=partial(split_of, split_file), num_proc=num_proc, progress=progress)
+    plans = origin.plans(wanted, num_proc=num_proc, progress=progress)
     for name, reason in plans.empty.items():
         log.warning("%s: left out: %s", name, reason)
     return plans
 
 
-def _result(opened: Source, plans: Plans, out: Path, made: list[BuiltConfig], protocol: ProtocolName) -> Built:
+def _result(origin: Origin, plans: Plans, out: Path, made: list[BuiltConfig], protocol: ProtocolName) -> Built:
     if not any(config.rows for config in made):
-        raise DataError(f"{opened.root}: no example for any of {', '.join(plans.empty)}. Remedy: loosen the sampling")
+        reasons = [str(reason) for reason in plans.empty.values()]
+        raise DataError(
+            reasons[0]
+            if len(reasons) == 1
+            else f"no example for any of {', '.join(plans.empty)}. Remedy: loosen the sampling. First: {reasons[0]}"
+        )
     # A local path says nothing to others, and may say too much.
-    origin = opened.identity if opened.identity["kind"] == "hub" else {"kind": "local"}
-    return Built(out, tuple(made), tuple(plans.empty), plans.problems, origin, protocol)
+    named = origin.identity if origin.identity["kind"] == "hub" else {"kind": "local"}
+    name = origin.benchmark.name
+    return Built(out, tuple(made), tuple(plans.empty), plans.problems, named, protocol, name)
 
 
 @contextmanager
@@ -169,7 +175,8 @@ def refuse_foreign(out: Path) -> None:
     found = {entry.name for entry in out.iterdir()}
     if found and MANIFEST not in found:
         raise ConfigError(f"{out}: exists and is no dataset folder of ours. Remedy: choose another --out")
-    foreign = sorted(found - {MANIFEST, "README.md", "frozen", *CONFIGS})
+    ours = {config for benchmark in BENCHMARKS for config in config_names_of(benchmark)}
+    foreign = sorted(found - {MANIFEST, "README.md", "frozen", *ours})
     if foreign:
         raise ConfigError(f"{out}: holds {foreign[0]!r}, which is not ours. Remedy: move it, or choose another --out")
 
@@ -178,8 +185,7 @@ def refuse_foreign(out: Path) -> None:
 class _Work:
     """What building one config after the other shares."""
 
-    graph: SceneGraph
-    opened: Source
+    origin: Origin
     plans: Plans
     settings: dict[str, Any]
     overrides: dict[str, dict[str, Any]]
@@ -196,26 +202,34 @@ class _Work:
         rows = _export(builder, self.folder / name)
         if not any(rows.values()):
             raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")
-        infos[name] = builder.info
+        infos[name] = _info(builder, self.folder / name)
         if not builder.is_task:
             return BuiltConfig(name, rows)
         (self.folder / "frozen").mkdir(exist_ok=True)
         write_frozen(builder.plan.examples, self.folder / "frozen" / f"{name}.jsonl")
         # Reasons name files; where the release lies on this machine is nobody else's business.
-        root = f"{self.graph.root}{os.sep}"
-        lost = [LostExample(one.example_id, one.reason.replace(root, "")) for one in builder.lost]
-        return dataclasses.replace(_drawn(builder.plan), rows=rows, lost=lost)
+        lost = [LostExample(one.example_id, self._without_roots(one.reason)) for one in builder.lost]
+        drawn = _drawn(builder.plan)
+        skipped = [self._without_roots(reason) for reason in drawn.skipped]
+        return dataclasses.replace(drawn, rows=rows, lost=lost, skipped=skipped)
 
-    def _prepared(self, name: str) -> BaristaBuilder:
+    def _without_roots(self, text: str) -> str:
+        """Without the folders of the release, however they were named; the longest first, as one may hold another."""
+        named = {str(path) for root in self.origin.roots for path in (root, root.absolute(), root.resolve())}
+        for root in sorted(named, key=len, reverse=True):
+            text = re.sub(rf"(?<![\w./-]){re.escape(root)}{os.sep}", "", text)
+            if os.path.isabs(root):
+                text = re.sub(rf"(?<![\w./-]){re.escape(root)}(?![\w./-])", "the release", text)
+        return text
+
+    def _prepared(self, name: str) -> TaskBuilder:
         identity: list[Any] = [__version__, name, {k: self.settings[k] for k in ("frames", "jpeg_quality")}]
         plan = self.plans.plans.get(name)
         if plan:
-            # Without a callback the hub client shows bars of its own.
-            quiet = None if self.progress else lambda present, total: None
-            self.opened.ensure_videos(plan.video_ids, quiet)
-            identity += [plan.content_hash, videos_digest(self.graph, plan.video_ids)]
+            self.origin.fetch(plan.video_ids, progress=self.progress)
+            identity += [plan.content_hash, _videos_digest(self.origin, plan.video_ids)]
         else:
-            identity += [self.plans.splits, graph_digest(self.graph)]
+            identity += self.origin.table_identity(self.plans)
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
         builder = self._builder(name, None if self.cache else self.scratch, content_hash)
         if plan:
@@ -223,11 +237,11 @@ class _Work:
         _prepare(builder, self.num_proc, self.progress)
         return builder
 
-    def _builder(self, name: str, cache_dir: Path | None, content_hash: str) -> BaristaBuilder:
-        """It prepares the cache entry that `load_dataset("barista", name)` finds."""
-        builder = _PreparedBuilder(
+    def _builder(self, name: str, cache_dir: Path | None, content_hash: str) -> TaskBuilder:
+        """It prepares the cache entry that `load_dataset(benchmark, name)` finds."""
+        builder = self.origin.builder_class(
             cache_dir=str(cache_dir) if cache_dir else None,
-            dataset_name=NAME,
+            dataset_name=self.origin.benchmark.name,
             config_name=name,
             hash=content_hash,
             # The settings are in the hash already; as part of the id they would hide the entry from load_dataset.
@@ -235,9 +249,17 @@ class _Work:
             sampling=self.overrides.get(name, {}),
             **self.settings,
         )
-        builder.graph = self.graph
-        builder.splits = self.plans.splits
+        self.origin.equip(builder, self.plans)
         return builder
+
+
+def _videos_digest(origin: Origin, video_ids: Sequence[str]) -> str:
+    """SHA-256 over ids and contents of video files; a missing file counts as such."""
+    digest = hashlib.sha256()
+    for video_id in sorted(video_ids):
+        path = origin.video_path(video_id)
+        digest.update(f"{video_id} {file_sha256(path) if path.exists() else 'missing'}\n".encode())
+    return digest.hexdigest()
 
 
 def _drawn(plan: Plan) -> BuiltConfig:
@@ -247,19 +269,13 @@ def _drawn(plan: Plan) -> BuiltConfig:
         content_hash=plan.content_hash,
         candidates=plan.candidates,
         skipped=[f"{s.frame.video_id}:{s.frame.frame_index}: {s.reason}" for s in plan.skipped],
-        preparations=dict(plan.counts("preparation")),
+        groups={key: dict(plan.counts(key)) for key in plan.task.breakdown_keys if key != "split"},
         labels=plan.labels(),
         sampling=dataclasses.asdict(plan.sampling),
     )
 
 
-class _PreparedBuilder(BaristaBuilder):
-    """Takes any settings under a config's plain name, which `datasets` refuses while it knows the config."""
-
-    BUILDER_CONFIGS = []  # noqa: RUF012  (datasets' own convention)
-
-
-def _prepare(builder: BaristaBuilder, num_proc: int, progress: bool) -> None:
+def _prepare(builder: TaskBuilder, num_proc: int, progress: bool) -> None:
     """Prepare the cache entry. Lost examples are part of what was made, so they are kept beside it."""
     builder.progress = progress
     builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
@@ -276,7 +292,7 @@ def _prepare(builder: BaristaBuilder, num_proc: int, progress: bool) -> None:
     os.utime(builder.cache_dir)  # load_dataset takes the entry that was touched last
 
 
-def _export(builder: BaristaBuilder, folder: Path) -> dict[str, int]:
+def _export(builder: TaskBuilder, folder: Path) -> dict[str, int]:
     """Parquet shards, named as the Hub names them; graph tables get a shard a video, so that one can be fetched."""
     folder.mkdir()
     rows = {}
@@ -286,6 +302,22 @@ def _export(builder: BaristaBuilder, folder: Path) -> dict[str, int]:
             shard.to_parquet(folder / f"{split}-{index:05d}-of-{len(shards):05d}.parquet")
         rows[str(split)] = len(dataset)
     return rows
+
+
+def _info(builder: TaskBuilder, folder: Path) -> datasets.DatasetInfo:
+    """What the card says of a config. Sizes are those of the files: `datasets` counts bytes by parts of the work."""
+    info = builder.info.copy()
+    for name, split in (info.splits or {}).items():
+        split.num_bytes = sum(_bytes(path) for path in sorted(folder.glob(f"{name}-*.parquet")))
+    info.dataset_size = sum(split.num_bytes for split in (info.splits or {}).values())
+    info.download_size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
+    return info
+
+
+def _bytes(path: Path) -> int:
+    """Of a Parquet file's columns before they are compressed."""
+    found = pq.read_metadata(path)
+    return sum(found.row_group(index).total_byte_size for index in range(found.num_row_groups))
 
 
 def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:

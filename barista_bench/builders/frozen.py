@@ -11,19 +11,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from barista_bench.benchmarks import IMPORTERS, task_class
-from barista_bench.benchmarks.released import ReleaseRoot, released_example
+from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.benchmarks.released import MAX_FRAMES, ReleaseRoot, released_example
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.scene_graph.release import VIDEO_FILE
 from barista_bench.task import Example, Task
 
 MAX_LINE = 64 * 2**20
 """Bytes of one line that are read."""
+_SPLIT = re.compile(r"\w+(\.\w+)*")  # what `datasets` takes for the name of one
 UNSAID = {
     "target": frozenset({"boxes"}),
     "metadata": frozenset({"colors", "relation", "related_category", "categories", "verbs"}),
@@ -33,6 +35,7 @@ UNSAID = {
 
 def frozen_line(example: Example) -> str:
     """One example as one line of JSON, without the line end."""
+    video_file = get_benchmark(example.benchmark).video_file
     record = {
         "example_id": example.example_id,
         "task_name": task_class(example.benchmark, example.task).upstream_name,
@@ -41,7 +44,7 @@ def frozen_line(example: Example) -> str:
             {
                 "video_id": frame.video_id,
                 "frame_index": frame.frame_index,
-                "mp4_path": f"{frame.video_id}/{VIDEO_FILE}",
+                "mp4_path": video_file(frame.video_id),
             }
             for frame in example.frames
         ],
@@ -57,6 +60,29 @@ def content_hash(examples: Iterable[Example]) -> str:
     for line in sorted(frozen_line(example) for example in examples):
         digest.update(line.encode() + b"\n")
     return digest.hexdigest()
+
+
+def refuse_unusable(examples: Sequence[Example], where: str) -> None:
+    """Raise DataError for examples that no set can hold: what was made of somebody's files is their word.
+
+    Args:
+        where: in messages, whose they are.
+    """
+    for example in examples:
+        name, split = example.example_id, example.metadata.get("split")
+        if not 1 <= len(example.frames) <= MAX_FRAMES:
+            count = len(example.frames)
+            raise DataError(f"{where}: {name!r} has {count} frames. Remedy: 1 to {MAX_FRAMES} can be shown")
+        if not isinstance(split, str) or not _SPLIT.fullmatch(split) or split == "all":
+            raise DataError(f"{where}: {name!r} is of split {split!r:.80}. Remedy: call it as test or train are called")
+        try:
+            frozen_line(example).encode()
+        except ValueError as error:
+            remedy = "correct its text (lone surrogates) and numbers (NaN)"
+            raise DataError(f"{where}: {name!r} cannot be written ({error}). Remedy: {remedy}") from error
+    repeated = [name for name, count in Counter(one.example_id for one in examples).items() if count > 1]
+    if repeated:
+        raise DataError(f"{where}: example {repeated[0]!r} is there twice. Remedy: keep one")
 
 
 def write_frozen(examples: Iterable[Example], path: str | Path) -> None:
@@ -140,9 +166,14 @@ def _fields(task: type[Task]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Example:
     task, data = task_class(benchmark, record["task_name"]), record["task_data"]
-    line = released_example(record)
+    owner = get_benchmark(benchmark)
+    # In a scene graph's release each video has a folder; elsewhere a video's id is its path below the media.
+    line = released_example(record, nested=owner.open_release is not None)
     if "inputs" not in data or "target" not in data:
-        return IMPORTERS[benchmark](task, line, release)
+        importer = owner.import_example
+        if importer is None:
+            raise DataError("task_data has no inputs and target. Remedy: freeze again")
+        return importer(task, line, release)
     fields = {"inputs": dict(data["inputs"]), "target": dict(data["target"]), "metadata": dict(record["metadata"])}
     for part, names in _fields(task):
         missing = [name for name in names if name not in fields[part]]

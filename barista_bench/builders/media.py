@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,9 +17,9 @@ from PIL import Image
 
 from barista_bench.builders.rows import FramesMode, link, to_row
 from barista_bench.errors import DataError
-from barista_bench.scene_graph import SceneGraph
 from barista_bench.task import Example, Task
 from barista_bench.video import FrameReader, open_reader
+from barista_bench.video.frame_folder import folder_sha256
 
 JPEG_QUALITY = 75
 """What the released harness sends: Pillow's default quality at native resolution (upstream.md 1.3)."""
@@ -36,7 +36,9 @@ class LostExample:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, read once as long as its size and time of change stay the same."""
+    """SHA-256 of a file, or over a folder of frames, read once as long as size and time of change stay the same."""
+    if path.is_dir():
+        return folder_sha256(path)
     found = path.stat()
     return _sha256(path, found.st_size, found.st_mtime_ns)
 
@@ -48,7 +50,7 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 
 def render_rows(
-    graph: SceneGraph,
+    video_path: Callable[[str], Path],
     task: Task,
     examples: Sequence[tuple[int, Example]],
     mode: FramesMode,
@@ -56,15 +58,16 @@ def render_rows(
 ) -> Iterator[dict[str, Any] | LostExample]:
     """Rows of (position, example) pairs with their media: by video id, within a video in order of frames.
 
-    The order is that of the videos, not of the draw, so that parts made apart fit together.
+    The order is that of the videos, not of the draw, so that parts made apart fit together. `video_path` says where
+    a video lies, by its id.
     """
     by_video: dict[str, list[tuple[int, Example]]] = {}
     for position, example in examples:
         by_video.setdefault(example.video_id, []).append((position, example))
     for video_id, group in sorted(by_video.items()):
         try:
-            path = graph.video_path(video_id)
-            if not path.is_file():
+            path = video_path(video_id)
+            if not path.exists():
                 raise DataError(f"{path}: missing. Remedy: fetch the video")
             yield from _render_video(path, task, group, mode, jpeg_quality)
         except DataError as error:

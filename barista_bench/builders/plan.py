@@ -14,7 +14,7 @@ from typing import Any
 from tqdm import tqdm
 
 from barista_bench.benchmarks import get_task
-from barista_bench.builders.frozen import content_hash
+from barista_bench.builders.frozen import content_hash, refuse_unusable
 from barista_bench.builders.splits import split_videos
 from barista_bench.builders.survey import (
     BuildJob,
@@ -28,8 +28,10 @@ from barista_bench.builders.survey import (
     survey_video,
 )
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.release_task import Release, ReleaseTask
 from barista_bench.scene_graph import Problem, SceneGraph, Validation
-from barista_bench.task import Candidate, Example, Sampling, SkippedExample, Task, Vocabulary
+from barista_bench.task import Example, Sampling, SkippedExample, Task
 
 
 class NoExamples(DataError):
@@ -54,6 +56,16 @@ class Plan:
     candidates: int
     content_hash: str
 
+    @staticmethod
+    def part_of(example: Example) -> tuple[str, str]:
+        """Split and video of an example."""
+        return str(example.metadata["split"]), example.video_id
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """What work is divided by: splits and videos that hold examples, sorted."""
+        return tuple(sorted({self.part_of(example) for example in self.examples}))
+
     @property
     def video_ids(self) -> tuple[str, ...]:
         return tuple(sorted({frame.video_id for example in self.examples for frame in example.frames}))
@@ -74,7 +86,7 @@ class Plans:
     Args:
         plans: by task name, in the order asked for.
         empty: tasks for which the release has no example, with the reason.
-        splits: video id to split, for every usable video.
+        splits: video id to split, for every usable video of a scene graph.
         problems: what is wrong with folders, files and records.
         validation: where masks and videos were to be checked.
     """
@@ -98,7 +110,7 @@ class _Draw:
 
 def plan_tasks(
     graph: SceneGraph,
-    wanted: Sequence[tuple[Task, Sampling]],
+    wanted: Sequence[tuple[GraphTask, Sampling]],
     *,
     split: Callable[[Mapping[str, str]], Mapping[str, str]] = split_videos,
     num_proc: int = 1,
@@ -135,12 +147,63 @@ def plan_tasks(
         if draw.selected:
             plans[name] = _plan(*by_name[name], draw, built[name], splits)
         else:
-            empty[name] = _no_examples(graph, *by_name[name], draw)
+            empty[name] = _no_examples(str(graph.root), *by_name[name], draw.skipped)
     validation = Validation(str(graph.root), validations, graph.problems) if check_masks else None
     return Plans(plans, empty, splits, problems, validation)
 
 
-def plan_task(graph: SceneGraph, task: Task, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
+def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:
+    """The sets of tasks whose questions stand in annotation files, drawn as those of a scene graph are.
+
+    Raises:
+        ConfigError: a task is derived from a scene graph, an example names no split, or a sampling that of a graph.
+        DataError: no task has a video that a sampling names, or an example cannot be written down.
+    """
+    plans: dict[str, Plan] = {}
+    empty: dict[str, NoExamples] = {}
+    absent = {name for _, sampling in wanted for name in sampling.videos or ()}
+    for task, sampling in wanted:
+        _refuse_of_graph(task, sampling)
+        if not isinstance(task, ReleaseTask):
+            raise ConfigError(f"{task.benchmark}/{task.name} needs a scene graph. Remedy: build it from one")
+        items = tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress)
+        found = []
+        for item in items:
+            absent.discard(_video_id(item))
+            if _is_sampled(item, sampling):
+                found.append(item)
+        examples = [task.stamped(item) for item in found if isinstance(item, Example)]
+        skipped = tuple(item for item in found if isinstance(item, SkippedExample))
+        if any("split" not in example.metadata for example in examples):
+            raise ConfigError(f"{task.benchmark}/{task.name}: an example names no split. Remedy: correct the task")
+        refuse_unusable(examples, f"{release.root}: {task.benchmark}/{task.name}")
+        drawn = tuple(sampling.draw(examples))
+        if drawn:
+            plans[task.name] = Plan(task, sampling, drawn, skipped, len(examples), content_hash(drawn))
+        else:
+            empty[task.name] = _no_examples(str(release.root), task, sampling, skipped)
+    if absent:
+        raise DataError(f"{release.root}: no question about video {min(absent)!r}. Remedy: choose one of its videos")
+    return Plans(plans, empty, {}, tuple(release.problems), None)
+
+
+def _refuse_of_graph(task: Task, sampling: Sampling) -> None:
+    for name in ("preparations", "frame_range"):
+        if getattr(sampling, name) is not None:
+            raise ConfigError(f"{task.benchmark}/{task.name} is not drawn by {name}. Remedy: leave it out")
+
+
+def _video_id(item: Example | SkippedExample) -> str:
+    return item.frame.video_id if isinstance(item, SkippedExample) else item.video_id
+
+
+def _is_sampled(item: Example | SkippedExample, sampling: Sampling) -> bool:
+    if sampling.videos is not None and _video_id(item) not in sampling.videos:
+        return False
+    return isinstance(item, SkippedExample) or not sampling.splits or item.metadata.get("split") in sampling.splits
+
+
+def plan_task(graph: SceneGraph, task: GraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
     """Draw one task's frozen set.
 
     Raises:
@@ -204,11 +267,11 @@ def _plan(task: Task, sampling: Sampling, draw: _Draw, built: Mapping[int, Examp
     return Plan(task, sampling, drawn, draw.skipped, len(draw.selected), content_hash(drawn))
 
 
-def _no_examples(graph: SceneGraph, task: Task, sampling: Sampling, draw: _Draw) -> NoExamples:
-    reasons = f"; {len(draw.skipped)} were skipped, first: {draw.skipped[0].reason}" if draw.skipped else ""
+def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample]) -> NoExamples:
+    reasons = f"; {len(skipped)} were skipped, first: {skipped[0].reason}" if skipped else ""
     return NoExamples(
-        f"{graph.root}: no example for {task.benchmark}/{task.name} with {sampling}{reasons}. "
-        "Remedy: loosen the sampling, or check the release with `barista-bench validate`"
+        f"{root}: no example for {task.benchmark}/{task.name} with {sampling}{reasons}. "
+        "Remedy: loosen the sampling, or check the release"
     )
 
 

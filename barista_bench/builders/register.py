@@ -10,17 +10,20 @@ import datasets.inspect
 import datasets.load
 
 from barista_bench import __version__
-from barista_bench.builders.barista import NAME
+from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.builders.origin import config_names_of
+from barista_bench.builders.task_builder import BenchmarkConfig
 from barista_bench.errors import ConfigError
 
 _original = datasets.load.dataset_module_factory
 
 
 def register() -> None:
-    """Make the name `barista` known to `datasets.load_dataset` in this process; `unregister` undoes it.
+    """Make the benchmarks' names known to `datasets.load_dataset` in this process; `unregister` undoes it.
 
-    Afterwards `load_dataset("barista", "relations", source="/data/BARISTA", frames="linked")` works from any folder.
-    Keyword arguments are those of `BaristaConfig`; `source` is needed. Prepared entries are kept in the `datasets`
+    Afterwards `load_dataset("barista", "relations", source="/data/BARISTA", frames="linked")` works from any folder,
+    and so does `load_dataset("vista", "all", source=ANNOTATIONS, videos=VIDEOS)`.
+    Keyword arguments are those of `BenchmarkConfig`; `source` is needed. Prepared entries are kept in the `datasets`
     cache under the settings and the version of this package, not under the content of the release: after changing
     a release, pass `download_mode="force_redownload"`.
 
@@ -43,8 +46,14 @@ def unregister() -> None:
 
 
 def _factory(path: str, *args: object, **kwargs: object) -> object:
-    if path != NAME:
+    if path not in BENCHMARKS:
         return _original(path, *args, **kwargs)
+    is_graph = BENCHMARKS[path].open_release is None
+    module = "barista_bench.builders.barista" if is_graph else "barista_bench.builders.release_builder"
+    configs = [BenchmarkConfig(name=name) for name in config_names_of(path)]
     return datasets.load.DatasetModule(
-        "barista_bench.builders.barista", __version__, {"dataset_name": NAME, "base_path": None}
+        module,
+        __version__,
+        {"dataset_name": path, "base_path": None},
+        builder_configs_parameters=datasets.load.BuilderConfigsParameters(builder_configs=configs),
     )

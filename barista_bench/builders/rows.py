@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from barista_bench.scene_graph.release import VIDEO_FILE
+from barista_bench.benchmarks import get_benchmark
 from barista_bench.task import Example, FrameRef, Task
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def to_row(example: Example, position: int, video_sha256: str) -> dict[str, Any]
 def link(example: Example) -> dict[str, Any]:
     """The `frames` column of a linked set."""
     return {
-        "video": f"{example.video_id}/{VIDEO_FILE}",
+        "video": get_benchmark(example.benchmark).video_file(example.video_id),
         "indices": [frame.frame_index for frame in example.frames],
     }
 

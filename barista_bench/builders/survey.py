@@ -14,10 +14,11 @@ from multiprocessing import get_context
 from typing import ClassVar, TypeVar
 
 from barista_bench.errors import ConfigError
+from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.scene_graph import Problem, SceneGraph, VideoValidation, validate_video
-from barista_bench.task import Candidate, Example, Sampling, SkippedExample, Task, Vocabulary
+from barista_bench.task import Example, Sampling, SkippedExample
 
-Wanted = Mapping[str, tuple[Task, Sampling]]
+Wanted = Mapping[str, tuple[GraphTask, Sampling]]
 """By task name: the task, and how it is sampled."""
 JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")

@@ -33,6 +33,10 @@ class ProtocolChoice(StrEnum):
 Protocol = Annotated[
     ProtocolChoice, typer.Option(help="Whose rules: the released code's, or the paper's where they differ.")
 ]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
+]
 Progress = Annotated[bool, typer.Option(help="Show progress bars.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
 

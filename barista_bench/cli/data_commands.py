@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from barista_bench.cli.app import Progress, Protocol, ProtocolChoice, app, explained
 from barista_bench.errors import ConfigError
+from barista_bench.options import parse_pairs
+
+if TYPE_CHECKING:
+    from barista_bench.scene_graph import Problem
 
 
 class FramesChoice(StrEnum):
@@ -28,12 +31,31 @@ def mini(
     width: Annotated[int, typer.Option(help="Frame width in pixels.")] = 640,
     height: Annotated[int, typer.Option(help="Frame height in pixels.")] = 360,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 2,
+    benchmark: Annotated[str, typer.Option(help="Whose release to write: others are made from a kitchen.")] = "barista",
+    kitchen: Annotated[
+        Path | None, typer.Option(help="A kitchen that this command wrote, for other benchmarks.")
+    ] = None,
     progress: Progress = True,
 ) -> None:
-    """Render a small scripted coffee kitchen with a complete scene graph, in the release layout."""
+    """Render a small scripted coffee kitchen with a complete scene graph, in the release layout.
+
+    With --benchmark and --kitchen, make a small release of another benchmark from it.
+    """
+    from barista_bench.benchmarks import get_benchmark
     from barista_bench.mini import write_kitchen
 
     with explained():
+        found = get_benchmark(benchmark)
+        if found.write_mini is not None:
+            if kitchen is None:
+                raise ConfigError(f"{benchmark} is made from a kitchen. Remedy: write one, and name it with --kitchen")
+            if out.exists():
+                raise ConfigError(f"{out}: is there already. Remedy: choose another folder")
+            found.write_mini(kitchen, out)
+            typer.echo(f"a small {found.title} in {out}")
+            return
+        if kitchen is not None:
+            raise ConfigError(f"{benchmark} is no benchmark that is made from a kitchen. Remedy: leave --kitchen out")
         folders = write_kitchen(
             out, videos=videos, seed=seed, width=width, height=height, num_proc=num_proc, progress=progress
         )
@@ -42,15 +64,23 @@ def mini(
 
 @app.command()
 def validate(
-    root: Annotated[Path, typer.Argument(help="Data root: one folder a video.")],
+    root: Annotated[Path, typer.Argument(help="Data root; of other benchmarks, the folder of the annotations.")],
+    benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
+    videos: Annotated[Path | None, typer.Option(help="Folder of another benchmark's videos, if not below it.")] = None,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     strict: Annotated[bool, typer.Option(help="Exit with code 1 on warnings too.")] = False,
     show: Annotated[int, typer.Option(help="Problems to print at the most.")] = 100,
     progress: Progress = True,
 ) -> None:
-    """Check every record, mask and video of a release. Exit code 1 if there are errors."""
+    """Check every record, mask and video of a release. Exit code 1 if there are errors.
+
+    Of other benchmarks, the annotations are checked, and the examples counted that have their videos.
+    """
     from barista_bench.scene_graph import validate as check
 
+    if benchmark != "barista":
+        _validate_release(benchmark, root, videos, strict, show, progress)
+        return
     with explained():
         found = check(root, num_proc=num_proc, progress=progress)
     for video in found.videos:
@@ -59,12 +89,36 @@ def validate(
             f"{video.attributes} attribute and {video.relations} relation ranges, {video.activities} activities, "
             f"{video.steps} steps"
         )
-    for problem in found.problems[:show]:
+    typer.echo(f"{len(found.videos)} usable videos")
+    _tell_problems(found.problems, strict, show)
+
+
+def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: bool, show: int, progress: bool) -> None:
+    from barista_bench.benchmarks import get_task
+    from barista_bench.builders.origin import open_origin
+
+    with explained():
+        origin = open_origin(benchmark, root, videos=videos)
+        tasks = [get_task(benchmark, name) for name in origin.benchmark.task_names]
+        plans = origin.plans([(task, task.sampling) for task in tasks], num_proc=1, progress=progress)
+    for name, plan in plans.plans.items():
+        typer.echo(f"{name}: {plan.candidates} examples, {len(plan.skipped)} skipped")
+        for item in plan.skipped[:show]:
+            typer.secho(f"  skipped: {item.frame.video_id}: {item.reason}", fg="yellow", err=True)
+    for name, reason in plans.empty.items():
+        typer.secho(f"{name}: {reason}", fg="yellow", err=True)
+    _tell_problems(plans.problems, strict, show)
+
+
+def _tell_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
+    """Name them, and end with exit code 1 where they are errors, or any at all with `strict`."""
+    for problem in problems[:show]:
         typer.secho(str(problem), fg="red" if problem.severity == "error" else "yellow", err=True)
-    if len(found.problems) > show:
-        typer.echo(f"... and {len(found.problems) - show} more (--show)", err=True)
-    typer.echo(f"{len(found.videos)} usable videos, {found.errors} errors, {found.warnings} warnings")
-    if found.errors or (strict and found.warnings):
+    if len(problems) > show:
+        typer.echo(f"... and {len(problems) - show} more (--show)", err=True)
+    counts = Counter(problem.severity for problem in problems)
+    typer.echo(f"{counts['error']} errors, {counts['warning']} warnings")
+    if counts["error"] or (strict and counts["warning"]):
         raise typer.Exit(1)
 
 
@@ -93,10 +147,19 @@ def stats(
 
 @app.command()
 def build(
-    source: Annotated[str, typer.Option(help="Data root, or a Hub dataset id such as ramblr/BARISTA.")],
-    out: Annotated[Path, typer.Option(help="Dataset folder to write; name it barista to load it by that name.")] = Path(
-        "barista"
-    ),
+    source: Annotated[
+        str,
+        typer.Option(
+            help="Data root, or a Hub dataset id such as ramblr/BARISTA; of other benchmarks, the annotations' folder."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Dataset folder to write, called as the benchmark by default.")
+    ] = None,
+    benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
+    videos: Annotated[
+        Path | None, typer.Option(help="Folder of another benchmark's videos, if not below the source.")
+    ] = None,
     configs: Annotated[
         list[str] | None, typer.Option(help="A config to write; may be given several times. All by default.")
     ] = None,
@@ -119,17 +182,18 @@ def build(
     ] = False,
     progress: Progress = True,
 ) -> None:
-    """Make a dataset folder from a release: load_dataset("barista", "relations")."""
-    from barista_bench.builders.barista import CONFIGS
+    """Make a dataset folder from a benchmark's release: load_dataset("barista", "relations")."""
     from barista_bench.builders.folder import build as make
 
     with explained():
         built = make(
             source,
             out,
-            configs=tuple(configs) if configs else CONFIGS,
+            benchmark=benchmark,
+            videos=videos,
+            configs=tuple(configs) if configs else None,
             frames=frames.value,
-            sampling=parse_overrides(sampling or []),
+            sampling=parse_pairs(sampling or []),
             split_file=str(split_file) if split_file else None,
             revision=revision,
             num_proc=num_proc,
@@ -151,7 +215,8 @@ def build(
                 f"{len(config.lost)} lost, sha256 {config.content_hash}"
             )
             if dry_run:
-                typer.echo(f"  by preparation: {_counted(config.preparations)}")
+                for key, counted in config.groups.items():
+                    typer.echo(f"  by {key.replace('_', ' ')}: {_counted(counted)}")
                 typer.echo(f"  by class: {_counted(config.labels)}")
             for reason in [*config.skipped, *(f"{lost.example_id}: {lost.reason}" for lost in config.lost)][:20]:
                 typer.secho(f"  left out: {reason}", fg="yellow", err=True)
@@ -174,40 +239,17 @@ def trace(
 ) -> None:
     """Show the examples of all tasks on one frame, and those near it about the same objects."""
     from barista_bench.builders import trace as tracing
+    from barista_bench.builders.card import DEFAULT, read_manifest
     from barista_bench.builders.frozen import read_frozen
 
     with explained():
         files = sorted((data / "frozen").glob("*.jsonl"))
         if not files:
             raise ConfigError(f"{data}: no frozen/*.jsonl here. Remedy: name the folder that build wrote with --data")
-        found = tracing.trace({file.stem: read_frozen(file) for file in files}, video_id, frame, within=within)
+        owner = str(read_manifest(data).get("benchmark", DEFAULT))
+        found = tracing.trace({file.stem: read_frozen(file, owner) for file in files}, video_id, frame, within=within)
     typer.echo(tracing.as_text(found), nl=False)
 
 
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
-
-
-def parse_overrides(pairs: list[str]) -> dict[str, Any]:
-    """`name=value` or `task.name=value` pairs, values as JSON where they are JSON, else as text.
-
-    Raises:
-        ConfigError: a pair has no `=`.
-
-    >>> parse_overrides(["limit=100", "relations.frame_step=50"])
-    {'limit': 100, 'relations': {'frame_step': 50}}
-    """
-    overrides: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"{pair!r} is no setting. Remedy: write name=value")
-        task, dot, own = name.partition(".")
-        place = overrides.setdefault(task, {}) if dot else overrides
-        if not isinstance(place, dict):
-            raise ConfigError(f"{pair!r} contradicts {task}={place}. Remedy: leave one out")
-        try:
-            place[own if dot else name] = json.loads(value)
-        except ValueError:
-            place[own if dot else name] = value
-    return overrides

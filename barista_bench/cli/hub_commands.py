@@ -15,6 +15,22 @@ if TYPE_CHECKING:
 
 
 @app.command()
+def submission(
+    run: Annotated[Path, typer.Argument(help="Run folder; answers of its questions may be hidden.")],
+    out: Annotated[Path, typer.Option(help="File to write: .json or .jsonl.")] = Path("submission.jsonl"),
+    repetition: Annotated[int, typer.Option(help="Which of its runs, from 0.")] = 0,
+    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
+    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Take an unfinished run.")] = False,
+) -> None:
+    """Write the file that a benchmark's own leaderboard takes, from one run's answers. Nothing is uploaded."""
+    from barista_bench.running.submission_file import write_submission_file
+
+    with explained():
+        path, count = write_submission_file(run, out, repetition, data=data, allow_incomplete=allow_incomplete)
+    typer.echo(f"wrote {path}: {count} answers")
+
+
+@app.command()
 def submit(
     runs: Annotated[list[Path], typer.Argument(help="Scored run folders of one model, one a task.")],
     model_repo: Annotated[str, typer.Option(help="Repository of the model on the Hub: org/model.")],

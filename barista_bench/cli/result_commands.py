@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import Root, app, explained
+from barista_bench.cli.app import Options, Root, app, explained
+from barista_bench.errors import ConfigError
+from barista_bench.options import parse_pairs
 
 if TYPE_CHECKING:
     from barista_bench.running.results import Results
@@ -15,16 +18,37 @@ if TYPE_CHECKING:
 
 @app.command()
 def score(
-    folder: Annotated[Path, typer.Argument(help="Run folder.")],
+    folders: Annotated[list[Path] | None, typer.Argument(help="Run folders.")] = None,
     data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
     root: Root = None,
+    option: Options = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="Answers that another harness recorded: a file or a folder, see --format.")
+    ] = None,
+    form: Annotated[str | None, typer.Option("--format", help="Of --predictions, e.g. handyvqa.")] = None,
+    out: Annotated[Path, typer.Option(help="Parent of the run folders that --predictions become.")] = Path("runs"),
+    model: Annotated[str | None, typer.Option(help="Whose answers --predictions are, if they do not say.")] = None,
 ) -> None:
-    """Score a run from its log: writes results.json and scores.jsonl. The model is not asked."""
+    """Score runs from their logs: writes results.json and scores.jsonl. No model is asked.
+
+    With --predictions, answers that another harness recorded become run folders first.
+    """
+    from barista_bench.running.recorded import import_recorded, known_formats
     from barista_bench.running.scoring import score as score_run
 
     with explained():
-        scored = score_run(folder, data=data, root=root)
-    typer.echo(summary_line(scored.results))
+        options = parse_pairs(option or [])
+        if predictions is not None:
+            if form is None or folders:
+                raise ConfigError(
+                    "predictions need their format, and no run folder beside them. "
+                    f"Remedy: say --format with one of {', '.join(known_formats())}"
+                )
+            folders, options = import_recorded(predictions, out, form, model=model, options=options), {}
+        if not folders:
+            raise ConfigError("nothing to score. Remedy: name run folders, or --predictions and --format")
+        for folder, own in zip(folders, _options_of(folders, options), strict=True):
+            typer.echo(summary_line(score_run(folder, data=data, root=root, options=own).results))
 
 
 @app.command()
@@ -35,17 +59,36 @@ def report(
     compare: Annotated[bool, typer.Option(help="Make the paired comparisons, which take longest.")] = True,
     data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
     root: Root = None,
+    option: Options = None,
 ) -> None:
     """Score runs and write a self-contained HTML page, Markdown, and tables and figures as files."""
     from barista_bench.reporting import write_report
     from barista_bench.running.scoring import score as score_run
 
     with explained():
-        scored = [score_run(folder, data=data, root=root) for folder in folders]
+        chosen = _options_of(folders, parse_pairs(option or []))
+        scored = [
+            score_run(folder, data=data, root=root, options=own) for folder, own in zip(folders, chosen, strict=True)
+        ]
         html, markdown = write_report(scored, out, samples=samples, compare=compare)
     for run_ in scored:
         typer.echo(summary_line(run_.results))
     typer.echo(f"wrote {html} and {markdown}")
+
+
+def _options_of(folders: list[Path], options: Mapping[str, object]) -> list[dict[str, object]]:
+    """Of each run, the options that its task has. Raises ConfigError for one that none has."""
+    from barista_bench.benchmarks import task_class
+    from barista_bench.running.run_folder import read_run
+
+    if not options:
+        return [{} for _ in folders]
+    identities = [read_run(folder)["identity"] for folder in folders]
+    declared = [task_class(identity["benchmark"], identity["task"]).options for identity in identities]
+    for name in options:
+        if not any(name in own for own in declared):
+            raise ConfigError(f"no task here has an option {name!r}. Remedy: leave it out")
+    return [{name: value for name, value in options.items() if name in own} for own in declared]
 
 
 @app.command()

@@ -1,20 +1,30 @@
-"""The command `run`: its flags are the fields of `RunConfig`."""
+"""The commands `run` and `evaluate`: their flags are the fields of `RunConfig`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from barista_bench.cli.app import app, explained
-from barista_bench.cli.settings import given, with_flags
+from barista_bench.cli.result_commands import summary_line
+from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
+from barista_bench.errors import BaristaError
 from barista_bench.printable import printable
 from barista_bench.running.config import ENVIRONMENT_PREFIX, RunConfig, resolve
+
+if TYPE_CHECKING:
+    from barista_bench.running.asking import Session
 
 _HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
 
 A setting is taken from the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), run file (--config).
 Start it under `accelerate launch` to spread whole videos over processes."""
+
+
+_EVALUATE_HELP = """Run a model, score its answers and report them, in one go; --benchmark all takes every benchmark.
+
+Run folders lie in OUT, and the report in OUT/report. What is answered already is not asked again."""
 
 
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
@@ -28,6 +38,38 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
             typer.echo(as_text(estimate(config)))
             return
         session = run_config(config)
+    _tell(session)
+
+
+def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    from barista_bench.reporting import write_report
+    from barista_bench.running.opening import open_tasks
+    from barista_bench.running.runner import run_config
+    from barista_bench.running.scoring import score
+    from barista_bench.running.shards import Shard
+
+    file = flags.pop("config")
+    with explained():
+        config = resolve(RunConfig, given(flags), file=file, defaults={"progress": True, "task": "all"})
+        Shard.refuse_several()
+        session = run_config(config)
+        runs, unscored = [], []
+        for one in open_tasks(config):
+            try:
+                runs.append(score(one.folder, data=one.data, root=config.root))
+                typer.echo(f"{one.task.benchmark}/{summary_line(runs[-1].results)}")
+            except BaristaError as error:  # costs this task alone: the others' answers are there
+                unscored.append(f"{one.task.benchmark}/{one.task.name}: {error}")
+        for reason in unscored:
+            typer.secho(f"not scored: {printable(reason)}", fg="yellow", err=True)
+        if runs:
+            page, _ = write_report(runs, config.out / "report")
+            typer.echo(f"wrote {page}")
+    _tell(session)
+
+
+def _tell(session: Session) -> None:
+    """What a start did. Ends the command with exit code 1 where samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     typer.echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
     if session.failed:
@@ -41,3 +83,4 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 
 
 app.command(help=_HELP)(with_flags(run, RunConfig, positional="data"))
+app.command(help=_EVALUATE_HELP)(with_flags(evaluate, RunConfig, positional="data", extra=(CONFIG_FLAG,)))

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias
 
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
-from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.builders.barista import CONFIGS
-from barista_bench.builders.card import MANIFEST, read_manifest
+from barista_bench.benchmarks import get_benchmark
+from barista_bench.builders.card import DEFAULT, MANIFEST, read_manifest
+from barista_bench.builders.origin import config_names_of
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.card import merge_model_index
 from barista_bench.hub.checks import SCALE, task_id
@@ -31,7 +31,7 @@ from barista_bench.hub.schemas import (
     read_eval_file,
     read_eval_results,
 )
-from barista_bench.hub.submission import SPLITS, Submission, as_json, public_judged, public_results
+from barista_bench.hub.submission import Submission, as_json, public_judged, public_results
 from barista_bench.paths import confined
 
 README: Final = "README.md"
@@ -131,17 +131,18 @@ def results_files(submission: Submission) -> dict[str, bytes]:
 
 def eval_file(benchmark: str) -> EvalFile:
     """`eval.yaml` of the benchmark's dataset: a leaderboard for each task, over all videos and over the test videos."""
-    tasks = BENCHMARKS[benchmark]
+    found = get_benchmark(benchmark)
+    tasks = found.tasks
     notes = "; ".join(f"{task.name}: {_shown(task.primary)} over {task.row_note}" for task in tasks)
     return EvalFile(
-        name=benchmark.upper(),
+        name=found.title,
         description=f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} times "
         f"the figure, the mean over runs. {notes}. A task named ..._test is scored on the test videos only, for models "
         "that were trained on the others.",
         evaluation_framework=FRAMEWORK,
         tasks=[
-            EvalTask(id=task_id(task.name, split, "release"), config=task.name, split=SPLITS.get(split, split))
-            for split in ("all", "test")
+            EvalTask(id=task_id(task.name, split, "release"), config=task.name, split=found.published_split(split))
+            for split in found.leaderboards
             for task in tasks
         ],
     )
@@ -168,12 +169,13 @@ def _folder_files(folder: Path) -> dict[str, Content]:
     manifest = read_manifest(folder)
     if manifest.get("frames") == "linked":
         raise DataError(f"{folder}: its frames are links to videos of this machine. Remedy: build with --frames frozen")
+    configs = config_names_of(str(manifest.get("benchmark", DEFAULT)))
     files: dict[str, Content] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise DataError(f"{folder}: {name} is a link or no plain file. Remedy: build the dataset again")
-        if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, "frozen", *CONFIGS}:
+        if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, "frozen", *configs}:
             raise DataError(f"{folder}: {name} is not of a built dataset. Remedy: move it away")
         if path.is_file():
             files[name] = path

@@ -31,8 +31,10 @@ from pydantic import (
 )
 
 from barista_bench.errors import DataError
+from barista_bench.yaml_files import MAX_BYTES
+from barista_bench.yaml_files import load_yaml as read_plain
 
-MAX_FILE: Final = 2**20
+MAX_FILE: Final = MAX_BYTES
 """Bytes of a file that is read."""
 MAX_NOTES: Final = 1000
 FRAMEWORK: Final = "barista-bench"
@@ -253,14 +255,8 @@ def read_model_index(content: object, where: str) -> list[dict[str, object]]:
 
 
 def load_yaml(text: str | bytes, where: str) -> object:
-    """Plain YAML: no tags that make objects. Raises DataError."""
-    if len(text) > MAX_FILE:
-        raise DataError(f"{where}: has {len(text)} bytes, more than {MAX_FILE}. Remedy: give the file that is meant")
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        line = " ".join(str(error).split())[:200]
-        raise DataError(f"{where}: is no YAML ({line}). Remedy: mend or delete it") from error
+    """Plain YAML, as `yaml_files` reads it. Raises DataError."""
+    return read_plain(text, where, error=DataError, remedy="mend or delete it")
 
 
 def checked(schema: type[Model], content: object, where: str) -> Model:

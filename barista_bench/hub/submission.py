@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from barista_bench.benchmarks import task_class
+from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import (
     SCALE,
@@ -48,8 +48,6 @@ from barista_bench.task import Task
 
 RESULTS_FILE: Final = "results.json"
 JUDGED_PATTERN: Final = "judges/*/results.json"
-SPLITS: Final = {"all": "train+test"}
-"""Our names of splits that are unions, as `datasets` writes them."""
 _PUBLIC_SETTINGS: Final = frozenset(
     {
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
@@ -155,7 +153,7 @@ class Submission:
                 type=target.dataset_repo,
                 name=f"{self.benchmark.upper()} ({row.task_id})",
                 config=dataset.config,
-                split=SPLITS.get(dataset.split, dataset.split),
+                split=get_benchmark(dataset.benchmark).published_split(dataset.split),
                 revision=target.dataset_revision,
             ),
             metrics=[IndexMetric(type=row.metric, value=row.value, name=f"{row.metric} x {SCALE}")],

@@ -60,11 +60,17 @@ class CategoryFigures(_Strict):
 
 
 class JudgedResults(_Strict):
-    """Figures run from 0 to 1: a tenth of the judge's scores. A verdict that is missing is in none of them."""
+    """What one judge says of one run. A verdict that is missing is in no figure.
+
+    Figures run from 0 to 1 unless `tops` names another end; those of G-Eval are the judge's scores divided by `scale`.
+    Each has its 95% interval, as the figures of the run itself do (`analysis.intervals`).
+    """
 
     schema_version: int = SCHEMA_VERSION
     barista_bench: str
-    method: Literal["g-eval"]
+    method: Literal["g-eval", "reasoning"]
+    scale: float = Field(default=10.0, description="the highest score of a verdict; the lowest is 0")
+    tops: dict[str, float] = Field(default_factory=dict, description="figures that do not end at 1: where they end")
     judge: JudgeInfo
     generation: dict[str, JsonValue]
     rubric: RubricInfo
@@ -81,6 +87,9 @@ class JudgedResults(_Strict):
     figures: dict[str, Figure] = Field(description="mean and each criterion: mean over runs; absent without verdicts")
     sd_draws: dict[str, float | None] = Field(description="standard deviation of draws on the same answer, pooled")
     per_category: dict[str, CategoryFigures]
+    breakdowns: dict[str, dict[str, CategoryFigures]] = Field(
+        default_factory=dict, description="by key of the examples' metadata, then by its value; judges of reasons only"
+    )
     input_tokens: int
     output_tokens: int
     cost: float | None = Field(description="US dollars, None without prices")

@@ -11,14 +11,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.errors import ConfigError
-from barista_bench.prompt_sets import MAX_BYTES
 from barista_bench.task import Task
+from barista_bench.yaml_files import MAX_BYTES, load_yaml
 
 TOP_SCORE = 10
+_VOCABULARY = "vocabulary.yaml"
 
 
 class _Strict(BaseModel):
@@ -121,23 +121,32 @@ def _packaged(package: str, task: str) -> Rubric:
 
 
 def _read(data: bytes, name: str, package: str) -> Rubric:
-    if len(data) > MAX_BYTES:
-        raise ConfigError(f"{name}: larger than {MAX_BYTES} bytes. Remedy: a rubric file holds text for one task")
+    content = load_yaml(data, name, remedy="correct it, docs/judging.md shows one")
     try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(data)):
-            raise ConfigError(f"{name}: holds an alias (*name). Remedy: write the text out")
-        found = _File.model_validate(yaml.safe_load(data))
+        found = _File.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "file"
         raise ConfigError(f"{name}: {place}: {first['msg']}. Remedy: correct it, docs/judging.md shows one") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        cause = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ConfigError(f"{name}: not YAML ({cause}). Remedy: correct it") from error
     hashed = hashlib.sha256(data)
     words: dict[str, str] = {}
     if found.vocabulary:
-        vocabulary = resources.files(package).joinpath("vocabulary.yaml").read_bytes()
+        vocabulary = _vocabulary(package, name)
         hashed.update(vocabulary)
-        words = {str(word): str(text) for word, text in yaml.safe_load(vocabulary)["categories"].items()}
+        words = _words(vocabulary, f"{package}/{_VOCABULARY}")
     return Rubric(**found.model_dump(), words=words, sha256=hashed.hexdigest())
+
+
+def _vocabulary(package: str, name: str) -> bytes:
+    path = resources.files(package).joinpath(_VOCABULARY) if package else None
+    if path is None or not path.is_file():
+        raise ConfigError(f"{name}: vocabulary: this benchmark has none to show. Remedy: leave it out")
+    return path.read_bytes()
+
+
+def _words(vocabulary: bytes, where: str) -> dict[str, str]:
+    content = load_yaml(vocabulary, where)
+    categories = content.get("categories") if isinstance(content, dict) else None
+    if not isinstance(categories, dict):
+        raise ConfigError(f"{where}: has no mapping called categories. Remedy: install the package again")
+    return {str(word): str(text) for word, text in categories.items()}

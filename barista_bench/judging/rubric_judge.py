@@ -13,29 +13,14 @@ from barista_bench.judging.asking import Question, ask
 from barista_bench.judging.fencing import fenced
 from barista_bench.judging.geval import judge_prompts
 from barista_bench.judging.verdicts import REASONING_FORM, Unusable, Verdict, read_verdict, reply_status
-from barista_bench.models import GenerationConfig, Model
+from barista_bench.models import Completion, Failure, GenerationConfig, Model
 from barista_bench.prompt import Prompt, TextPart
 from barista_bench.running.keys import digest
 from barista_bench.running.log import SampleLog, SampleRecord
-from barista_bench.task import Status
+from barista_bench.task import Rationale, Status
 
 GENERATION = GenerationConfig(temperature=0.0, max_new_tokens=2048)
 EMPTY = Verdict(0, "no reasoning was given")
-
-
-@dataclass(frozen=True, slots=True)
-class Rationale:
-    """What the judge is shown of one sample."""
-
-    question: str
-    correct_answer: str
-    reference_reasoning: str
-    answer: str
-    reasoning: str
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.reasoning.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +51,39 @@ def judge_reasoning(
     Raises:
         ModelError: the judge answers what it was not asked.
     """
-    items = {name: digest("reasoning", asdict(one)) for name, one in rationales.items() if not one.is_empty}
-    distinct = {item: rationales[name] for name, item in items.items()}
-    identity = {"model": asdict(model.identity), "prompt": judge_prompts("reasoning").sha256}
-    questions = [
+    questions = reasoning_questions(rationales, asdict(model.identity), config)
+    done = ask(model, config, questions, log, reasoning_status, progress=progress)
+    return reasoning_verdicts(rationales, questions, done.records)
+
+
+def reasoning_questions(
+    rationales: Mapping[str, Rationale], judge: Mapping[str, object], config: GenerationConfig
+) -> list[Question]:
+    """What is asked about rationales that are not empty, each distinct one once; `judge` is the judge's identity."""
+    identity = {"model": dict(judge), "prompt": judge_prompts("reasoning").sha256}
+    distinct = {rationale_item(one): one for one in rationales.values() if not one.is_empty}
+    return [
         Question.of(item, reasoning_prompt(one), identity, config, draws=1, schema=REASONING_FORM.schema)
         for item, one in distinct.items()
     ]
-    done = ask(model, config, questions, log, lambda reply: reply_status(reply, REASONING_FORM), progress=progress)
-    by_item = {question.item: _verdict(done.records.get(question.keys[0])) for question in questions}
+
+
+def rationale_item(rationale: Rationale) -> str:
+    """Digest of all that the judge is shown."""
+    return digest("reasoning", asdict(rationale))
+
+
+def reasoning_status(reply: Completion | Failure) -> tuple[Status, str | None]:
+    return reply_status(reply, REASONING_FORM)
+
+
+def reasoning_verdicts(
+    rationales: Mapping[str, Rationale], questions: Sequence[Question], records: Mapping[str, SampleRecord]
+) -> dict[str, ReasoningVerdict]:
+    """The verdicts that logged replies hold; an empty rationale is 0 by rule."""
+    by_item = {question.item: _verdict(records.get(question.keys[0])) for question in questions}
     empty = ReasoningVerdict(Status.OK, EMPTY)
-    return {name: by_item[items[name]] if name in items else empty for name in rationales}
+    return {name: empty if one.is_empty else by_item[rationale_item(one)] for name, one in rationales.items()}
 
 
 def _verdict(record: SampleRecord | None) -> ReasoningVerdict:

@@ -13,10 +13,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from barista_bench import __version__
+from barista_bench.analysis.intervals import ratio_interval
 from barista_bench.judging.asking import draw_key
 from barista_bench.judging.items import JudgedSample, distinct, judged_samples
 from barista_bench.judging.offline import form_id
+from barista_bench.judging.reasoning import METHOD as REASONING
 from barista_bench.judging.results import (
     MEAN,
     CategoryFigures,
@@ -40,6 +44,8 @@ from barista_bench.task import Status
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
 MISSING = "missing"
+SCALE = 10.0
+"""The highest score of G-Eval's form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,8 @@ class SampleVerdict:
     """One verdict on one sample.
 
     Args:
-        score: 0 to 10, weighted where `scoring` says so; None where there is no usable verdict.
+        score: from 0 to the judge's `scale` (10 for G-Eval), weighted where `scoring` says so; None where there is no
+            usable verdict.
         status: of the reply, or `missing` where it was not asked for yet.
         scoring: weighted, inferred (weighted, with a split "10" inferred) or plain; empty without a score.
         text: the judge's reason, or why there is no score.
@@ -79,6 +86,11 @@ def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
     """
     folder = Path(folder)
     described = read_judge(folder)
+    if described.identity["method"] == REASONING:
+        # Imported here, since it is made of what this module defines.
+        from barista_bench.judging.reasoning_scoring import score_reasons
+
+        return score_reasons(run, folder, described)
     records = latest_records(folder / VERDICTS_FILE)
     samples = judged_samples(run)
     criteria = [criterion["name"] for criterion in described.rubric["criteria"]]
@@ -171,8 +183,8 @@ def _results(
     identity, info = described.identity, run.results
     rows = [_row(one, criteria) for one in verdicts]
     labels = [one.sample.example.label for one in samples]
-    runs = [one.sample.record.run for one in samples]
-    whole = judge_score(rows, labels, criteria=criteria)
+    places = [(one.sample.record.run, run.task.cluster(one.sample.example)) for one in samples]
+    whole = judge_score(rows, labels, criteria=criteria, scale=SCALE)
     statuses = Counter(one.status for own in verdicts for one in own)
     scoring = Counter(one.scoring for own in verdicts for one in own)
     tokens_in, tokens_out = (sum(count or 0 for count in counts) for counts in _token_counts(used))
@@ -202,9 +214,10 @@ def _results(
             "inferred": scoring["inferred"],
             "plain": scoring["plain"],
         },
-        figures=_figures(rows, runs, criteria),
+        scale=SCALE,
+        figures=_figures(rows, places, criteria),
         sd_draws={MEAN: whole["sd_draws"]} | {name: whole["per_criterion"][name]["sd_draws"] for name in criteria},
-        per_category=_per_category(samples, rows, criteria),
+        per_category=_per_category(samples, rows, places, criteria),
         input_tokens=tokens_in,
         output_tokens=tokens_out,
         cost=_cost(tokens_in, tokens_out, described.prices),
@@ -219,38 +232,66 @@ def _row(verdicts: Sequence[SampleVerdict], criteria: Sequence[str]) -> dict[str
 
 
 Row = dict[str, list[float | None]] | None
+Place = tuple[int, str]
+"""The run of a sample, and its cluster (`Task.cluster`)."""
 
 
-def _figures(rows: Sequence[Row], runs: Sequence[int], criteria: Sequence[str]) -> dict[str, Figure]:
-    """Mean and spread over the model's runs, of the runs that have a verdict at all."""
+def _figures(rows: Sequence[Row], places: Sequence[Place], criteria: Sequence[str]) -> dict[str, Figure]:
+    """Mean and spread over the model's runs, of the runs that have a verdict at all, and the interval over clusters."""
     by_run: dict[int, list[Row]] = defaultdict(list)
-    for row, number in zip(rows, runs, strict=True):
+    for row, (number, _) in zip(rows, places, strict=True):
         by_run[number].append(row)
     values: dict[str, list[float]] = defaultdict(list)
     for number in sorted(by_run):
-        found = judge_score(by_run[number], criteria=criteria)
+        found = judge_score(by_run[number], criteria=criteria, scale=SCALE)
         means = {MEAN: found["mean"]} | {name: found["per_criterion"][name]["mean"] for name in criteria}
         for name, value in means.items():
             if value is not None:
                 values[name].append(value)
-    return {name: figure(own) for name, own in values.items()}
+    return {name: _with_interval(figure(own), rows, places, criteria, name) for name, own in values.items()}
+
+
+def _with_interval(
+    found: Figure, rows: Sequence[Row], places: Sequence[Place], criteria: Sequence[str], name: str
+) -> Figure:
+    """An answer without a verdict on what `name` is about is in no mean, and weighs nothing in the draws either."""
+    scores = [_score(row, criteria if name == MEAN else [name]) for row in rows]
+    usable = [place for place, score in enumerate(scores) if score is not None]
+    ends = ratio_interval(
+        np.array([scores[place] for place in usable]) / SCALE,
+        np.ones(len(usable)),
+        runs=[places[place][0] for place in usable],
+        clusters=[places[place][1] for place in usable],
+    )
+    return found.model_copy(update={"low": ends.low, "high": ends.high}) if ends else found
+
+
+def _score(row: Row, criteria: Sequence[str]) -> float | None:
+    """A sample's mean over criteria of the mean over draws, 0 to SCALE; None unless each has a usable draw."""
+    means = []
+    for name in criteria:
+        draws = [score for score in row[name] if score is not None] if row else []
+        if not draws:
+            return None
+        means.append(statistics.fmean(draws))
+    return statistics.fmean(means)
 
 
 def _per_category(
-    samples: Sequence[JudgedSample], rows: Sequence[Row], criteria: Sequence[str]
+    samples: Sequence[JudgedSample], rows: Sequence[Row], places: Sequence[Place], criteria: Sequence[str]
 ) -> dict[str, CategoryFigures]:
     groups: dict[str, list[int]] = defaultdict(list)
-    for place, one in enumerate(samples):
-        groups[one.sample.example.label].append(place)
+    for at, one in enumerate(samples):
+        groups[one.sample.example.label].append(at)
     found = {}
-    for label, places in sorted(groups.items()):
-        own = [rows[place] for place in places]
-        failed = judge_score(own, criteria=criteria)["n_failed"]
+    for label, members in sorted(groups.items()):
+        own = [rows[at] for at in members]
+        failed = judge_score(own, criteria=criteria, scale=SCALE)["n_failed"]
         found[label] = CategoryFigures(
-            examples=len({samples[place].sample.example.example_id for place in places}),
-            expected=len(places),
-            judged=len(places) - failed,
-            figures=_figures(own, [samples[place].sample.record.run for place in places], criteria),
+            examples=len({samples[at].sample.example.example_id for at in members}),
+            expected=len(members),
+            judged=len(members) - failed,
+            figures=_figures(own, [places[at] for at in members], criteria),
         )
     return found
 
@@ -268,7 +309,7 @@ def _cost(tokens_in: int, tokens_out: int, prices: Mapping[str, float | None]) -
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
-    """A sample's score by criterion, 0 to 10, mean over its usable draws; criteria without any are absent."""
+    """A sample's score by criterion, in the judge's units, mean over its usable draws; criteria without are absent."""
     found: dict[str, list[float]] = defaultdict(list)
     for one in verdicts:
         if one.score is not None:

@@ -28,7 +28,16 @@ from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.geval import STEPS_SCHEMA, form_prompt, judge_prompts, read_steps, steps_prompt
 from barista_bench.judging.items import JudgeItem, distinct, judged_samples
 from barista_bench.judging.offline import form_id, offline_judge
+from barista_bench.judging.reasoning import (
+    asks_for_reasons,
+    offline_reasoning_judge,
+    rationales_of,
+    reasoned_samples,
+    reasoning_generation,
+    reasoning_identity,
+)
 from barista_bench.judging.rubric import Criterion, Rubric, load_rubric
+from barista_bench.judging.rubric_judge import reasoning_questions, reasoning_status
 from barista_bench.judging.verdicts import GEVAL_FORM, Unusable, Verdict, read_verdict, reply_status
 from barista_bench.judging.weighting import score_tokens
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, TokenLogprob
@@ -98,6 +107,8 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
 def judge_config(config: JudgeConfig) -> JudgeSession:
     """As `judge`, of settings that are put together already."""
     run = score(config.run, data=config.data, root=config.root)
+    if asks_for_reasons(run.task):
+        return _judge_reasons(config, run)
     rubric = load_rubric(run.task, config.rubric)
     items = distinct(judged_samples(run))
     model = offline_judge(config.judge, rubric, items) if config.is_offline else load_model(config, [])
@@ -120,6 +131,32 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
         done: Asked = ask(
             model, config.generation, questions, log, _status, kept=_kept_tokens, progress=config.progress
         )
+    return JudgeSession(folder, done.asked, done.already_done, done.failed, done.first_failure, run)
+
+
+def _judge_reasons(config: JudgeConfig, run: ScoredRun) -> JudgeSession:
+    """One verdict on each rationale (`rubric_judge.py`): draws and temperature are the protocol's."""
+    if config.rubric is not None or config.steps == "generate":
+        raise ConfigError(f"{run.task.name}: its reasons are judged by one rubric. Remedy: give no rubric and no steps")
+    samples = reasoned_samples(run)
+    model = offline_reasoning_judge(config.judge, run, samples) if config.is_offline else load_model(config, [])
+    identity, generation = _plain(reasoning_identity(model)), reasoning_generation(config.generation)
+    folder = config.run / JUDGES / _folder_name(model.identity.name, identity, generation)
+    prompt = judge_prompts("reasoning")
+    with SampleLog(folder / VERDICTS_FILE) as log:
+        described = JudgeDescription(
+            identity=identity,
+            generation=_plain(asdict(generation)),
+            steps={},
+            draws=1,
+            rubric={"version": prompt.version, "criteria": [{"name": "reasoning"}]},
+            prompt=asdict(prompt),
+            barista_bench=__version__,
+            prices={"input": config.price_input, "output": config.price_output},
+        )
+        _write(folder / JUDGE_FILE, described)
+        questions = reasoning_questions(rationales_of(samples), identity["model"], generation)
+        done = ask(model, generation, questions, log, reasoning_status, progress=config.progress)
     return JudgeSession(folder, done.asked, done.already_done, done.failed, done.first_failure, run)
 
 

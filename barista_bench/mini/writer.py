@@ -8,26 +8,18 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from fractions import Fraction
 from pathlib import Path
 
-import av
-import av.video
 from tqdm import tqdm
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.mini.annotate import FrameAnnotator, outline
+from barista_bench.mini.cutting import Picture, encode_video
 from barista_bench.mini.kitchen import FPS, SECONDS, Video, VideoPlan
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
 
 MARKER = ".mini_kitchen"
 """An empty file that tells a kitchen of ours, which may be overwritten, from anybody else's folder."""
-
-_X264 = {
-    "preset": "superfast",
-    "crf": "20",
-    "x264-params": f"keyint={FPS}:min-keyint={FPS}:scenecut=0:open-gop=0:bframes=2",
-}
 
 
 def plan_kitchen(
@@ -87,16 +79,13 @@ def write_video(plan: VideoPlan, root: Path) -> Path:
     release, annotate = outline(video), FrameAnnotator(video)
     folder = root / plan.video_id
     folder.mkdir()
-    with av.open(str(folder / VIDEO_FILE), "w", options={"movflags": "+faststart"}) as container:
-        stream = container.add_stream("libx264", rate=FPS, options=_X264)
-        stream.width, stream.height, stream.pix_fmt = plan.width, plan.height, "yuv420p"
-        stream.codec_context.thread_count = 1  # the videos themselves run side by side
+
+    def pictures() -> Iterator[Picture]:
         for number, (picture, owners) in enumerate(video.frames()):
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
-            frame.pts, frame.time_base = number, Fraction(1, FPS)
-            container.mux(stream.encode(frame))
             release.annotations.extend(annotate(number, owners))
-        container.mux(stream.encode())
+            yield picture
+
+    encode_video(folder / VIDEO_FILE, pictures(), size=(plan.width, plan.height), fps=FPS)
     (folder / ANNOTATION_FILE).write_bytes(encode(release))
     return folder
 

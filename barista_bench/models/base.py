@@ -54,6 +54,8 @@ class Request:
         inputs: the question as data, for specialists that read no prompt (a phrase to ground). Never the truth.
         schema: JSON Schema of the answer that the prompt asks for, for models that can be held to one; None where
             the answer is free text.
+        choices: label to text of what the answer is chosen from, for models that score given texts
+            (`barista_bench.choices`); empty where nothing is given.
     """
 
     request_id: str
@@ -62,6 +64,7 @@ class Request:
     seeds: tuple[int, ...] = (0,)
     inputs: Mapping[str, object] = field(default_factory=dict)
     schema: Mapping[str, object] | None = None
+    choices: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ NAMED = 5
 _BOX_FORMAT = re.compile(r"(xyxy|yxyx)/(pixels|1000|1)")
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
-SeedOf = Callable[[str, int], int]
-"""(example id, run) to the seed with which that sample is asked for."""
+SeedsOf = Callable[[str, int], Collection[int]]
+"""(example id, run) to the seeds with which that sample is asked for, one a step of a task that asks in several."""
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -77,7 +77,7 @@ class PredictionsModel:
     """
 
     def __init__(
-        self, identity: ModelIdentity, answers: Answers, box_format: BoxFormat, seed_of: SeedOf | None = None
+        self, identity: ModelIdentity, answers: Answers, box_format: BoxFormat, seeds_of: SeedsOf | None = None
     ) -> None:
         self.identity = identity
         self.box_format = box_format
@@ -85,7 +85,7 @@ class PredictionsModel:
         self.unknown: tuple[str, ...] = ()
         """Ids in the file that are no examples of the run, sorted."""
         self._answers = answers
-        self._seed_of = seed_of
+        self._seeds_of = seeds_of
 
     @classmethod
     def load(
@@ -94,7 +94,7 @@ class PredictionsModel:
         example_ids: Collection[str] | None = None,
         *,
         box_format: BoxFormat | None = None,
-        seed_of: SeedOf | None = None,
+        seeds_of: SeedsOf | None = None,
     ) -> Self:
         """Read and check a file.
 
@@ -103,21 +103,21 @@ class PredictionsModel:
             example_ids: of the examples that will be asked. Answers to others are warned about and left out; they are
                 an error only where no answer is left.
             box_format: how its boxes are written, if its header does not say.
-            seed_of: which seed asks for which run; only a file whose lines name runs needs it.
+            seeds_of: which seeds ask for which run; only a file whose lines name runs needs it.
 
         Raises:
             DataError: the file cannot be read, a line is not of the format or too long, an example is answered twice,
                 or no answer is to an example of the run. Names the line.
             ConfigError: nobody says how boxes are written or header and `box_format` differ; or lines name runs and
-                `seed_of` is not given.
+                `seeds_of` is not given.
         """
         path = Path(path)
         header, answers, revision = _read(path)
         boxes = _agreed(path, header, box_format)
-        if seed_of is None and any(None not in runs for runs in answers.values()):
-            raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seed_of")
+        if seeds_of is None and any(None not in runs for runs in answers.values()):
+            raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seeds_of")
         name = header.model if header and header.model else path.name
-        model = cls(ModelIdentity(f"predictions:{name}", revision), answers, boxes, seed_of)
+        model = cls(ModelIdentity(f"predictions:{name}", revision), answers, boxes, seeds_of)
         if example_ids is not None:
             model._keep_known(path, example_ids)
         return model
@@ -130,7 +130,7 @@ class PredictionsModel:
         if runs is None:
             return Failure(f"no prediction for {example_id} in {self.identity.name}")
         for run, text in runs.items():
-            if run is None or (self._seed_of is not None and self._seed_of(example_id, run) == seed):
+            if run is None or (self._seeds_of is not None and seed in self._seeds_of(example_id, run)):
                 return Completion(text)
         listed = ", ".join(str(run) for run in sorted(run for run in runs if run is not None))
         return Failure(f"no prediction for this run of {example_id} in {self.identity.name}; it has runs {listed}")

@@ -1,9 +1,13 @@
 """SAM 3 (Meta, 2025; the paper's specialist for phrase grounding) through transformers, as a model like any other.
 
-It reads no prompt: it takes the phrase out of `Request.inputs` and finds every instance of it in the request's one
-image. Its masks become tight boxes, which the answer gives in pixels with their confidences:
-`{"bboxes": [[x0, y0, x1, y1], ...], "scores": [...]}`, the most confident first. Temperature and the other settings
-of generation change nothing, so all runs answer alike.
+It reads no prompt: it takes phrases out of `Request.inputs` and finds every instance of them.
+
+* With a `phrase` it looks at the request's one image. Masks become tight boxes, which the answer gives in pixels with
+  their confidences: `{"bboxes": [[x0, y0, x1, y1], ...], "scores": [...]}`, the most confident first.
+* With `answer: "masks"` it segments images of a clip; `sam3_masks` says how it is asked and what it answers. Each image
+  is looked at alone, unless `mode: "sequential"` asks for one pass over the clip (`sam3_video`).
+
+Temperature and the other settings of generation change nothing, so all runs answer alike.
 
 Needs torchvision, which transformers' image processor for SAM 3 is written with.
 """
@@ -12,7 +16,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +28,17 @@ from PIL import Image
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.checks import check_images
+from barista_bench.models.sam3_masks import (
+    Mask,
+    is_sequential,
+    phrases_of,
+    problem_with,
+    wanted_images,
+    wants_masks,
+    write_masks,
+)
+from barista_bench.models.sam3_video import Sam3Video, load_parts
+from barista_bench.models.transformers_batching import is_out_of_memory
 from barista_bench.prompt import BoxFormat
 
 if TYPE_CHECKING:
@@ -53,7 +69,9 @@ class Sam3Processing(Protocol):
 
 
 class Sam3Grounder:
-    """Grounds `inputs["phrase"]` in the one image of a request; a request without either is a `Failure`.
+    """Grounds `inputs["phrase"]` in the one image of a request, or segments `inputs["phrases"]` in its images.
+
+    A request without these is a `Failure`.
 
     Args:
         model: `Sam3Model` on its device.
@@ -62,6 +80,7 @@ class Sam3Grounder:
         threshold: instances of a lower confidence (0..1) are left out.
         mask_threshold: a pixel belongs to a mask above it (0..1).
         batch_size: images at once at the most; halved when the memory runs out.
+        open_video: loads what follows phrases through a clip, when that is first asked for; None where nothing does.
 
     Raises:
         ConfigError: a threshold is not within 0..1, or the batch size is not positive.
@@ -76,6 +95,7 @@ class Sam3Grounder:
         threshold: float = 0.5,
         mask_threshold: float = 0.5,
         batch_size: int = 4,
+        open_video: Callable[[], Sam3Video] | None = None,
     ) -> None:
         for name, value in (("threshold", threshold), ("mask_threshold", mask_threshold)):
             if not 0 <= value <= 1:
@@ -90,6 +110,8 @@ class Sam3Grounder:
         self._processor = processor
         self._threshold = threshold
         self._mask_threshold = mask_threshold
+        self._open_video = open_video
+        self._video: Sam3Video | None = None
 
     @classmethod
     def load(
@@ -115,66 +137,112 @@ class Sam3Grounder:
             raise ModelError(f"model {name}: SAM 3's processor needs torchvision. Remedy: pip install torchvision")
         model, processor = _loaded(name, revision, device, dtype)
         identity = _identity(name, model)
-        options = {"threshold": threshold, "mask_threshold": mask_threshold}
-        return cls(model, processor, identity, batch_size=batch_size, **options)
+        return cls(
+            model,
+            processor,
+            identity,
+            threshold=threshold,
+            mask_threshold=mask_threshold,
+            batch_size=batch_size,
+            open_video=lambda: Sam3Video.load(name, revision=revision, device=device, dtype=dtype),
+        )
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        answers: list[Completion | Failure | None] = [self._refusal(request) for request in requests]
-        waiting = [index for index, answer in enumerate(answers) if answer is None]
-        while waiting:
-            batch = waiting[: self.batch_size]
-            found = self._ground([requests[index] for index in batch])
-            if found is None:
-                continue  # with a smaller batch
-            for index, answer in zip(batch, found, strict=True):
-                answers[index] = answer
-            waiting = waiting[len(batch) :]
-        return [
-            [cast("Completion | Failure", answer)] * len(request.seeds)
-            for request, answer in zip(requests, answers, strict=True)
-        ]
+        answers: dict[int, Completion | Failure] = {}
+        items: list[_Item] = []
+        for index, request in enumerate(requests):
+            refusal = self._refusal(request)
+            if refusal is not None:
+                answers[index] = refusal
+            elif is_sequential(request):
+                answers[index] = self._followed(request)
+            else:
+                items += _items(index, request)
+        for index, parts in self._looked_at(items).items():
+            answers[index] = _joined(requests[index], parts)
+        return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
     def _refusal(self, request: Request) -> Failure | None:
         """Why a request cannot be taken; None where it can."""
         check_images(request)
+        if wants_masks(request):
+            problem = problem_with(request)
+            if problem:
+                return Failure(f"{request.request_id}: {problem}. Remedy: see barista_bench.models.sam3_masks")
+            return self._too_long(request, phrases_of(request))
         phrase = request.inputs.get("phrase")
         if not isinstance(phrase, str) or not phrase.strip():
             remedy = "ask it barista/grounding, the task whose inputs have a phrase"
             return Failure(f"{request.request_id}: SAM 3 grounds a phrase and there is none. Remedy: {remedy}")
         if len(request.images) != 1:
             return Failure(f"{request.request_id}: SAM 3 looks at one image, not {len(request.images)}")
-        tokens = len(self._processor.tokenizer(phrase)["input_ids"])
-        if tokens > PHRASE_TOKENS:
-            return Failure(f"{request.request_id}: the phrase has {tokens} tokens, SAM 3 reads {PHRASE_TOKENS}")
+        return self._too_long(request, (phrase,))
+
+    def _too_long(self, request: Request, phrases: Sequence[str]) -> Failure | None:
+        for phrase in phrases:
+            tokens = len(self._processor.tokenizer(phrase)["input_ids"])
+            if tokens > PHRASE_TOKENS:
+                return Failure(f"{request.request_id}: the phrase has {tokens} tokens, SAM 3 reads {PHRASE_TOKENS}")
         return None
 
-    def _ground(self, batch: Sequence[Request]) -> Sequence[Completion | Failure] | None:
-        """One answer a request; None where the memory ran out and a smaller batch may fit."""
+    def _followed(self, request: Request) -> Completion | Failure:
+        """The masks of a clip that is seen in one pass."""
+        try:
+            self._video = self._video or self._load_video()
+            masks = self._video.segment(request.images, phrases_of(request), wanted_images(request))
+        except ModelError as error:
+            return Failure(f"{request.request_id}: {error}")
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            return Failure(f"{request.request_id}: does not fit into memory ({error})")
+        return Completion(write_masks(masks), batch_size=1)
+
+    def _load_video(self) -> Sam3Video:
+        if self._open_video is None:
+            raise ModelError("this SAM 3 looks at single images. Remedy: ask with mode=frame_wise")
+        return self._open_video()
+
+    def _looked_at(self, items: Sequence[_Item]) -> dict[int, list[_Part]]:
+        """What is found in each image, by request."""
+        found: dict[int, list[_Part]] = {item.request: [] for item in items}
+        waiting = list(items)
+        while waiting:
+            batch = waiting[: self.batch_size]
+            parts = self._find(batch)
+            if parts is None:
+                continue  # with a smaller batch
+            for part in parts:
+                found[part.item.request].append(part)
+            waiting = waiting[len(batch) :]
+        return found
+
+    def _find(self, batch: Sequence[_Item]) -> list[_Part] | None:
+        """What is found in each image; None where the memory ran out and a smaller batch may fit."""
         import torch
 
         try:
             with torch.inference_mode():
-                return self._answers(batch)
+                return self._parts(batch)
         except torch.OutOfMemoryError as error:
             if len(batch) == 1:
-                return [Failure(f"{batch[0].request_id}: does not fit into memory ({error})")]
+                return [_Part(batch[0], error=str(error))]
         self.batch_size = len(batch) // 2
         log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
         torch.cuda.empty_cache()
         return None
 
-    def _answers(self, batch: Sequence[Request]) -> list[Completion]:
-        images = [request.images[0].convert("RGB") for request in batch]
-        phrases = [str(request.inputs["phrase"]) for request in batch]
-        inputs = self._processor(images=images, text=phrases, return_tensors="pt")
+    def _parts(self, batch: Sequence[_Item]) -> list[_Part]:
+        images = [item.image.convert("RGB") for item in batch]
+        inputs = self._processor(images=images, text=[item.phrase for item in batch], return_tensors="pt")
         device, dtype = self._model.device, self._model.dtype
         outputs = self._model(
             pixel_values=inputs["pixel_values"].to(device, dtype),
             input_ids=inputs["input_ids"].to(device),
             attention_mask=inputs["attention_mask"].to(device),
         )
-        answers = []
-        for place, image in enumerate(images):
+        parts = []
+        for place, (item, image) in enumerate(zip(batch, images, strict=True)):
             # One image at a time: masks are as large as the image, and there are up to 200 of them.
             (found,) = self._processor.post_process_instance_segmentation(
                 _row(outputs, place),
@@ -182,8 +250,60 @@ class Sam3Grounder:
                 mask_threshold=self._mask_threshold,
                 target_sizes=[(image.height, image.width)],
             )
-            answers.append(Completion(_written(found), batch_size=len(batch)))
-        return answers
+            if item.as_boxes:
+                parts.append(_Part(item, text=_written(found), batch_size=len(batch)))
+            else:
+                masks = (found["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
+                parts.append(_Part(item, mask=masks.cpu().numpy(), batch_size=len(batch)))
+        return parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One phrase to find in one image: `place` is the image's among those of its request."""
+
+    request: int
+    place: int
+    image: Image.Image
+    phrase: str
+    as_boxes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What was found of an item: an answer, a mask (height, width), or why there is neither."""
+
+    item: _Item
+    text: str = ""
+    mask: Mask | None = None
+    error: str = ""
+    batch_size: int = 1
+
+
+def _items(index: int, request: Request) -> list[_Item]:
+    if not wants_masks(request):
+        return [_Item(index, 0, request.images[0], str(request.inputs["phrase"]), as_boxes=True)]
+    return [
+        _Item(index, place, request.images[place], phrase, as_boxes=False)
+        for place in wanted_images(request)
+        for phrase in phrases_of(request)
+    ]
+
+
+def _joined(request: Request, parts: Sequence[_Part]) -> Completion | Failure:
+    """A request's answer; the masks of one image are united."""
+    failed = [part.error for part in parts if part.error]
+    if failed:
+        return Failure(f"{request.request_id}: does not fit into memory ({failed[0]})")
+    batch_size = max((part.batch_size for part in parts), default=1)
+    if not wants_masks(request):
+        return Completion(parts[0].text, batch_size=batch_size)
+    masks: dict[int, Mask] = {}
+    for part in parts:
+        assert part.mask is not None
+        place = part.item.place
+        masks[place] = masks[place] | part.mask if place in masks else part.mask
+    return Completion(write_masks(masks), batch_size=batch_size)
 
 
 def mask_box(mask: torch.Tensor) -> list[int] | None:
@@ -212,39 +332,9 @@ def _row(outputs: object, place: int) -> SimpleNamespace:
 
 
 def _loaded(name: str, revision: str | None, device: str, dtype: str) -> tuple[PreTrainedModel, Sam3Processing]:
-    import torch
-    from safetensors import SafetensorError
     from transformers import Sam3Model, Sam3Processor
 
-    if Path(name).is_dir() and revision is not None:
-        raise ModelError(f"model {name}: a folder has no revisions. Remedy: leave the revision out, or give a Hub id")
-    commit = revision or "main"
-    try:
-        processor = Sam3Processor.from_pretrained(name, revision=commit)
-        loaded = Sam3Model.from_pretrained(
-            name, revision=commit, dtype=dtype, output_loading_info=True, use_safetensors=True
-        )
-        model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
-        if report["missing_keys"]:
-            # transformers only warns, and would answer with random weights.
-            missing = ", ".join(sorted(report["missing_keys"])[:3])
-            raise ModelError(f"model {name}: weights are missing ({missing}, ...). Remedy: download it again")
-        wanted = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-        model.to(torch.device(wanted))  # type: ignore[arg-type]
-    except (
-        OSError,
-        ImportError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        remedy = "give a folder or Hub id of a SAM 3 checkpoint that this machine can reach, and a device that it has"
-        raise ModelError(f"model {name}: cannot be loaded as SAM 3: {first}. Remedy: {remedy}") from error
-    model.eval()  # type: ignore[no-untyped-call]
+    model, processor = load_parts(name, Sam3Model, Sam3Processor, revision, device, dtype)
     return model, cast("Sam3Processing", processor)
 
 

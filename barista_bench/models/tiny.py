@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from barista_bench.errors import ModelError
 from barista_bench.models.transformers_loading import require_libraries
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast, ProcessorMixin
 
 Architecture = Literal["gemma3", "llava", "idefics3"]
+
+
+class Saveable(Protocol):
+    """A model, processor or tokenizer."""
+
+    def save_pretrained(self, save_directory: Path) -> object: ...
+
+
+Builder = Callable[[], "tuple[Saveable, ...]"]
 
 _RECIPE = 1  # raise it when anything below changes what is built
 _MARKER = "tiny_model.json"
@@ -31,7 +40,7 @@ _CORPUS = (
     '{"relations": [["cup", "on", "table"]], "boxes": [{"label": "cup", "bbox": [0, 125, 640, 1000]}]}',
     "Question: which object does the hand touch? Answer: yes, no, A, B, C, D, none of them.",
 )
-_TURN = (
+TURN = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
     "{% for part in message['content'] %}"
     "{% if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}"
@@ -73,9 +82,24 @@ def make_tiny_model(folder: Path, architecture: Architecture = "gemma3", seed: i
         ModelError: torch or transformers is missing, or the folder holds something that is no tiny model.
         ValueError: the architecture is unknown.
     """
-    require_libraries()
     if architecture not in _BUILDERS:
         raise ValueError(f"architecture must be one of {', '.join(_BUILDERS)}, got {architecture!r}")
+    return make_checkpoint(folder, architecture, _BUILDERS[architecture], seed)
+
+
+def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int = 0) -> Path:
+    """Save what `builder` makes in `folder`, whole or not at all; see `make_tiny_model`.
+
+    Args:
+        folder: where to; made with its parents.
+        architecture: tells what stands in the folder from what other builders make.
+        builder: makes a model and its processor or tokenizer, of the torch seed that is set.
+        seed: of the weights. Global random state is left as it was.
+
+    Raises:
+        ModelError: torch or transformers is missing, or the folder holds something that is no tiny model.
+    """
+    require_libraries()
     folder = Path(folder)
     wanted = _marker(architecture, seed)
     if _read_marker(folder) == wanted:
@@ -85,20 +109,19 @@ def make_tiny_model(folder: Path, architecture: Architecture = "gemma3", seed: i
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         built = Path(scratch) / "model"
-        _build(built, architecture, seed)
+        _build(built, builder, seed)
         (built / _MARKER).write_text(json.dumps(wanted))
         _put_in_place(built, folder, wanted, Path(scratch) / "replaced")
     return folder
 
 
-def _build(folder: Path, architecture: Architecture, seed: int) -> None:
+def _build(folder: Path, builder: Builder, seed: int) -> None:
     import torch
 
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)  # the CPU's stream alone, which the fork restores
-        model, processor = _BUILDERS[architecture]()
-    model.save_pretrained(folder)
-    processor.save_pretrained(folder)
+        for part in builder():
+            part.save_pretrained(folder)
 
 
 def _put_in_place(built: Path, folder: Path, wanted: dict[str, str | int], replaced: Path) -> None:
@@ -132,9 +155,17 @@ def _read_marker(folder: Path) -> dict[str, str | int] | None:
     return marker
 
 
-def _tokenizer(special: list[str], names: dict[str, str] | None = None) -> PreTrainedTokenizerFast:
-    """Byte-level BPE over our own words; the first three special tokens pad, end and begin a text."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+def train_tokenizer(
+    special: list[str], names: dict[str, str] | None = None, *, side: Literal["left", "right"] = "left"
+) -> PreTrainedTokenizerFast:
+    """Byte-level BPE over our own words; the first three special tokens pad, end and begin a text.
+
+    Args:
+        special: special tokens, whose ids count from 0.
+        names: further special tokens by their attribute.
+        side: where padding goes. On the right of texts that are embedded, which then begin and end with their tokens.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     bpe = Tokenizer(models.BPE())
@@ -147,17 +178,20 @@ def _tokenizer(special: list[str], names: dict[str, str] | None = None) -> PreTr
         show_progress=False,
     )
     bpe.train_from_iterator(_CORPUS, trainer)
+    if side == "right":
+        ends = [(special[2], 2), (special[1], 1)]
+        bpe.post_processor = processors.TemplateProcessing(f"{special[2]} $A {special[1]}", special_tokens=ends)
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=bpe,
         pad_token=special[0],
         eos_token=special[1],
         bos_token=special[2],
-        padding_side="left",
+        padding_side=side,
         extra_special_tokens=names or {},
     )
 
 
-def _id(tokenizer: PreTrainedTokenizerFast, token: str) -> int:
+def token_id(tokenizer: PreTrainedTokenizerFast, token: str) -> int:
     number = tokenizer.convert_tokens_to_ids(token)
     assert isinstance(number, int)
     return number
@@ -183,8 +217,8 @@ def _gemma3() -> tuple[PreTrainedModel, ProcessorMixin]:
         "eoi_token": "<end_of_image>",
         "image_token": "<image_soft_token>",
     }
-    tokenizer = _tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image.values()], image)
-    ids = {name: _id(tokenizer, token) for name, token in image.items()}
+    tokenizer = train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image.values()], image)
+    ids = {name: token_id(tokenizer, token) for name, token in image.items()}
     text = {
         **_text_config(tokenizer),
         "head_dim": 16,
@@ -205,7 +239,7 @@ def _gemma3() -> tuple[PreTrainedModel, ProcessorMixin]:
         Gemma3ImageProcessorPil(size={"height": 64, "width": 64}),
         tokenizer,
         image_seq_length=4,
-        chat_template=_TURN.replace("IMAGE", "<start_of_image>"),
+        chat_template=TURN.replace("IMAGE", "<start_of_image>"),
     )
     model = Gemma3ForConditionalGeneration(config)
     # transformers starts this projection at zero, and the model would be blind.
@@ -217,11 +251,11 @@ def _llava() -> tuple[PreTrainedModel, ProcessorMixin]:
     from transformers import LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
     from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 
-    tokenizer = _tokenizer(["<pad>", "</s>", "<s>", "<|im_start|>", "<|im_end|>", "<image>"])
+    tokenizer = train_tokenizer(["<pad>", "</s>", "<s>", "<|im_start|>", "<|im_end|>", "<image>"])
     config = LlavaConfig(
         text_config={**_text_config(tokenizer), "model_type": "llama"},
         vision_config={**_VISION_LAYERS, "model_type": "siglip_vision_model"},
-        image_token_index=_id(tokenizer, "<image>"),
+        image_token_index=token_id(tokenizer, "<image>"),
         image_seq_length=16,
         vision_feature_select_strategy="full",
         vision_feature_layer=-1,
@@ -232,7 +266,7 @@ def _llava() -> tuple[PreTrainedModel, ProcessorMixin]:
         patch_size=16,
         vision_feature_select_strategy="full",
         num_additional_image_tokens=0,
-        chat_template=_TURN.replace("IMAGE", "<image>"),
+        chat_template=TURN.replace("IMAGE", "<image>"),
     )
     return LlavaForConditionalGeneration(config), processor
 
@@ -242,23 +276,23 @@ def _idefics3() -> tuple[PreTrainedModel, ProcessorMixin]:
     from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 
     image = ["<fake_token_around_image>", "<image>", "<global-img>", "<end_of_utterance>"]
-    tokenizer = _tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image])
+    tokenizer = train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image])
     config = Idefics3Config(
         text_config={**_text_config(tokenizer), "model_type": "llama"},
         vision_config=_VISION_LAYERS,
-        image_token_id=_id(tokenizer, "<image>"),
+        image_token_id=token_id(tokenizer, "<image>"),
         scale_factor=2,
     )
     pictures = Idefics3ImageProcessorPil(
         size={"longest_edge": 64}, max_image_size={"longest_edge": 64}, do_image_splitting=False
     )
-    chat = _TURN.replace("IMAGE", "<image>")
+    chat = TURN.replace("IMAGE", "<image>")
     return Idefics3ForConditionalGeneration(config), Idefics3Processor(
         pictures, tokenizer, image_seq_len=4, chat_template=chat
     )
 
 
-_BUILDERS: dict[Architecture, Callable[[], tuple[PreTrainedModel, ProcessorMixin]]] = {
+_BUILDERS: dict[Architecture, Builder] = {
     "gemma3": _gemma3,
     "llava": _llava,
     "idefics3": _idefics3,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
+from barista_bench.checkpoints import content_hash as content_hash
 from barista_bench.errors import ModelError
 from barista_bench.models.base import ModelIdentity
 from barista_bench.models.transformers_adapters import adapter_hash, add_adapter, fetch_adapter
@@ -25,9 +25,6 @@ Setting = str | int | float | bool | None
 _Y_FIRST = BoxFormat(order="yxyx", scale=1000)
 _X_FIRST = BoxFormat(order="xyxy", scale=1000)
 _BOX_FORMATS = {"gemma": _Y_FIRST, "gemini": _Y_FIRST, "gpt": _Y_FIRST, "qwen": _X_FIRST}
-
-# Files that change an answer: weights, configuration, tokenizer, processor, template, code of the checkpoint.
-_CONTENT = frozenset({".safetensors", ".bin", ".json", ".jinja", ".txt", ".model", ".tiktoken", ".py"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +62,18 @@ def load_checkpoint(name: str, options: LoadOptions) -> tuple[PreTrainedModel, P
     """
     from safetensors import SafetensorError
 
-    _check_name(name, options)
+    check_name(name, options)
     try:
         return _load(name, options)
     except OSError as error:
         remedy = "give a folder with config.json and weights, or a Hub id that this machine can reach"
-        raise ModelError(f"model {name}: cannot be read: {_first_line(error)}; {remedy}") from error
+        raise ModelError(f"model {name}: cannot be read: {first_line(error)}; {remedy}") from error
     except ImportError as error:
-        raise ModelError(f"model {name}: needs a library that is missing: {_first_line(error)}") from error
+        raise ModelError(f"model {name}: needs a library that is missing: {first_line(error)}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
         # AttributeError: transformers' way of saying that a processor needs torchvision.
         remedy = "AutoModelForImageTextToText and AutoProcessor must load it (some need torchvision)"
-        cause = f"{type(error).__name__}: {_first_line(error)}"
+        cause = f"{type(error).__name__}: {first_line(error)}"
         raise ModelError(f"model {name}: cannot be loaded: {cause}; {remedy}") from error
 
 
@@ -110,23 +107,13 @@ def identity_of(name: str, model: PreTrainedModel, options: LoadOptions, **other
     )
 
 
-def content_hash(folder: Path) -> str:
-    """SHA-256 over the names and bytes of the files that make up a checkpoint; hidden files do not count."""
-    total = hashlib.sha256()
-    names = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in _CONTENT)
-    for name in sorted(names, key=Path.as_posix):
-        if (folder / name).is_file() and not any(part.startswith(".") for part in name.parts):
-            with (folder / name).open("rb") as file:
-                total.update(f"{name.as_posix()}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return total.hexdigest()
-
-
 def box_format_of(model_type: str) -> BoxFormat:
     """The box format of a family; the package's default where the family is unknown."""
     return next((fmt for start, fmt in _BOX_FORMATS.items() if model_type.startswith(start)), BoxFormat())
 
 
-def _check_name(name: str, options: LoadOptions) -> None:
+def check_name(name: str, options: LoadOptions) -> None:
+    """Raise ModelError for a path without a folder, and for a revision of a folder."""
     folder = Path(name).expanduser()
     if folder.is_dir() and options.revision is not None:
         raise ModelError(f"model {name}: a folder has no revisions; leave the revision out, or give a Hub id")
@@ -147,7 +134,7 @@ def _load(name: str, options: LoadOptions) -> tuple[PreTrainedModel, ProcessorMi
         name,
         dtype=options.dtype,
         attn_implementation=options.attn_implementation,
-        device_map="auto" if split else {"": _device(options.device)} if quantized else None,
+        device_map="auto" if split else {"": device_of(options.device)} if quantized else None,
         quantization_config=quantized,
         use_safetensors=True,  # other weight files are pickles
         output_loading_info=True,
@@ -159,7 +146,7 @@ def _load(name: str, options: LoadOptions) -> tuple[PreTrainedModel, ProcessorMi
         missing = ", ".join(sorted(report["missing_keys"])[:3])
         raise ModelError(f"model {name}: weights are missing ({missing}, ...); download the checkpoint again")
     if not split and not quantized:
-        model.to(_device(options.device))  # type: ignore[arg-type]
+        model.to(device_of(options.device))  # type: ignore[arg-type]
     if options.adapter and adapter:
         add_adapter(model, adapter, options.adapter)
     model.eval()  # type: ignore[no-untyped-call]
@@ -223,7 +210,8 @@ def quantization_config(name: str, options: LoadOptions) -> BitsAndBytesConfig:
     )
 
 
-def _device(wanted: str) -> torch.device:
+def device_of(wanted: str) -> torch.device:
+    """The device of a name; `auto` takes a CUDA GPU where there is one."""
     import torch
 
     if wanted == "auto":
@@ -231,5 +219,6 @@ def _device(wanted: str) -> torch.device:
     return torch.device(wanted)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, without its full stop."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -26,7 +26,7 @@ from barista_bench.models.transformers_settings import check_generation, check_l
 from barista_bench.prompt import BoxFormat
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, ProcessorMixin
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, ProcessorMixin
 
     from barista_bench.models.transformers_inputs import FramesAs
 
@@ -78,8 +78,7 @@ class TransformersModel:
             processor, name=identity.name, opening_tag=tags[0], frames_as=frames_as, video_fps=video_fps
         )
         self._thinks = think_tags is not None or encoder.knows(tags)
-        special = frozenset(encoder.tokenizer.all_special_ids)
-        hidden = special - frozenset(encoder.tokenizer.convert_tokens_to_ids(list(tags)))
+        hidden = _special_ids(encoder.tokenizer) - frozenset(encoder.tokenizer.convert_tokens_to_ids(list(tags)))
         ends = _end_ids(model, encoder.tokenizer.eos_token_id)
         reader = AnswerReader(encoder.tokenizer, tags, ends, hidden)
         self._engine = Engine(model, encoder, reader, BatchBudget(batch_size, _memory_of(model)))
@@ -227,6 +226,12 @@ def _memory_of(model: PreTrainedModel) -> CudaMemory | None:
     devices = {parameter.device for parameter in model.parameters()}
     indices = sorted(device.index or 0 for device in devices if device.type == "cuda")
     return CudaMemory(indices) if indices else None
+
+
+def _special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """All tokens that are no text. `all_special_ids` leaves out those without a role, such as `<|im_end|>` here."""
+    added = (place for place, token in tokenizer.added_tokens_decoder.items() if token.special)
+    return frozenset(tokenizer.all_special_ids) | frozenset(added)
 
 
 def _end_ids(model: PreTrainedModel, tokenizer_end: int | None) -> frozenset[int]:

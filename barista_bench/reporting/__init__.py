@@ -60,6 +60,7 @@ def write_report(
     Raises:
         ConfigError: there is no run, or `samples` is negative.
     """
+    runs = list({run.folder: run for run in runs}.values())
     judged = {run.folder: all_judged(run) for run in runs}
     report = build_report(runs, title=title, judged=judged, analyses=analyse(runs, compare=compare))
     shown = _fitting(report, samples, max_bytes)
@@ -107,8 +108,7 @@ def _write_tables(report: Report, folder: Path) -> None:
 
 
 def _write_figures(report: Report, folder: Path) -> None:
-    for figure in report.all_figures:
-        name = export.plain_name(figure.name)
+    for name, figure in zip(export.distinct(one.name for one in report.all_figures), report.all_figures, strict=True):
         _replace(folder / f"{name}.svg", figure.svg)
         _replace(folder / f"{name}.pdf", figure.pdf)
 

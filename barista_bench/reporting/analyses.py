@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -17,17 +17,21 @@ from barista_bench.analysis import (
     PropagationGraph,
     RankAgreement,
     baseline_gaps,
-    breakdown,
     breakdown_keys,
+    breakdowns,
+    comparable,
     compare_pair,
     consistency,
     failure_rows,
     propagation,
     rank_agreement,
+    run_labels,
 )
-from barista_bench.analysis.comparison import corrected
+from barista_bench.analysis.agreement import FEWEST_MODELS
+from barista_bench.analysis.comparison import corrected, labelled, turned
+from barista_bench.analysis.labels import Labels
 from barista_bench.errors import BaristaError
-from barista_bench.reporting.grouping import comparable, model_labels
+from barista_bench.running.catalog import SCRIPTED
 from barista_bench.running.scoring import ScoredRun
 
 DRAWS = 1000
@@ -35,6 +39,7 @@ DRAWS = 1000
 ALL_PAIRS = 3
 """Models up to which all pairs are compared; of more, the best with each other one."""
 MOST_GROUPS = 12
+TRUTH = "oracle"
 MAX_GRAPHS = 8
 
 
@@ -48,10 +53,15 @@ class TaskAnalyses:
 
 @dataclass(frozen=True, slots=True)
 class Analyses:
-    """What was found; empty parts are left out of the report. `left_out` says what could not be made, and why."""
+    """What was found; empty parts are left out of the report.
 
+    `labels` are what models are called everywhere in the report. `agreements` are by benchmark; empty for one over all
+    of them. `left_out` says what could not be made, and why.
+    """
+
+    labels: Labels = field(default_factory=dict)
     comparisons: Sequence[Comparison] = ()
-    agreement: RankAgreement | None = None
+    agreements: Sequence[tuple[str, RankAgreement]] = ()
     gaps: Sequence[BaselineGap] = ()
     consistency: Sequence[Consistency] = ()
     graphs: Sequence[PropagationGraph] = ()
@@ -79,32 +89,54 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, draws: int = DRA
         draws: resamples of each comparison.
     """
     groups = list(comparable(runs).values())
+    labels = run_labels(runs)
     left_out: list[str] = []
     comparisons, gaps = list[Comparison](), list[BaselineGap]()
     if compare:
-        comparisons = list(_comparisons(groups, draws, left_out))
-        gaps = list(_gaps(groups, draws, left_out))
+        pairs = _Pairs(draws)
+        comparisons = list(_comparisons(groups, labels, pairs, left_out))
+        gaps = list(_gaps(groups, labels, pairs, left_out))
     return Analyses(
+        labels=labels,
         comparisons=corrected(comparisons),
-        agreement=_agreement(runs, len(groups), left_out),
+        agreements=list(_agreements(runs, labels, left_out)),
         gaps=gaps,
-        consistency=[found for run in runs if (found := consistency(run)) is not None],
-        graphs=list(_graphs(runs, left_out)),
+        consistency=[
+            replace(found, model=labels[run.folder]) for run in runs if (found := consistency(run)) is not None
+        ],
+        graphs=list(_graphs(runs, labels, left_out)),
         failures={run.folder: failure_rows(run) for run in runs},
         breakdowns={run.folder: _breakdowns(run) for run in runs},
         left_out=left_out,
     )
 
 
-def _comparisons(groups: Sequence[Sequence[ScoredRun]], draws: int, left_out: list[str]) -> Iterator[Comparison]:
+class _Pairs:
+    """Compares each pair of runs once: a model and a baseline are wanted as a pair, and as a gap."""
+
+    def __init__(self, draws: int) -> None:
+        self.draws = draws
+        self._known: dict[tuple[Path, Path], Comparison] = {}
+
+    def __call__(self, first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS) -> Comparison:
+        key = first.folder, second.folder
+        if key[::-1] in self._known:
+            return turned(self._known[key[::-1]])
+        if key not in self._known:
+            self._known[key] = compare_pair(first, second, draws=draws)
+        return self._known[key]
+
+
+def _comparisons(
+    groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Pairs, left_out: list[str]
+) -> Iterator[Comparison]:
     for group in groups:
-        labels = dict(zip((run.folder for run in group), model_labels(group), strict=True))
         best = max(group, key=_primary)
         pairs = [(best, run) for run in group if run is not best]
         for first, second in combinations(group, 2) if len(group) <= ALL_PAIRS else pairs:
             names = labels[first.folder], labels[second.folder]
             try:
-                yield replace(compare_pair(first, second, draws=draws), first=names[0], second=names[1])
+                yield labelled(compare(first, second, draws=compare.draws), *names)
             except BaristaError as error:
                 left_out.append(f"Comparison of {names[0]} and {names[1]}: {error}")
 
@@ -114,42 +146,69 @@ def _primary(run: ScoredRun) -> float:
     return found.mean if found else float("-inf")
 
 
-def _gaps(groups: Sequence[Sequence[ScoredRun]], draws: int, left_out: list[str]) -> Iterator[BaselineGap]:
+def _gaps(
+    groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Pairs, left_out: list[str]
+) -> Iterator[BaselineGap]:
     for group in groups:
         try:
-            yield from baseline_gaps(group, draws=draws)
+            asked = [run for run in group if run.results.model.name != TRUTH]  # which is far from any baseline
+            yield from baseline_gaps(asked, draws=compare.draws, labels=labels, compare=compare)
         except BaristaError as error:
             left_out.append(f"Gap to baselines: {error}")
 
 
-def _agreement(runs: Sequence[ScoredRun], tasks: int, left_out: list[str]) -> RankAgreement | None:
-    if tasks < 2:
-        return None
-    try:
-        return rank_agreement(runs)
-    except BaristaError as error:
-        left_out.append(f"Rank agreement between tasks: {error}")
-        return None
+def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> Iterator[tuple[str, RankAgreement]]:
+    """Of each benchmark with several tasks, and of all benchmarks together, where models answered all of them.
 
-
-def _graphs(runs: Sequence[ScoredRun], left_out: list[str]) -> Iterator[PropagationGraph]:
-    by_model: dict[str, list[ScoredRun]] = defaultdict(list)
+    Scripted baselines are no models: a scale from chance to oracle would make any two tasks agree. They are taken in
+    only where too few models would be left.
+    """
+    by_benchmark: dict[str, list[ScoredRun]] = defaultdict(list)
     for run in runs:
-        by_model[run.results.model.name].append(run)
-    several = {model: own for model, own in by_model.items() if len(own) > 1}
-    for model, own in list(several.items())[:MAX_GRAPHS]:
+        by_benchmark[run.task.benchmark].append(run)
+    parts = list(by_benchmark.items())
+    if len(parts) > 1:
+        parts.append(("", list(runs)))
+    for benchmark, own in parts:
+        asked = [run for run in own if not is_scripted(run)]
+        answered = Counter(labels[run.folder] for run in asked)
+        tasks = {(run.task.benchmark, run.task.name) for run in own}
+        if len(comparable(own)) < 2:
+            continue
+        whole = sum(count >= len(tasks) for count in answered.values())
         try:
-            graph = propagation(own)
+            yield benchmark, rank_agreement(asked if whole >= FEWEST_MODELS else own, labels=labels)
         except BaristaError as error:
-            left_out.append(f"Error propagation of {model}: {error}")
+            where = f" of {benchmark}" if benchmark and len(parts) > 1 else ""
+            left_out.append(f"Rank agreement between tasks{where}: {error}")
+
+
+def is_scripted(run: ScoredRun) -> bool:
+    """Whether the answers come from the examples themselves: baselines."""
+    return run.results.model.name in SCRIPTED
+
+
+def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> Iterator[PropagationGraph]:
+    by_model: dict[tuple[str, str], list[ScoredRun]] = defaultdict(list)
+    for run in runs:
+        by_model[labels[run.folder], run.task.benchmark].append(run)
+    several = {key: own for key, own in by_model.items() if len(own) > 1}
+    asked = {key: own for key, own in several.items() if not is_scripted(own[0])}
+    drawn = list[PropagationGraph]()
+    for (label, _), own in (asked or several).items():  # as above: baselines are no models
+        try:
+            graph = propagation(own, label=label)
+        except BaristaError as error:
+            left_out.append(f"Error propagation of {label}: {error}")
             continue
         if any(edge.neither < edge.n for edge in graph.edges):  # a model that never errs has nothing to tell
-            yield graph
-    if len(several) > MAX_GRAPHS:
-        left_out.append(f"Error propagation of {len(several) - MAX_GRAPHS} models: only {MAX_GRAPHS} are shown")
+            drawn.append(graph)
+    yield from drawn[:MAX_GRAPHS]
+    if len(drawn) > MAX_GRAPHS:
+        left_out.append(f"Error propagation of {len(drawn) - MAX_GRAPHS} models: only {MAX_GRAPHS} are shown")
 
 
 def _breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
     """Without intervals, which would take long; those of the results' own breakdowns are left to them."""
     keys = [key for key in breakdown_keys(run) if key not in run.results.breakdowns]
-    return {key: breakdown(run, key, draws=0, most=MOST_GROUPS) for key in keys}
+    return breakdowns(run, keys, draws=0, most=MOST_GROUPS)

@@ -73,7 +73,8 @@ def _meta(samples: Sequence[Sample]) -> list[Fields]:
         if 1 < len(values) <= MAX_VALUES:
             number = {value: place for place, value in enumerate(values)}
             codes = [[number[value] for value in sample.groups.get(key, ())] for sample in samples]
-            found.append({"key": key, "values": values, "codes": codes})
+            if any(own != codes[0] for own in codes):  # a list that all samples have tells none from another
+                found.append({"key": key, "values": values, "codes": codes})
     return found
 
 

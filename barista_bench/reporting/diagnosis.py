@@ -21,7 +21,7 @@ from barista_bench.reporting.tables import side_by_side as beside
 from barista_bench.task import FAILURE_KINDS
 
 
-def agreement(found: RankAgreement) -> Table:
+def agreement(found: RankAgreement, benchmark: str = "") -> Table:
     """Kendall's tau-b between tasks."""
     columns = (Column("task", numeric=False), *(Column(words(task)) for task in found.tasks))
     rows = tuple(
@@ -32,14 +32,16 @@ def agreement(found: RankAgreement) -> Table:
         for s, task in enumerate(found.tasks)
     )
     note = (
-        f"Kendall's tau-b between the orders in which two tasks put the {len(found.models)} models, by mean sample "
-        "score. +1: the same order; 0: unrelated; none where a task does not tell the models apart."
+        f"Kendall's tau-b between the orders in which two tasks put {len(found.models)} models, by mean sample score. "
+        "+1: the same order; 0: unrelated; none where a task does not tell the models apart. "
+        f"The models: {', '.join(found.models)}."
     )
-    return Table("Rank agreement between tasks", columns, rows, note)
+    return Table(f"Rank agreement between tasks{f' of {benchmark}' if benchmark else ''}", columns, rows, note)
 
 
 def comparisons(found: Sequence[Comparison], title: str = "Paired comparisons") -> Table:
     """One row a pair of models and task."""
+    several = len({one.benchmark for one in found}) > 1
     columns = (
         *(Column(name, numeric=False) for name in ("task", "first", "second", "figure")),
         *(Column(name, "pooled figure") for name in ("first", "second", "difference", "p", "p (Holm)")),
@@ -48,7 +50,7 @@ def comparisons(found: Sequence[Comparison], title: str = "Paired comparisons") 
     )
     rows = tuple(
         (
-            Cell(words(one.task)),
+            Cell(_task(one, several)),
             Cell(one.first),
             Cell(one.second),
             Cell(words(one.name)),
@@ -74,13 +76,14 @@ def comparisons(found: Sequence[Comparison], title: str = "Paired comparisons") 
 
 def baselines(found: Sequence[BaselineGap]) -> Table:
     """What a score owes to images, their order, or anything but guessing."""
+    several = len({one.comparison.benchmark for one in found}) > 1
     columns = (
         *(Column(name, numeric=False) for name in ("task", "model", "without")),
         *(Column(name) for name in ("model's figure", "baseline's figure", "gap", "p (Holm)")),
     )
     rows = tuple(
         (
-            Cell(words(one.comparison.task)),
+            Cell(_task(one.comparison, several)),
             Cell(one.model),
             Cell(_KINDS.get(one.kind, words(one.kind))),
             Cell(number(one.comparison.first_value)),
@@ -92,6 +95,10 @@ def baselines(found: Sequence[BaselineGap]) -> Table:
     )
     note = "A gap whose interval holds 0 says that the score does not need what the baseline goes without."
     return Table("Gap to baselines", columns, rows, note, folded=len(rows) > 20)
+
+
+def _task(one: Comparison, several: bool) -> str:
+    return f"{one.benchmark} / {words(one.task)}" if several else words(one.task)
 
 
 _KINDS = {
@@ -191,7 +198,9 @@ class DrawnGraph:
     table: Table
 
 
-_WIDTH, _HEIGHT, _RADIUS, _NODE = 760, 520, 190.0, 9.0
+_WIDTH, _HEIGHT, _RADIUS, _NODE = 700, 540, 205.0, 9.0
+_ALONG = 0.3
+"""Where along an arrow its number stands: nearer to its start, since arrows cross in the middle."""
 
 
 def drawn(graph: PropagationGraph) -> DrawnGraph | None:
@@ -228,22 +237,28 @@ def _edge(edge: PropagationEdge, start: tuple[float, float], end: tuple[float, f
     bend = 0.16 * length
     mid = ((x0 + x1) / 2 + across[0] * bend, (y0 + y1) / 2 + across[1] * bend)
     gap = _NODE + 8
-    path = (
-        f"M{x0 + along[0] * gap + across[0] * 6:.1f} {y0 + along[1] * gap + across[1] * 6:.1f} "
-        f"Q{mid[0]:.1f} {mid[1]:.1f} "
-        f"{x1 - along[0] * gap + across[0] * 6:.1f} {y1 - along[1] * gap + across[1] * 6:.1f}"
-    )
+    first = x0 + along[0] * gap + across[0] * 6, y0 + along[1] * gap + across[1] * 6
+    last = x1 - along[0] * gap + across[0] * 6, y1 - along[1] * gap + across[1] * 6
+    path = f"M{first[0]:.1f} {first[1]:.1f} Q{mid[0]:.1f} {mid[1]:.1f} {last[0]:.1f} {last[1]:.1f}"
     kind = _kind(edge)
-    where = 0.5 * bend + 4
+    label = "" if kind == "unclear" or edge.odds_ratio is None else _ratio(edge.odds_ratio)
+    width = 1.0 if edge.odds_ratio is None or not label else 1.4 + min(4.0, abs(math.log2(edge.odds_ratio))) * 0.8
+    label_x, label_y = (_on_curve(*ends) for ends in zip(first, mid, last, strict=True))
     return DrawnEdge(
         path=path,
-        width=1.0 if kind == "unclear" else round(1.4 + min(4.0, abs(math.log2(edge.odds_ratio))) * 0.8, 2),
+        width=round(width, 2),
         kind=kind,
-        label="" if kind == "unclear" else _ratio(edge.odds_ratio),
-        label_x=round((x0 + x1) / 2 + across[0] * where + along[0] * 0.12 * length, 1),
-        label_y=round((y0 + y1) / 2 + across[1] * where + along[1] * 0.12 * length + 4, 1),
+        label=label,
+        label_x=round(label_x, 1),
+        label_y=round(label_y + 4, 1),
         title=f"{words(edge.source)} to {words(edge.target)}: odds ratio {_ratio(edge.odds_ratio)}, n {edge.n}",
     )
+
+
+def _on_curve(first: float, middle: float, last: float) -> float:
+    """One coordinate of the place `_ALONG` a quadratic curve."""
+    rest = 1 - _ALONG
+    return rest * rest * first + 2 * rest * _ALONG * middle + _ALONG * _ALONG * last
 
 
 def _kind(edge: PropagationEdge) -> str:
@@ -274,7 +289,8 @@ def _edges(graph: PropagationGraph) -> Table:
     )
     note = (
         "Over objects that both tasks ask about at the same time. Odds ratio with 1/2 added to each cell, and its 95% "
-        "interval over videos; above 1, errors come together. An association, not proof of cause."
+        "interval over videos; above 1, errors come together; none where a task always or never errs. An association, "
+        "not proof of cause."
     )
     return Table(f"Error propagation: {graph.model}", columns, rows, note, folded=len(rows) > 15)
 
@@ -283,7 +299,9 @@ def _ratios(edge: PropagationEdge) -> tuple[str, ...]:
     return () if edge.low is None or edge.high is None else (f"[{_ratio(edge.low)}, {_ratio(edge.high)}]",)
 
 
-def _ratio(value: float) -> str:
+def _ratio(value: float | None) -> str:
+    if value is None:
+        return NOTHING
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 

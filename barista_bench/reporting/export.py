@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barista_bench.reporting.tables import Cell, Table
@@ -34,18 +34,22 @@ def latex(table: Table) -> str:
 
 def file_names(tables: Sequence[tuple[str, Table]]) -> list[str]:
     """A file name without ending for each (heading, table): readable, safe on every system, and each once."""
-    names: list[str] = []
-    for heading, table in tables:
-        plain = plain_name(f"{heading} {table.title}")
-        names.append(next(name for name in _numbered(plain) if name not in names))
-    return names
+    return distinct(f"{heading} {table.title}" for heading, table in tables)
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """`plain_name` of each, numbered where it has come before."""
+    names: dict[str, None] = {}
+    for text in texts:
+        names[next(name for name in _numbered(plain_name(text)) if name not in names)] = None
+    return list(names)
 
 
 def plain_name(text: str) -> str:
     """A file name without ending, made of lower-case letters, digits and underscores.
 
-    >>> plain_name("barista / grounding: Per class")
-    'barista_grounding_per_class'
+    >>> plain_name("Pets / grounding: Per class")
+    'pets_grounding_per_class'
     """
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:80] or "table"
 

@@ -68,17 +68,17 @@ def scores(tasks: Scores) -> DrawnFigure:
         for panel, (heading, results) in zip(panels, tasks, strict=False):
             _dots(panel, [results[m].figures.get(results[m].primary) if m in results else None for m in models])
             primary = next(iter(results.values())).primary
-            panel.set_title(f"{_name(heading)}: {words(primary)}", fontsize=9, loc="left")
-            panel.set_yticks(range(len(models)), [_name(model) for model in models])
+            panel.set_title(f"{short(heading)}: {words(primary)}", fontsize=9, loc="left")
+            panel.set_yticks(range(len(models)), [short(model) for model in models])
         for panel in panels[len(tasks) :]:
             panel.set_axis_off()
         panels[0].invert_yaxis()
 
     title = "Primary figures with 95% intervals over videos (where there are none: standard deviation over runs)"
-    return _drawn("scores", title, (3.1 * columns + 1, 0.32 * len(models) * lines + 0.75 * lines + 0.2), draw)
+    return drawn("scores", title, (3.1 * columns + 1, 0.32 * len(models) * lines + 0.75 * lines + 0.2), draw)
 
 
-def by_value(tasks: Scores, key: str) -> DrawnFigure | None:
+def by_value(tasks: Scores, key: str, benchmark: str = "") -> DrawnFigure | None:
     """The primary figure by the values of one breakdown, one panel a task; None where there is one value alone."""
     models = _models(tasks)
     values = sorted({v for _, own in tasks for found in own.values() for v in found.breakdowns.get(key, {})})
@@ -95,10 +95,13 @@ def by_value(tasks: Scores, key: str) -> DrawnFigure | None:
                 places = [place for place, value in enumerate(values) if value in found]
                 means = [found[values[place]].figure.mean for place in places]
                 shift = 0.5 * ((number + 0.5) / len(models) - 0.5)
-                style = {"color": _color(number), "marker": MARKERS[number % len(MARKERS)], "markersize": 4.5}
-                panel.plot([p + shift for p in places], means, linestyle="", label=_name(model), **style)
-            panel.set_title(_name(heading), fontsize=9, loc="left")
-            panel.set_xticks(range(len(values)), [_name(value) for value in values])
+                for place in places:
+                    low, high = _bounds(found[values[place]].figure)
+                    panel.plot([place + shift] * 2, [low, high], color=color(number), linewidth=0.9)
+                style = {"color": color(number), "marker": MARKERS[number % len(MARKERS)], "markersize": 4.5}
+                panel.plot([p + shift for p in places], means, linestyle="", label=short(model), **style)
+            panel.set_title(short(heading), fontsize=9, loc="left")
+            panel.set_xticks(range(len(values)), [short(value) for value in values])
             panel.set_xlim(-0.5, len(values) - 0.5)
             panel.set_ylim(-0.04, 1.04)
             panel.grid(axis="y", linewidth=0.4, color="#bbbbbb")
@@ -108,12 +111,13 @@ def by_value(tasks: Scores, key: str) -> DrawnFigure | None:
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(models)), frameon=False)
 
     legend = 0.25 * -(-len(models) // 4) + 0.2
-    return _drawn(f"by_{key}", f"Primary figures by {words(key)}", (3.3 * columns, 2.1 * lines + legend), draw)
+    title = f"Primary figures{f' of {benchmark}' if benchmark else ''} by {words(key)}"
+    return drawn(f"{benchmark} by_{key}".strip(), title, (3.3 * columns, 2.1 * lines + legend), draw)
 
 
-def agreement(found: RankAgreement) -> DrawnFigure:
+def agreement(found: RankAgreement, benchmark: str = "") -> DrawnFigure:
     """Kendall's tau-b between tasks, as a coloured matrix with the numbers written in."""
-    names = [_name(words(task)) for task in found.tasks]
+    names = [short(words(task)) for task in found.tasks]
     cells = [[float("nan") if tau is None else tau for tau in row] for row in found.tau]
 
     def draw(figure: Figure) -> None:
@@ -131,7 +135,9 @@ def agreement(found: RankAgreement) -> DrawnFigure:
         figure.colorbar(image, ax=panel, shrink=0.8, label="Kendall's tau-b")
 
     side = 0.62 * len(names) + 2.2
-    return _drawn("rank_agreement", f"Rank agreement over {len(found.models)} models", (side + 0.8, side - 0.6), draw)
+    of = f" of {benchmark}" if benchmark else ""
+    title = f"Rank agreement between tasks{of}, over {len(found.models)} models"
+    return drawn(f"rank_agreement {benchmark}".strip(), title, (side + 0.8, side - 0.6), draw)
 
 
 def failures(heading: str, found: Sequence[tuple[str, Sequence[FailureRow]]]) -> DrawnFigure | None:
@@ -147,17 +153,17 @@ def failures(heading: str, found: Sequence[tuple[str, Sequence[FailureRow]]]) ->
         for number, kind in enumerate(kinds):
             widths = [sum(row.share for row in rows if row.kind == kind) for _, rows in shown]
             hatch = HATCHES[(number // len(OKABE_ITO) + number) % len(HATCHES)]
-            bars = panel.barh(range(len(shown)), widths, left=left, label=words(kind), color=_color(number))
+            bars = panel.barh(range(len(shown)), widths, left=left, label=words(kind), color=color(number))
             for bar in bars:
                 bar.set(hatch=hatch, edgecolor="white")
             left = [a + b for a, b in zip(left, widths, strict=True)]
-        panel.set_yticks(range(len(shown)), [_name(model) for model, _ in shown])
+        panel.set_yticks(range(len(shown)), [short(model) for model, _ in shown])
         panel.invert_yaxis()
         panel.set_xlabel("share of samples, summed over kinds")
         figure.legend(loc="outside lower center", ncols=min(5, len(kinds)), frameon=False)
 
     height = 0.34 * len(shown) + 0.9 + 0.22 * -(-len(kinds) // 5)
-    return _drawn(f"failures_{heading}", f"What went wrong: {words(heading)}", (7.2, height), draw)
+    return drawn(f"failures_{heading}", f"What went wrong: {words(heading)}", (7.2, height), draw)
 
 
 def _dots(panel: Axes, figures: Sequence[RunFigure | None]) -> None:
@@ -165,9 +171,9 @@ def _dots(panel: Axes, figures: Sequence[RunFigure | None]) -> None:
         if found is None:
             continue
         low, high = _bounds(found)
-        color, marker = _color(place), MARKERS[place % len(MARKERS)]
-        panel.plot([low, high], [place, place], color=color, linewidth=1.6, solid_capstyle="butt")
-        panel.plot([found.mean], [place], color=color, marker=marker, markersize=5, linestyle="")
+        ink, marker = color(place), MARKERS[place % len(MARKERS)]
+        panel.plot([low, high], [place, place], color=ink, linewidth=1.6, solid_capstyle="butt")
+        panel.plot([found.mean], [place], color=ink, marker=marker, markersize=5, linestyle="")
     panel.set_xlim(-0.02, 1.02)
     panel.set_ylim(-0.6, len(figures) - 0.4)
     panel.grid(axis="x", linewidth=0.4, color="#bbbbbb")
@@ -183,17 +189,19 @@ def _models(tasks: Scores) -> list[str]:
     return list(dict.fromkeys(model for _, results in tasks for model in results))[:MAX_MODELS]
 
 
-def _color(number: int) -> str:
+def color(number: int) -> str:
+    """Of a series by its number."""
     return OKABE_ITO[number % len(OKABE_ITO)]
 
 
-def _name(text: str) -> str:
-    """A name that can be drawn: printable, with a UTF-8 form, and short."""
+def short(text: str, most: int = MAX_NAME) -> str:
+    """A name that can be drawn: printable, with a UTF-8 form, and of at most so many letters."""
     clean = "".join(letter if letter.isprintable() else " " for letter in text).encode(errors="replace").decode()
-    return clean if len(clean) <= MAX_NAME else clean[: MAX_NAME - 1] + "…"
+    return clean if len(clean) <= most else clean[: most - 1] + "…"
 
 
-def _drawn(name: str, title: str, size: tuple[float, float], draw: Callable[[Figure], None]) -> DrawnFigure:
+def drawn(name: str, title: str, size: tuple[float, float], draw: Callable[[Figure], None]) -> DrawnFigure:
+    """A figure of `size` inches, in the style of all."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

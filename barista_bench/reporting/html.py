@@ -56,7 +56,7 @@ def render_html(report: Report, samples: Sequence[Sample], album: Album) -> str:
 def _short(headings: Sequence[str]) -> list[str]:
     """Headings without what comes first in all of them, a benchmark's name.
 
-    >>> _short(["barista / grounding", "barista / activity"])
+    >>> _short(["pets / grounding", "pets / activity"])
     ['grounding', 'activity']
     """
     firsts = {heading.partition(" / ")[0] for heading in headings}

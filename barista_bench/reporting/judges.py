@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from barista_bench.judging.config import OFFLINE
-from barista_bench.judging.results import MEAN, JudgedResults
+from barista_bench.judging.results import MEAN, CategoryFigures, JudgedResults
 from barista_bench.judging.scoring import MISSING, JudgedRun, SampleVerdict
 from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, figure_cell, number, words
 from barista_bench.task import Status
@@ -39,7 +39,7 @@ def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
     found = [
         f"{model} as judged by {judge} is incomplete: {one.results.coverage.verdicts[MISSING]:,} verdicts are missing."
         for model, judge, one in judges
-        if one.results.coverage.verdicts[MISSING]
+        if one.results.coverage.verdicts.get(MISSING, 0)
     ]
     if len({one.results.rubric.sha256 for _, _, one in judges}) > 1:
         found.append("The judges used different rubrics: their scores cannot be compared.")
@@ -52,75 +52,98 @@ def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> Samp
     for label, judge, one in judges:
         if label == model:
             for sample, own in one.verdicts.items():
-                found.setdefault(sample, []).extend(_in_words(judge, own, max_text))
+                found.setdefault(sample, []).extend(_in_words(judge, own, one.results.scale, max_text))
     return {sample: tuple(lines) for sample, lines in found.items()}
 
 
 def _overview(judges: Sequence[LabelledJudge]) -> Table:
-    criteria = _criteria(judges)
+    names = _figures(judges)
+    spread = [name for name in names if any(one.results.sd_draws.get(name) is not None for _, _, one in judges)]
     columns = [
         *(Column(name, numeric=False) for name in ("model", "judge")),
-        *(Column(words(name), "score, 0 to 1") for name in criteria),
-        *(Column(words(name), "sd over draws") for name in criteria),
+        *(Column(_with_end(name, judges), "score") for name in names),
+        *(Column(words(name), "sd over draws") for name in spread),
         *(Column(name, "coverage (answers)") for name in ("judged %", "judged", "answered", "expected")),
         *(Column(name, "how scored") for name in ("draws", "weighted", "plain")),
         *(Column(words(name), "unusable verdicts") for name in _UNUSABLE),
     ]
-    rows = tuple(_row(model, judge, one.results, criteria) for model, judge, one in judges)
+    rows = tuple(_row(model, judge, one.results, names, spread) for model, judge, one in judges)
     note = (
-        "Mean ± standard deviation over runs; an unusable verdict counts in no mean. A judge's scores rank models "
-        "under the same judge and rubric, and measure no absolute quality."
+        "Scores run from 0 to 1, or as their names say: mean ± standard deviation over runs, and below it the 95% "
+        "interval over videos; an unusable verdict counts in no mean. A judge's scores rank models under the same "
+        "judge and rubric, and measure no absolute quality."
     )
     if any(one.results.judge.name in OFFLINE for _, _, one in judges):
         note += " lexical counts shared words and oracle knows the reference: neither is a published measure."
     return Table("Judges", tuple(columns), rows, note)
 
 
-def _row(model: str, judge: str, results: JudgedResults, criteria: Sequence[str]) -> tuple[Cell, ...]:
+def _with_end(name: str, judges: Sequence[LabelledJudge]) -> str:
+    """A figure's name, and where it ends if that is not at 1."""
+    tops = dict.fromkeys(one.results.tops[name] for _, _, one in judges if name in one.results.tops)
+    return f"{words(name)} (0 to {', '.join(f'{top:g}' for top in tops)})" if tops else words(name)
+
+
+def _row(
+    model: str, judge: str, results: JudgedResults, names: Sequence[str], spread: Sequence[str]
+) -> tuple[Cell, ...]:
     coverage = results.coverage
     share = f"{100 * coverage.share:.1f} %" if coverage.expected else NOTHING
     return (
         Cell(model),
         Cell(judge),
-        *(figure_cell(results.figures.get(name)) for name in criteria),
-        *(Cell(number(results.sd_draws.get(name))) for name in criteria),
+        *(figure_cell(results.figures.get(name)) for name in names),
+        *(Cell(number(results.sd_draws.get(name))) for name in spread),
         Cell(share),
         Cell(number(coverage.judged), warn=coverage.judged < coverage.answered),
         Cell(number(coverage.answered)),
         Cell(number(coverage.expected)),
         Cell(number(results.draws)),
-        Cell(number(results.scoring["weighted"])),
-        Cell(number(results.scoring["plain"])),
-        *(Cell(number(count), warn=count > 0) for count in (coverage.verdicts[name] for name in _UNUSABLE)),
+        Cell(number(results.scoring.get("weighted", 0))),
+        Cell(number(results.scoring.get("plain", 0))),
+        *(Cell(number(count), warn=count > 0) for count in (coverage.verdicts.get(name, 0) for name in _UNUSABLE)),
     )
 
 
 def _by_category(judges: Sequence[LabelledJudge]) -> Iterator[Table]:
-    """The mean over criteria by category, as the paper's tables 11 and 15 have it."""
-    categories = list(dict.fromkeys(name for _, _, one in judges for name in one.results.per_category))
-    if len(categories) < 2:
+    """Each judge's main figure by category, then by what else its results are broken down by."""
+    yield from _by("category", [one.results.per_category for _, _, one in judges], judges)
+    for key in dict.fromkeys(key for _, _, one in judges for key in one.results.breakdowns):
+        yield from _by(words(key), [one.results.breakdowns.get(key, {}) for _, _, one in judges], judges)
+
+
+def _by(key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequence[LabelledJudge]) -> Iterator[Table]:
+    """The mean over criteria, where there are several of them; none for one value alone."""
+    values = list(dict.fromkeys(value for part in parts for value in part))
+    if len(values) < 2:
         return
-    rows = [
-        (
-            Cell(category),
-            *(
-                figure_cell(own.figures.get(MEAN) if (own := one.results.per_category.get(category)) else None)
-                for _, _, one in judges
-            ),
-        )
-        for category in categories
-    ]
-    columns = (Column("category", numeric=False), *(Column(judge, model) for model, judge, _ in judges))
-    yield Table("Judges by category: mean over criteria", columns, tuple(rows), folded=len(rows) > 15)
+    rows = []
+    for value in values:
+        found = [part.get(value) for part in parts]
+        pairs = zip(found, judges, strict=True)
+        figures = (own.figures.get(_main(one.results)) if own else None for own, (_, _, one) in pairs)
+        rows.append((Cell(value), *(figure_cell(figure) for figure in figures)))
+    columns = (Column(key, numeric=False), *(Column(judge, model) for model, judge, _ in judges))
+    mains = dict.fromkeys(_with_end(_main(one.results), judges) for _, _, one in judges)
+    title = "mean over criteria" if list(mains) == [MEAN] else ", ".join(mains)
+    yield Table(f"Judges by {key}: {title}", columns, tuple(rows), folded=len(rows) > 15)
 
 
-def _criteria(judges: Sequence[LabelledJudge]) -> list[str]:
-    """The mean where there are several criteria, then each of them."""
-    names = list(dict.fromkeys(name for _, _, one in judges for name in one.results.rubric.criteria))
-    return [MEAN, *names] if len(names) > 1 else names
+def _main(results: JudgedResults) -> str:
+    """The mean, which a judge of one criterion may leave out."""
+    criteria = results.rubric.criteria
+    return MEAN if MEAN in results.figures or not criteria else criteria[0]
 
 
-def _in_words(judge: str, own: Sequence[SampleVerdict], max_text: int) -> Iterator[tuple[str, str]]:
+def _figures(judges: Sequence[LabelledJudge]) -> list[str]:
+    """The mean where there are several criteria, each of them, then whatever else a judge gives."""
+    criteria = list(dict.fromkeys(name for _, _, one in judges for name in one.results.rubric.criteria))
+    others = dict.fromkeys(name for _, _, one in judges for name in one.results.figures if name != MEAN)
+    names = dict.fromkeys([*criteria, *others])
+    return [MEAN, *names] if len(criteria) > 1 else list(names)
+
+
+def _in_words(judge: str, own: Sequence[SampleVerdict], scale: float, max_text: int) -> Iterator[tuple[str, str]]:
     """One line a criterion: the scores of its draws, and the reason of the first usable one."""
     for criterion in dict.fromkeys(one.criterion for one in own):
         draws = [one for one in own if one.criterion == criterion]
@@ -128,4 +151,4 @@ def _in_words(judge: str, own: Sequence[SampleVerdict], max_text: int) -> Iterat
         first = next((one for one in draws if one.score is not None), draws[0])
         how = f" ({words(first.scoring)})" if first.scoring else ""
         reason = first.text if len(first.text) <= max_text else f"{first.text[:max_text]} […]"
-        yield f"{judge}, {words(criterion)}", f"{scores} of 10{how}: {reason}"
+        yield f"{judge}, {words(criterion)}", f"{scores} of {scale:g}{how}: {reason}"

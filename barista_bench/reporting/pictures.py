@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,10 @@ LARGE, SMALL = (960, 1440), (640, 960)
 """Width and height in pixels that pictures are scaled down to: of a report of few samples, and of many."""
 FEW = 150
 """Samples up to which pictures are large."""
+STRIP = 4
+"""Images of a sample up to which each has that size: of more, all of them together take no more room than so many."""
+LEAST = 192
+"""Pixels that pictures are wide at the least."""
 QUALITY = 80
 NO_ROOM = "No pictures for this sample: the report has reached its size limit."
 
@@ -121,7 +126,7 @@ def _add(
         key = hashlib.sha256(repr((image.mode, image.size)).encode() + image.tobytes()).digest()
         if key not in numbers and key not in found:
             found[key] = len(made.files) + len(new)
-            new.append(_jpeg(image, size))
+            new.append(_jpeg(image, _shrunk(size, len(images))))
         placed.append(Placed(numbers.get(key, found.get(key, 0)), *image.size))
     budget -= 256 + sum(4 * len(file) // 3 + 96 for file in new)
     if budget >= 0:
@@ -129,6 +134,15 @@ def _add(
         made.files.extend(new)
         made.samples[place] = Shown(tuple(placed))
     return budget
+
+
+def _shrunk(size: tuple[int, int], count: int) -> tuple[int, int]:
+    """
+    >>> _shrunk((640, 960), 4), _shrunk((640, 960), 16), _shrunk((640, 960), 100)
+    ((640, 960), (320, 480), (192, 288))
+    """
+    share = max(min(1.0, math.sqrt(STRIP / max(count, 1))), LEAST / size[0])
+    return round(size[0] * share), round(size[1] * share)
 
 
 def _jpeg(image: Image.Image, size: tuple[int, int]) -> bytes:

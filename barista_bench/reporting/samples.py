@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Protocol
 
 from PIL import Image
@@ -21,6 +22,8 @@ from barista_bench.task import Example, ExplanationRow, Fields, FrameRef, Json, 
 MAX_BOXES = 100
 MAX_GROUP = 120
 MAX_PROMPT = 20_000
+MAX_STEPS = 20
+FRAMES_TOLD = 8
 FAR = 1e5
 """Pixels: drawing programs have trouble with coordinates far beyond the image."""
 
@@ -48,7 +51,8 @@ DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float]]
 class Answer:
     """One answer of one run. `scores` are in the order of the section's score names; None where not scored.
 
-    `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered.
+    `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered. `earlier`
+    are the answers to the questions before, of tasks that ask in several steps.
     `verdicts` are those of judges: judge with criterion, and the verdict in words.
     """
 
@@ -63,6 +67,7 @@ class Answer:
     parsed: str = ""
     boxes: tuple[DrawnBox, ...] = ()
     verdicts: tuple[tuple[str, str], ...] = ()
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +101,14 @@ class Sample:
 
     @property
     def where(self) -> str:
-        """The frames in words."""
-        return ", ".join(f"{frame.video_id} · frame {frame.frame_index}" for frame in self.frames)
+        """The frames in words, of many the first ones and the last."""
+        found = []
+        for video, own in groupby(self.frames, key=lambda frame: frame.video_id):
+            numbers = [str(frame.frame_index) for frame in own]
+            if len(numbers) > FRAMES_TOLD:
+                numbers = [*numbers[: FRAMES_TOLD - 2], "…", f"{numbers[-1]} ({len(numbers)} in all)"]
+            found.append(f"{video} · frame{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
+        return "; ".join(found)
 
 
 def spread(count: int, wanted: int) -> list[int]:
@@ -233,6 +244,7 @@ def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: in
         rows=_rows(task, sample, max_text) if scored else (),
         parsed=_cut(_indented(sample.prediction.value), max_text) if sample.prediction else "",
         boxes=_predicted(task, sample),
+        earlier=tuple(_cut(text, max_text) for text in (record.earlier or ())[:MAX_STEPS]),
     )
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from barista_bench.reporting.analyses import is_scripted
 from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, figure_cell, number, words
 from barista_bench.running.results import Results
 from barista_bench.running.scoring import ScoredRun
@@ -22,18 +23,23 @@ def models_of(tasks: Sequence[TaskRuns]) -> list[str]:
 
 
 def scores(tasks: Sequence[TaskRuns]) -> Table:
-    """Models by tasks: the primary figure with its interval, and below it what it stands on."""
+    """Models by tasks: the primary figure with its interval, and below it what it stands on.
+
+    Tasks of several benchmarks stand below the name of theirs; a model has one row over all of them.
+    """
     columns = [Column("model", numeric=False)]
+    several = len(by_benchmark(tasks)) > 1
     for heading, runs in tasks:
-        primaries = dict.fromkeys(words(run.results.primary) for run in runs.values())
-        columns.append(Column(", ".join(primaries), heading))
+        primaries = ", ".join(dict.fromkeys(words(run.results.primary) for run in runs.values()))
+        benchmark, _, task = heading.partition(" / ")
+        columns.append(Column(f"{words(task)}: {primaries}", benchmark) if several else Column(primaries, heading))
     rows = [
         (Cell(label), *(_score(runs[label].results) if label in runs else Cell(NOTHING) for _, runs in tasks))
         for label in models_of(tasks)
     ]
     note = (
-        "Primary figure of each task: mean ± standard deviation over runs, 95% interval over videos, share of answered "
-        "samples, and every status other than ok."
+        "Primary figure of each task: mean ± standard deviation over runs, 95% interval over videos (or what else a "
+        "task keeps together), share of answered samples, and every status other than ok."
     )
     return Table("Scores", tuple(columns), tuple(rows), note)
 
@@ -50,40 +56,88 @@ def _score(results: Results) -> Cell:
     return replace(cell, notes=notes, warn=not coverage.complete)
 
 
-def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
-    """One table a metadata key of the results' breakdowns: values by tasks, mean sample score over all models.
+def by_benchmark(tasks: Sequence[TaskRuns]) -> dict[str, list[TaskRuns]]:
+    """The tasks of each benchmark, in their order."""
+    found: dict[str, list[TaskRuns]] = {}
+    for heading, runs in tasks:
+        for name in dict.fromkeys(run.task.benchmark for run in runs.values()):
+            found.setdefault(name, []).append((heading, runs))
+    return found
 
-    Samples that were not scored are left out; keys of one value alone make no table.
+
+def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
+    """One table a metadata key of the results' breakdowns: the mean sample score by value and model, tasks beside.
+
+    The first row of a value is the mean over all models, each weighing the same as in the published tables, without
+    scripted baselines: what chance and the truth itself score says nothing of a value. Samples that were not scored
+    are left out; keys of one value alone make no table.
     """
-    keys = list(dict.fromkeys(key for _, runs in tasks for run in runs.values() for key in run.results.breakdowns))
     tables = []
-    for key in keys:
-        columns = [Column(words(key), numeric=False)]
-        blocks = []
-        for heading, runs in tasks:
-            names = dict.fromkeys(words(run.task.sample_score) for run in runs.values())
-            columns.append(Column(", ".join(names), heading))
-            blocks.append(_means(list(runs.values()), key))
-        values = sorted({value for block in blocks for value in block})
-        rows = [(Cell(value), *(block.get(value, Cell(NOTHING)) for block in blocks)) for value in values]
-        note = "Mean sample score over all models, runs and examples; how many samples stands below."
-        if len(rows) > 1:
-            tables.append(Table(f"All tasks by {words(key)}", tuple(columns), tuple(rows), note))
+    several = by_benchmark(tasks)
+    for benchmark, own in several.items():
+        keys = dict.fromkeys(key for _, runs in own for run in runs.values() for key in run.results.breakdowns)
+        for key in keys:
+            table = _by_key(own, key)
+            if table is not None:
+                title = f"All tasks{f' of {benchmark}' if len(several) > 1 else ''} by {words(key)}"
+                tables.append(replace(table, title=title))
     return tables
 
 
-def _means(runs: Sequence[ScoredRun], key: str) -> Mapping[str, Cell]:
+def _by_key(tasks: Sequence[TaskRuns], key: str) -> Table | None:
+    asked = [(heading, runs) for heading, runs in tasks if any(key in run.results.breakdowns for run in runs.values())]
+    columns = [Column(words(key), numeric=False), Column("model", numeric=False)]
+    blocks: list[dict[str, dict[str, list[float]]]] = []
+    for heading, runs in asked:
+        names = dict.fromkeys(words(run.task.sample_score) for run in runs.values())
+        columns.append(Column(", ".join(names), heading))
+        blocks.append({label: _values(run, key) for label, run in runs.items()})
+    values = sorted({value for block in blocks for own in block.values() for value in own})
+    if len(values) < 2:
+        return None
+    models = models_of(asked)
+    baselines = {label for _, runs in asked for label, run in runs.items() if is_scripted(run)}
+    judged = [label for label in models if label not in baselines]
+    rows = []
+    for value in values:
+        if len(judged) > 1:
+            rows.append((Cell(value), Cell(ALL_MODELS), *(_over_models(block, judged, value) for block in blocks)))
+        for label in models:
+            cells = [_mean_cell(block.get(label, {}).get(value, [])) for block in blocks]
+            rows.append((Cell(value), Cell(label), *cells))
+    note = "Mean sample score over runs and examples; how many samples stands below."
+    if len(judged) > 1:
+        left = f", without {', '.join(label for label in models if label in baselines)}" if baselines else ""
+        note += f" {ALL_MODELS}: the mean of the models' means{left}."
+    return Table("", tuple(columns), tuple(rows), note, folded=len(rows) > 24)
+
+
+ALL_MODELS = "all models"
+
+
+def _values(run: ScoredRun, key: str) -> dict[str, list[float]]:
+    """The sample scores of each value of a metadata key."""
     values: dict[str, list[float]] = defaultdict(list)
-    for run in runs:
-        for sample in run.samples:
-            score = sample.scores.get(run.task.sample_score)
-            known = score is not None and math.isfinite(score) and sample.record.status is not Status.INFRA_ERROR
-            if known and key in sample.example.metadata:
-                values[str(sample.example.metadata[key])].append(float(score or 0.0))
-    return {
-        value: Cell(number(math.fsum(found) / len(found)), notes=(f"{number(len(found))} samples",))
-        for value, found in values.items()
-    }
+    for sample in run.samples:
+        score = sample.scores.get(run.task.sample_score)
+        known = score is not None and math.isfinite(score) and sample.record.status is not Status.INFRA_ERROR
+        if known and key in sample.example.metadata:
+            values[str(sample.example.metadata[key])].append(float(score or 0.0))
+    return values
+
+
+def _mean_cell(scores: Sequence[float]) -> Cell:
+    if not scores:
+        return Cell(NOTHING)
+    return Cell(number(math.fsum(scores) / len(scores)), notes=(f"{number(len(scores))} samples",))
+
+
+def _over_models(block: Mapping[str, Mapping[str, Sequence[float]]], models: Sequence[str], value: str) -> Cell:
+    own = [scores for label in models if (scores := block.get(label, {}).get(value))]
+    if not own:
+        return Cell(NOTHING)
+    means = [math.fsum(scores) / len(scores) for scores in own]
+    return Cell(number(math.fsum(means) / len(means)), notes=(f"{len(own)} models",))
 
 
 def tokens(tasks: Sequence[TaskRuns]) -> Table | None:

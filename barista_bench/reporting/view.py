@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from barista_bench.analysis import comparable
+from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
 from barista_bench.judging.scoring import JudgedRun
-from barista_bench.reporting import diagnosis, figures, judges, summary, tables
+from barista_bench.reporting import diagnosis, figures, judges, paper, summary, tables
 from barista_bench.reporting.analyses import Analyses, TaskAnalyses
 from barista_bench.reporting.diagnosis import DrawnGraph
 from barista_bench.reporting.figures import DrawnFigure
-from barista_bench.reporting.grouping import comparable, model_labels
 from barista_bench.reporting.judges import LabelledJudge
+from barista_bench.reporting.paper import PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.reporting.tables import Table
 from barista_bench.running.scoring import ScoredRun
@@ -60,7 +63,8 @@ class Section:
 class Report:
     """All but the samples. `summary` and `diagnosis` are tables over all tasks and models.
 
-    `left_out` says which analyses could not be made, and why.
+    `papers` are the counterparts of the papers' tables, a part a benchmark. `left_out` says which analyses could not
+    be made, and why.
     """
 
     title: str
@@ -68,6 +72,7 @@ class Report:
     summary: tuple[Table, ...]
     diagnosis: tuple[Table, ...]
     graphs: tuple[DrawnGraph, ...]
+    papers: tuple[PaperPart, ...]
     figures: tuple[DrawnFigure, ...]
     without_figures: str
     left_out: tuple[str, ...]
@@ -85,11 +90,13 @@ class Report:
     def tables(self) -> tuple[tuple[str, Table], ...]:
         """Every table, with the heading of its section; empty for those over all tasks."""
         own = [(section.heading, table) for section in self.sections for table in section.tables]
-        return (*(("", table) for table in self.overall), *own)
+        published = [(f"paper {part.heading}", table) for part in self.papers for table in part.tables]
+        return (*(("", table) for table in self.overall), *published, *own)
 
     @property
     def all_figures(self) -> tuple[DrawnFigure, ...]:
-        return (*self.figures, *(figure for section in self.sections for figure in section.figures))
+        published = (figure for part in self.papers for figure in part.figures)
+        return (*self.figures, *published, *(figure for section in self.sections for figure in section.figures))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -112,23 +119,27 @@ def build_report(
     """
     if not runs:
         raise ConfigError("no run to report. Remedy: name at least one run folder")
-    groups = comparable(runs)
+    by_set = comparable(runs)
+    benchmarks = list(dict.fromkeys(benchmark for benchmark, *_ in by_set))
+    groups = dict(sorted(by_set.items(), key=lambda item: benchmarks.index(item[0][0])))
     headings = _headings(list(groups))
     drawing = figures.can_draw()
     sections = tuple(
-        _section(heading, group, judged or {}, analyses.of(group), drawing=drawing)
+        _section(heading, group, judged or {}, analyses, drawing=drawing)
         for heading, group in zip(headings, groups.values(), strict=True)
     )
     tasks = [(one.heading, dict(zip(one.labels, one.runs, strict=True))) for one in sections]
+    papers = tuple(_papers(sections, judged or {}, drawing=drawing))
     return Report(
         title=title or _title(sections),
         sections=sections,
         summary=_summary(tasks) if len(sections) > 1 else (),
         diagnosis=_diagnosis(analyses),
         graphs=tuple(graph for found in analyses.graphs if (graph := diagnosis.drawn(found))),
+        papers=tuple(part for part in papers if part.tables or part.figures),
         figures=_figures(tasks, analyses) if drawing else (),
         without_figures="" if drawing else "Figures need matplotlib: install barista_bench[viz].",
-        left_out=tuple(analyses.left_out),
+        left_out=(*analyses.left_out, *(part.left_out for part in papers if part.left_out)),
     )
 
 
@@ -165,8 +176,7 @@ def _diagnosis(analyses: Analyses) -> tuple[Table, ...]:
     found = []
     if analyses.comparisons:
         found.append(diagnosis.comparisons(analyses.comparisons))
-    if analyses.agreement:
-        found.append(diagnosis.agreement(analyses.agreement))
+    found += [diagnosis.agreement(one, _of(benchmark, analyses)) for benchmark, one in analyses.agreements]
     if analyses.gaps:
         found.append(diagnosis.baselines(analyses.gaps))
     if analyses.consistency:
@@ -176,10 +186,41 @@ def _diagnosis(analyses: Analyses) -> tuple[Table, ...]:
 
 def _figures(tasks: Sequence[summary.TaskRuns], analyses: Analyses) -> tuple[DrawnFigure, ...]:
     results = [(heading, {label: run.results for label, run in runs.items()}) for heading, runs in tasks]
-    keys = dict.fromkeys(key for _, found in results for own in found.values() for key in own.breakdowns)
-    drawn = [figures.scores(results), *(figures.by_value(results, key) for key in keys)]
-    drawn += [figures.agreement(analyses.agreement)] if analyses.agreement else []
+    drawn: list[DrawnFigure | None] = [figures.scores(results)]
+    parts = summary.by_benchmark(tasks)
+    for benchmark, own in parts.items():
+        found = [(heading, {label: run.results for label, run in runs.items()}) for heading, runs in own]
+        keys = dict.fromkeys(key for _, by_model in found for one in by_model.values() for key in one.breakdowns)
+        drawn += [figures.by_value(found, key, benchmark if len(parts) > 1 else "") for key in keys]
+    drawn += [figures.agreement(one, _of(benchmark, analyses)) for benchmark, one in analyses.agreements]
     return tuple(figure for figure in drawn if figure)
+
+
+def _of(benchmark: str, analyses: Analyses) -> str:
+    """The benchmark's name where there are several."""
+    if not benchmark:
+        return "all benchmarks"
+    return benchmark if len(analyses.agreements) > 1 else ""
+
+
+def _papers(sections: Sequence[Section], judged: Judged, *, drawing: bool) -> Iterator[PaperPart]:
+    """A part a benchmark; another one for another set of examples of a task, unless its tables compare sets."""
+    parts: dict[tuple[str, int], list[Section]] = {}
+    counted = Counter[tuple[str, str]]()
+    for section in sections:
+        dataset = section.runs[0].results.dataset
+        compares = dataset.benchmark in BENCHMARKS and BENCHMARKS[dataset.benchmark].compares_sets
+        place = 0 if compares else counted[dataset.benchmark, dataset.task]
+        counted[dataset.benchmark, dataset.task] += 1
+        parts.setdefault((dataset.benchmark, place), []).append(section)
+    for (name, _), own in parts.items():
+        if name not in BENCHMARKS:
+            continue
+        title = BENCHMARKS[name].title
+        several = (name, 1) in parts
+        heading = f"{title} ({', '.join(section.heading for section in own)})" if several else title
+        runs = [(label, run) for section in own for label, run in zip(section.labels, section.runs, strict=True)]
+        yield paper.paper_part(BENCHMARKS[name], heading, runs, judged, drawing=drawing)
 
 
 def _headings(groups: Sequence[tuple[str, ...]]) -> list[str]:
@@ -191,10 +232,8 @@ def _headings(groups: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _section(
-    heading: str, runs: Sequence[ScoredRun], judged: Judged, analyses: TaskAnalyses, *, drawing: bool
-) -> Section:
-    labels = model_labels(runs)
+def _section(heading: str, runs: Sequence[ScoredRun], judged: Judged, every: Analyses, *, drawing: bool) -> Section:
+    labels, analyses = tuple(every.labels[run.folder] for run in runs), every.of(runs)
     by_judge = judges.labelled([(label, judged.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)])
     models = [(label, run.results) for label, run in zip(labels, runs, strict=True)]
     failed = [(label, analyses.failures.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)]

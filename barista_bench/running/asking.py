@@ -5,21 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import NoReturn
 
+import msgspec
 from PIL import Image
 from tqdm import tqdm
 
 from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
-from barista_bench.prompt import BoxFormat
+from barista_bench.prompt import BoxFormat, Prompt
 from barista_bench.running.dataset import ExampleSet
-from barista_bench.running.keys import AskedInput, sample_keys, sample_seed
+from barista_bench.running.keys import AskedInput, asks_on, sample_keys, sample_seed
 from barista_bench.running.log import SampleLog, SampleRecord, finished_keys, logged_logprobs
 from barista_bench.running.media import FrameStore, size_of_images
 from barista_bench.running.prefetch import decode_ahead
+from barista_bench.running.steps import Step, StepLog, totals
 from barista_bench.running.timing import StageClock
 from barista_bench.task import Example, Json, ParseError, Status, Task
 
@@ -56,7 +59,10 @@ class Session:
 
 @dataclass(slots=True)
 class TaskRun:
-    """One task of a start: its examples, what they ask, where its answers go, and what was done so far."""
+    """One task of a start: its examples, what they ask, where its answers go, and what was done so far.
+
+    `steps` takes the answers on the way of a task that asks in several steps; None for others.
+    """
 
     task: Task
     examples: ExampleSet
@@ -65,17 +71,27 @@ class TaskRun:
     log: SampleLog
     rank: int | None = None
     session: Session = field(default_factory=Session)
+    steps: StepLog | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """An example, by its place in the set, with the runs that still want an answer. Holds no media."""
+    """An example, by its place in the set, with the runs that still want an answer. Holds no media.
+
+    `prompt` is a later question, after the answers of `steps`; None for the first one.
+    """
 
     run: TaskRun
     index: int
     example: Example
     asked: AskedInput
     keys: dict[int, str]
+    steps: tuple[Step, ...] = ()
+    prompt: Prompt | None = None
+
+    @property
+    def wants_images(self) -> bool:
+        return self.prompt is None or self.prompt.image_count > 0
 
 
 _Ready = tuple[_Pending, tuple[Image.Image, ...] | DataError]
@@ -107,24 +123,31 @@ class Asker:
         self.clock = StageClock()
         self.store = FrameStore(max_bytes=cache_bytes, clock=self.clock)
         self._in_flight: dict[str, _Pending] = {}
+        self._followed: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
         """Ask for everything that the logs do not hold yet; each answer is appended as soon as it is there."""
         pending = [one for run in task_runs for one in self._pending(run)]
-        # By video and frame over all tasks, so that each frame is decoded once for all that want it.
-        pending.sort(key=lambda p: (p.example.video_id, min(f.frame_index for f in p.example.frames), p.index))
         total = sum(len(p.keys) for p in pending)
         begun = time.perf_counter()
-        self.store.plan(frame for waiting in pending for frame in waiting.example.frames)
-        bar = tqdm(total=total, desc="asking", unit="sample", disable=not self.progress)
+        with self.store, tqdm(total=total, desc="asking", unit="sample", disable=not self.progress) as bar:
+            while pending:
+                now, later = _each_example_once(pending)
+                self._ask_wave(now, bar)
+                pending = later + self._followed
+                self._followed = []
+        self.clock.add("generate", max(0.0, time.perf_counter() - begun - self.clock.seconds["wait"]))
+
+    def _ask_wave(self, pending: list[_Pending], bar: tqdm[NoReturn]) -> None:
+        # By video and frame over all tasks, so that each frame is decoded once for all that want it.
+        pending.sort(key=lambda p: (p.example.video_id, min(f.frame_index for f in p.example.frames), p.index))
+        self.store.plan(frame for waiting in pending if waiting.wants_images for frame in waiting.example.frames)
         # Closed whatever happens: a model's error must not leave threads at work behind it.
-        with self.store, closing(self._ready(pending)) as ready, bar:
+        with closing(self._ready(pending)) as ready:
             for answered in answers_of(self.model, self._waited_for(self._requests(ready)), self.config):
-                self._keep(answered)
-                bar.update(len(answered.request.seeds))
+                bar.update(self._keep(answered))
             for waiting in list(self._in_flight.values()):
                 self._keep_failure(waiting, "the model returned no answer")
-        self.clock.add("generate", max(0.0, time.perf_counter() - begun - self.clock.seconds["wait"]))
 
     def requests(self, task_runs: Sequence[TaskRun]) -> Iterator[Request]:
         """The requests that `ask` would make; examples whose media cannot be read are passed over."""
@@ -137,7 +160,7 @@ class Asker:
     def blank_requests(self, task_runs: Sequence[TaskRun]) -> Iterator[Request]:
         """As `requests`, with one pixel for each image: nothing is decoded."""
         for waiting in (one for run in task_runs for one in self._pending(run)):
-            prompt = waiting.run.task.prompt(waiting.example, self.model.box_format)
+            prompt = waiting.prompt or waiting.run.task.prompt(waiting.example, self.model.box_format)
             yield self._request(waiting, (Image.new("RGB", (1, 1)),) * prompt.image_count)
 
     def _pending(self, run: TaskRun) -> list[_Pending]:
@@ -151,8 +174,26 @@ class Asker:
             open_keys = {run_index: key for run_index, key in keys.items() if key not in finished}
             run.session.already_done += len(keys) - len(open_keys)
             if open_keys:
-                pending.append(_Pending(run, place, example, asked, open_keys))
+                waiting = _Pending(run, place, example, asked, open_keys)
+                pending += [waiting] if run.steps is None else self._resumed(waiting, run.steps)
         return pending
+
+    def _resumed(self, waiting: _Pending, log: StepLog) -> list[_Pending]:
+        """What a task of several steps still has to ask of one example: each run goes on where it was."""
+        first: dict[int, str] = {}
+        found = []
+        for run_index, key in waiting.keys.items():
+            steps = log.before(key)
+            prompt = self._follow_up(waiting, steps) if steps else None
+            if prompt is None:
+                first[run_index] = key
+            else:
+                found.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
+        return [replace(waiting, keys=first), *found] if first else found
+
+    def _follow_up(self, waiting: _Pending, steps: tuple[Step, ...]) -> Prompt | None:
+        texts = tuple(step.text for step in steps)
+        return waiting.run.task.follow_up(waiting.example, texts, self.model.box_format)
 
     def _ready(self, pending: Sequence[_Pending]) -> Generator[_Ready, None, None]:
         ahead = self.model.window if isinstance(self.model, StreamingModel) else 2 * self.model.batch_size
@@ -175,20 +216,23 @@ class Asker:
             yield self._request(waiting, images)
 
     def _images(self, waiting: _Pending) -> tuple[Image.Image, ...] | DataError:
+        if not waiting.wants_images:
+            return ()
         try:
             return waiting.run.examples[waiting.index].images(waiting.run.task, self.store, self.clock)
         except DataError as error:
             return error
 
     def _request(self, waiting: _Pending, images: tuple[Image.Image, ...]) -> Request:
-        task, example = waiting.run.task, waiting.example
+        task, example, step = waiting.run.task, waiting.example, len(waiting.steps)
         return Request(
             request_id=example.example_id,
-            prompt=task.prompt(example, self.model.box_format),
+            prompt=waiting.prompt or task.prompt(example, self.model.box_format),
             images=images,
-            seeds=tuple(sample_seed(task, example.example_id, run_index) for run_index in waiting.keys),
-            inputs=example.inputs,
-            schema=task.answer_schema(example),
+            seeds=tuple(sample_seed(task, example.example_id, run_index, step) for run_index in waiting.keys),
+            inputs=task.request_inputs(example),
+            schema=None if asks_on(task) and not step else task.answer_schema(example),
+            choices=task.choices(example),
         )
 
     def _waited_for(self, requests: Iterator[Request]) -> Iterator[Request]:
@@ -200,17 +244,41 @@ class Asker:
                 return
             yield request
 
-    def _keep(self, answered: Answered) -> None:
+    def _keep(self, answered: Answered) -> int:
+        """Log an answer. Returns how many samples are done with it."""
         waiting = self._in_flight.pop(answered.request.request_id, None)
         if waiting is None:
             raise ModelError(
                 f"model {self.model.identity.name}: answered {answered.request.request_id!r}, which was not asked or "
                 "was answered before. Remedy: correct the model"
             )
-        share = answered.seconds / max(1, len(waiting.keys))
+        share, done = answered.seconds / max(1, len(waiting.keys)), 0
         for slot, (run_index, key) in enumerate(waiting.keys.items()):
             given = answered.completions[slot] if slot < len(answered.completions) else None
-            self._append(waiting, run_index, key, checked_completion(given, waiting.example.example_id), share)
+            completion = checked_completion(given, waiting.example.example_id)
+            if not self._goes_on(waiting, run_index, key, completion, share):
+                self._append(waiting, run_index, key, completion, share)
+                done += 1
+        return done
+
+    def _goes_on(
+        self, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
+    ) -> bool:
+        """Whether the task asks on after this answer; then it is logged as a step, and the next question waits."""
+        log = waiting.run.steps
+        if log is None or isinstance(completion, Failure) or completion.finish_reason == "refusal":
+            return False
+        cut = completion.finish_reason == "length"
+        step = Step(completion.text, cut, completion.input_tokens, completion.output_tokens, seconds)
+        steps = (*waiting.steps, step)
+        prompt = self._follow_up(waiting, steps)
+        if prompt is None:
+            return False
+        record = _record(replace(waiting, steps=()), self.model.box_format, run_index, key, completion, seconds)
+        status = Status.TRUNCATED if cut else Status.OK
+        log.append(msgspec.structs.replace(record, status=status, error=None), len(waiting.steps))
+        self._followed.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
+        return True
 
     def _keep_failure(self, waiting: _Pending, error: str) -> None:
         self._in_flight.pop(waiting.example.example_id, None)
@@ -260,6 +328,13 @@ def checked_completion(given: object, example_id: str) -> Completion | Failure:
     return Failure(f"{example_id}: the model returned {type(given).__name__} for a completion")
 
 
+def _each_example_once(pending: Sequence[_Pending]) -> tuple[list[_Pending], list[_Pending]]:
+    """The first of each example, and the rest: a request is known by its example, so that one is asked at a time."""
+    now: dict[str, _Pending] = {}
+    later = [one for one in pending if now.setdefault(one.example.example_id, one) is not one]
+    return list(now.values()), later
+
+
 def _size_of(images: tuple[Image.Image, ...] | DataError) -> int:
     return 0 if isinstance(images, DataError) else size_of_images(images)
 
@@ -281,8 +356,11 @@ def sample_status(
 def _record(
     waiting: _Pending, boxes: BoxFormat, run_index: int, key: str, completion: Completion | Failure, seconds: float
 ) -> SampleRecord:
-    status, error = sample_status(waiting.run.task, waiting.example.inputs, completion, boxes)
     answered = completion if isinstance(completion, Completion) else None
+    if answered and any(step.cut for step in waiting.steps):
+        answered = replace(answered, finish_reason="length")
+    status, error = sample_status(waiting.run.task, waiting.example.inputs, answered or completion, boxes)
+    tokens_in, tokens_out = totals(waiting.steps, answered) if answered else (None, None)
     return SampleRecord(
         key=key,
         fingerprint=waiting.asked.fingerprint,
@@ -293,12 +371,13 @@ def _record(
         reasoning=answered.reasoning if answered else None,
         finish_reason=answered.finish_reason if answered else None,
         error=error,
-        input_tokens=answered.input_tokens if answered else None,
-        output_tokens=answered.output_tokens if answered else None,
-        seconds=seconds,
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        seconds=seconds + sum(step.seconds for step in waiting.steps),
         prompt=waiting.asked.prompt,
         media=waiting.asked.media,
         batch_size=answered.batch_size if answered else None,
         rank=waiting.run.rank,
         logprobs=logged_logprobs(answered.logprobs) if answered else None,
+        earlier=tuple(step.text for step in waiting.steps) or None,
     )

@@ -3,7 +3,8 @@
 oracle chance prior centre_box   scripted, from the examples
 tiny                             a small randomly initialised checkpoint, made on this machine
 served:NAME                      an OpenAI-compatible endpoint
-sam3:NAME                        SAM 3 as grounder
+sam3:NAME                        SAM 3 as grounder and segmenter
+dual:NAME                        CLIP and its kin, which rank given texts by their images (`dual:tiny` is made here)
 predictions:FILE                 answers that another program wrote
 text_only:NAME first_frame:NAME shuffled_frames:NAME
                                  any of these with less to see
@@ -27,11 +28,12 @@ from barista_bench.models.scripted import ScriptedModel
 from barista_bench.prompt import BoxFormat
 from barista_bench.running.config import ModelSettings
 from barista_bench.running.dataset import ExampleSet
-from barista_bench.running.keys import sample_seed
+from barista_bench.running.keys import sample_seeds
 from barista_bench.running.shards import Shard
 from barista_bench.task import Example, Task
 
 THINK_TAGS = ("<think>", "</think>")
+DUAL = "dual:"
 SCRIPTED = ("oracle", "chance", "prior", "centre_box")
 EMBEDDED = (*SCRIPTED, "tiny")
 Pairs = Sequence[tuple[Task, ExampleSet]]
@@ -65,10 +67,12 @@ def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) 
             rest,
             example_ids=owners,
             box_format=config.boxes,
-            seed_of=lambda example_id, run: sample_seed(owners[example_id], example_id, run),
+            seeds_of=lambda example_id, run: sample_seeds(owners[example_id], example_id, run),
         )
     if kind == "served" and rest:
         return _served(config, rest)
+    if kind == "dual" and rest:
+        return _dual(config, rest, shard)
     if kind == "sam3" and rest:
         from barista_bench.models.sam3 import Sam3Grounder
 
@@ -98,6 +102,14 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
         return None
     answer = answers[name]
     known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
+    if name == "oracle":
+        for task, examples in tasks:
+            hidden = next((one for one in examples.examples if not task.has_answer(one)), None)
+            if hidden is not None:
+                raise ConfigError(
+                    f"oracle: the answer of {hidden.example_id} is hidden (split {hidden.metadata.get('split')}). "
+                    "Remedy: run a split whose answers are known"
+                )
     if name in ("prior", "centre_box"):
         for task, examples in tasks:  # a task without this baseline says so before anything is asked
             if len(examples):
@@ -105,17 +117,32 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     return ScriptedModel(name, lambda example_id, seed: answer(*known[example_id], seed))
 
 
+def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
+    """Say before anything is asked whether a task can be asked of a model, as far as names tell.
+
+    Raises:
+        ConfigError: the task has no such baseline, or gives a model that scores texts none to score.
+    """
+    _scripted(name, [(task, examples)])
+    if name.startswith(DUAL) and len(examples) and not task.choices(examples.examples[0]):
+        raise ConfigError(
+            f"{task.benchmark}/{task.name} gives no texts to choose from, which {name} would score. "
+            "Remedy: ask a model that generates"
+        )
+
+
 class _Others:
     """The examples of other videos than an example's own, one tuple a video: tasks remember what they make of it."""
 
     def __init__(self, tasks: Pairs) -> None:
-        self._examples = {task.name: examples.examples for task, examples in tasks}
-        self._kept: dict[tuple[str, str], tuple[Example, ...]] = {}
+        self._examples = {(task.benchmark, task.name): examples.examples for task, examples in tasks}
+        self._kept: dict[tuple[str, str, str], tuple[Example, ...]] = {}
 
     def of(self, task: Task, example: Example) -> tuple[Example, ...]:
-        key = (task.name, example.video_id)
+        key = (task.benchmark, task.name, example.video_id)
         if key not in self._kept:
-            self._kept[key] = tuple(one for one in self._examples[task.name] if one.video_id != example.video_id)
+            everyone = self._examples[key[:2]]
+            self._kept[key] = tuple(one for one in everyone if one.video_id != example.video_id)
         return self._kept[key]
 
 
@@ -147,6 +174,27 @@ def _served(config: ModelSettings, name: str) -> Model:
         price_output=config.price_output,
     )
     model.check(config.generation)
+    return model
+
+
+def _dual(config: ModelSettings, name: str, shard: Shard | None) -> Model:
+    from barista_bench.models.dual_encoder import DualEncoder
+
+    path = name
+    if name == "tiny":
+        from barista_bench.models.tiny_encoders import make_tiny_clip
+
+        path = str(make_tiny_clip(Path(HF_HOME) / "barista_bench" / "tiny_clip"))
+    model = DualEncoder.load(
+        path,
+        revision=config.revision,
+        device=_device(config, shard),
+        dtype=config.dtype,
+        attn_implementation=config.attn_implementation,
+        trust_remote_code=config.trust_remote_code,
+        batch_size=8 if config.batch_size == "auto" else config.batch_size,
+    )
+    model.identity = dataclasses.replace(model.identity, name=config.model)
     return model
 
 

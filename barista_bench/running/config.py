@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig
 from barista_bench.prompt import BoxFormat
+from barista_bench.yaml_files import load_yaml
 
 ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 MAX_FILE = 2**20
@@ -30,8 +30,6 @@ MAX_SHOWN = 200
 
 _NEVER_SHOWN = frozenset({"extra_body", "base_url", "api_key_env"})
 """Where people put secrets, in their place or by mistake."""
-_MAX_DIGITS = 400
-"""Characters of one YAML number: far above every number that a setting can hold."""
 
 
 def _several(value: object) -> object:
@@ -47,6 +45,13 @@ def _one_or_all(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
+def _as_pairs(value: object) -> object:
+    """Run files may write a mapping, flags and variables write `name=value`."""
+    if not isinstance(value, Mapping):
+        return _one_or_all(value)
+    return tuple(f"{name}={text if isinstance(text, str) else json.dumps(text)}" for name, text in value.items())
+
+
 def _json(value: object) -> object:
     """Flags and variables hold JSON text."""
     if not isinstance(value, str):
@@ -58,6 +63,7 @@ def _json(value: object) -> object:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
+Pairs = Annotated[tuple[str, ...], BeforeValidator(_as_pairs)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_one_or_all)]
 Count = Annotated[int, Field(ge=1)]
 
@@ -73,7 +79,7 @@ class ModelSettings(BaseModel):
     model: str = Field(
         "oracle",
         description="oracle, chance, prior, centre_box, tiny, a local checkpoint folder, a Hub id, served:NAME, "
-        "sam3:NAME or predictions:FILE; text_only:, first_frame: or shuffled_frames: before any of them.",
+        "sam3:NAME, dual:NAME or predictions:FILE; text_only:, first_frame: or shuffled_frames: before any of them.",
     )
     temperature: float = Field(0.7, ge=0, le=100, description="0 for greedy decoding.")
     max_new_tokens: Count = Field(4096, description="The most tokens an answer may take, reasoning included.")
@@ -167,13 +173,20 @@ class RunConfig(ModelSettings):
     """What is run, on what, and how. The descriptions are the help texts of the command line."""
 
     data: str = Field(
-        description="Dataset folder made by build, name in the datasets cache, Hub dataset id, or frozen JSONL file."
+        description="Dataset folder made by build, name in the datasets cache, Hub dataset id, or frozen JSONL file; "
+        "with --benchmark all, a folder of dataset folders."
     )
     out: Path = Field(description="Run folder; with several tasks the folder of their run folders. Same one: go on.")
-    benchmark: str = Field("barista", description="Whose tasks they are.")
+    benchmark: str = Field("barista", description="Whose tasks they are; all for every one that data holds.")
+    option: Pairs = Field(
+        (), description="Of a task, name=value or task.name=value; may be given several times.", max_length=100
+    )
     task: Names = Field(("relations",), description="Config to run; several with commas, or all.", min_length=1)
-    split: Literal["all", "train", "test"] = Field(
-        "all", description="The published numbers use all; a trained model wants test."
+    split: str = Field(
+        "all",
+        description="all, train, test, ...: the published numbers use all; a trained model wants test.",
+        min_length=1,
+        max_length=100,
     )
     runs: int = Field(3, ge=1, le=MAX_RUNS, description="Repetitions; the protocol asks for three.")
     limit: Count | None = Field(None, description="Only the first so many examples of each task.")
@@ -273,42 +286,6 @@ def _known(name: object, what: str, kind: type[ModelSettings]) -> None:
     raise ConfigError(f"no {what} {shown}. Remedy: the nearest is {near[0]!r}")
 
 
-class _RunFileLoader(yaml.SafeLoader):
-    """Plain values alone: names stand once, and nothing stands for something else.
-
-    Aliases are refused, since a few lines of them can spell gigabytes, and long numbers, since Python's integers take
-    time in the square of their digits.
-    """
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not read here", self.get_mark())
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[object] = set()
-        for key_node, _ in node.value:
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-            if key is not None and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"{_shown(key)} stands here twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-    def construct_number(self, node: yaml.ScalarNode) -> int | float:
-        if len(node.value) > _MAX_DIGITS:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"a number of {len(node.value)} characters", node.start_mark
-            )
-        is_whole = node.tag == "tag:yaml.org,2002:int"
-        return self.construct_yaml_int(node) if is_whole else self.construct_yaml_float(node)
-
-
-_RunFileLoader.add_constructor("tag:yaml.org,2002:int", _RunFileLoader.construct_number)
-_RunFileLoader.add_constructor("tag:yaml.org,2002:float", _RunFileLoader.construct_number)
-
-
 def _from_file(file: str | Path | None, kind: type[ModelSettings]) -> dict[str, Any]:
     if file is None:
         return {}
@@ -318,10 +295,9 @@ def _from_file(file: str | Path | None, kind: type[ModelSettings]) -> dict[str, 
             data = opened.read(MAX_FILE + 1)
         if len(data) > MAX_FILE:
             raise ConfigError(f"{path}: is larger than {MAX_FILE} bytes. Remedy: name a run file")
-        content = yaml.load(data, Loader=_RunFileLoader)  # noqa: S506  (a SafeLoader)
-    # The last four are what PyYAML lets through of scalars that their tag does not fit, as of dates of month 13.
-    except (OSError, yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error}). Remedy: write one `name: value` a line") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Remedy: name a run file") from error
+    content = load_yaml(data, str(path), remedy="write one `name: value` a line")
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: is no mapping. Remedy: write one `name: value` a line")
     for name in content:

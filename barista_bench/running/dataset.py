@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from barista_bench.benchmarks import get_benchmark
 from barista_bench.builders.card import MANIFEST, read_manifest
 from barista_bench.builders.folder import quiet_datasets
 from barista_bench.builders.frozen import content_hash, frozen_line, read_frozen
@@ -26,7 +26,6 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.frames import LazyFrames
 from barista_bench.running.media import FrameStore
 from barista_bench.running.timing import StageClock
-from barista_bench.scene_graph.release import VIDEO_FILE
 from barista_bench.task import Example, Task
 
 if TYPE_CHECKING:
@@ -61,8 +60,8 @@ class Item:
         if isinstance(self.media, LinkedMedia):
             frames = self.media.frames(store, self.example.video_id)
             with clock("prepare"):
-                return task.images(self.example, frames)
-        return store.images(self.media, self.example.example_id)
+                return task.shown(self.example, task.images(self.example, frames))
+        return task.shown(self.example, store.images(self.media, self.example.example_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +79,9 @@ class LinkedMedia:
 
     def _check_video(self) -> None:
         path = Path(self.lazy.path)
-        if not path.is_file():
+        if not path.exists():
             raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
-        found = _video_sha256(path, path.stat().st_size, path.stat().st_mtime_ns)
+        found = file_sha256(path)
         if found != self.sha256:
             raise DataError(
                 f"{path}: is another video (SHA-256 {found[:12]}) than the dataset was made from ({self.sha256[:12]}). "
@@ -128,7 +127,7 @@ def open_examples(
             JSONL file (ours or the release's), which needs `root`.
         benchmark: the benchmark's name.
         config: the config's name.
-        split: `train`, `test`, or `all` for both (what the published numbers use).
+        split: such as `train` or `test`, or `all` for every one (what the published numbers use).
         root: folder of the videos of a frozen file or a linked set; None takes the one recorded by `build`.
         limit: only the first so many examples, in the frozen order.
 
@@ -188,14 +187,12 @@ class FrozenExamples(ExampleSet):
         example = self.examples[index]
         if self.root is None:
             raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
-        link = LazyFrames(
-            f"{example.video_id}/{VIDEO_FILE}", [frame.frame_index for frame in example.frames], root=str(self.root)
-        )
+        file = get_benchmark(example.benchmark).video_file(example.video_id)
+        link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
         path = Path(link.path)
-        if not path.is_file():
+        if not path.exists():
             raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
-        sha256 = _video_sha256(path, path.stat().st_size, path.stat().st_mtime_ns)
-        return _linked(example, link, sha256)
+        return _linked(example, link, file_sha256(path))
 
 
 class BuiltExamples(ExampleSet):
@@ -260,13 +257,6 @@ def _linked(example: Example, link: LazyFrames, sha256: str) -> Item:
     identity = [sha256, list(link.indices), example.inputs]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return Item(example, LinkedMedia(link, sha256), digest)
-
-
-@lru_cache(maxsize=4096)
-def _video_sha256(path: Path, size: int, modified: int) -> str:
-    """Hashed once a process; size and time of change make a replaced file another key."""
-    del size, modified
-    return file_sha256(path)
 
 
 def _data_root(data: str | Path, root: str | Path | None) -> Path:

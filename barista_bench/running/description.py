@@ -64,6 +64,7 @@ class _Identity(_Strict):
     prompts_hash: str | None = None
     model: _Model
     generation: dict[str, _Plain]
+    options: dict[str, _Plain] = {}
 
 
 class _Data(_Strict):
@@ -77,6 +78,7 @@ class _Prompts(_Strict):
     system: str
     user: str
     sha256: str
+    extra: dict[str, str] = {}
 
 
 class _Prices(_Strict):
@@ -102,6 +104,7 @@ class _Described(_Strict):
     prompts: _Prompts
     protocol: Literal["release", "paper"]
     versions: dict[str, str]
+    options: dict[str, _Plain] = {}
     prices: _Prices = _Prices()
     imported: list[_Imported] = []
 

@@ -11,10 +11,11 @@ from barista_bench.models.ablations import ABLATIONS, unwrapped
 from barista_bench.running.asking import TaskRun
 from barista_bench.running.catalog import SCRIPTED, load_model
 from barista_bench.running.config import RunConfig
-from barista_bench.running.keys import asked_inputs
+from barista_bench.running.keys import asked_inputs, asks_on
 from barista_bench.running.log import SampleLog
+from barista_bench.running.opening import open_tasks
 from barista_bench.running.run_folder import log_file
-from barista_bench.running.runner import make_asker, open_tasks
+from barista_bench.running.runner import make_asker
 from barista_bench.running.shards import Shard
 
 
@@ -30,6 +31,8 @@ class RunEstimate:
     input_tokens: int | None = None
     max_output_tokens: int | None = None
     cost: float | None = None
+    asks_on: tuple[str, ...] = ()
+    """Tasks that ask on after an answer: their later questions are not known yet, and not counted."""
 
 
 def estimate(config: RunConfig) -> RunEstimate:
@@ -41,7 +44,10 @@ def estimate(config: RunConfig) -> RunEstimate:
         ConfigError, DataError, ModelError: as `run`.
     """
     opened = open_tasks(config)
-    tasks = {one.task.name: len(one.examples) for one in opened}
+    several = len({one.task.benchmark for one in opened}) > 1
+    names = [f"{one.task.benchmark}/{one.task.name}" if several else one.task.name for one in opened]
+    tasks = {name: len(one.examples) for name, one in zip(names, opened, strict=True)}
+    later = tuple(name for name, one in zip(names, opened, strict=True) if asks_on(one.task))
     is_served = "served:" in config.model
     is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
     stand_in = config if is_light else config.model_copy(update={"model": _without_checkpoint(config.model)})
@@ -72,9 +78,9 @@ def estimate(config: RunConfig) -> RunEstimate:
         assert isinstance(inner, ServedModel)
         found = inner.estimate(counted(), config.generation)
         told = (found.input_tokens, found.max_output_tokens, found.cost)
-        return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *told)
+        return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *told, later)
     deque(counted(), maxlen=0)
-    return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"])
+    return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], asks_on=later)
 
 
 def _without_checkpoint(name: str) -> str:
@@ -87,6 +93,8 @@ def as_text(found: RunEstimate) -> str:
     """For people: one line a fact."""
     lines = [f"{name}: {count} examples" for name, count in found.tasks.items()]
     lines.append(f"{found.requests} requests for {found.samples} samples with {found.images} images")
+    if found.asks_on:
+        lines.append(f"{', '.join(found.asks_on)}: questions that depend on answers are not counted")
     if found.input_tokens is not None:
         lines.append(f"about {found.input_tokens} input tokens, at most {found.max_output_tokens} output tokens")
     if found.cost is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _LINE = msgspec.json.Decoder(_Line)
+log = logging.getLogger(__name__)
 
 
 def read_inputs(folder: Path) -> dict[str, str]:
@@ -51,12 +53,15 @@ def read_inputs(folder: Path) -> dict[str, str]:
 def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput]) -> None:
     """Write what is asked, or check that it is what was asked before. Media may have become readable since, or not.
 
+    A damaged file is written anew, with a warning: then nothing tells whether other images were asked before.
+
     Raises:
         ConfigError: an example asks something else now. Names it.
     """
     try:
         before = read_inputs(folder)
-    except DataError:  # written anew below: what is asked is known here
+    except DataError as error:  # what is asked is known here
+        log.warning("%s. It is written anew, from what is asked now", str(error).partition(" Remedy:")[0].rstrip("."))
         before = {}
     now = {
         example.example_id: one.fingerprint

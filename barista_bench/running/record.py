@@ -37,6 +37,8 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
         batch_size: samples that were generated together; None where that means nothing.
         rank: process of the launch that asked; None for a single process.
         logprobs: of the answer's tokens, where they were asked for and given.
+        earlier: answers to the questions before the last one, of tasks that ask in several steps; tokens and seconds
+            are then those of all steps.
     """
 
     key: str
@@ -56,6 +58,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     batch_size: int | None = None
     rank: int | None = None
     logprobs: tuple[LoggedToken, ...] | None = None
+    earlier: tuple[str, ...] | None = None
 
     @property
     def finished(self) -> bool:

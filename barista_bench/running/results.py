@@ -103,6 +103,7 @@ class Results(_Strict):
     schema_version: int = SCHEMA_VERSION
     barista_bench: str
     protocol: str
+    options: dict[str, JsonValue] = Field(default_factory=dict, description="the task's options")
     model: ModelInfo
     dataset: DatasetInfo
     prompts: PromptsInfo

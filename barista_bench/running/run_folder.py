@@ -15,12 +15,14 @@ from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig, Model
 from barista_bench.running.dataset import ExampleSet
 from barista_bench.running.description import checked_description, read_description
-from barista_bench.running.keys import AskedInput, digest
+from barista_bench.running.keys import AskedInput, digest, prompt_options
 from barista_bench.running.log import log_files
 from barista_bench.running.shards import Shard
 from barista_bench.task import Task
 
 CONFIG_FILE = "run.json"
+_ABSENT: dict[str, object] = {"options": {}}
+"""What parts of an identity are that older versions did not write."""
 _VERSIONED = ("datasets", "torch", "transformers", "openai", "av", "pillow", "numpy")
 
 
@@ -42,6 +44,7 @@ def describe(
         "barista_bench": __version__,
         "protocol": task.protocol,
         "prompts": asdict(task.prompts),
+        "options": task.chosen,
         "identity": {
             "benchmark": task.benchmark,
             "task": task.name,
@@ -51,6 +54,7 @@ def describe(
             "prompts_hash": digest(sorted(one.prompt for one in inputs)),
             "model": {**asdict(model.identity), "box_format": asdict(model.box_format)},
             "generation": asdict(config),
+            "options": prompt_options(task),
         },
         "versions": _versions(),
     }
@@ -86,7 +90,7 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
 def _refuse_another(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     pairs = [("limit", before["data"]["limit"], now["data"]["limit"])]
     pairs += [("protocol", before["protocol"], now["protocol"])]
-    pairs += [(name, before["identity"].get(name), value) for name, value in now["identity"].items()]
+    pairs += [(name, before["identity"].get(name, _ABSENT.get(name)), value) for name, value in now["identity"].items()]
     for name, old, new in pairs:
         if old != new:
             raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")

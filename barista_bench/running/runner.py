@@ -6,32 +6,21 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-from barista_bench.benchmarks import get_task, task_names
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError
 from barista_bench.models import Model
-from barista_bench.prompt_sets import load_prompts
 from barista_bench.running.asking import Asker, Session, TaskRun
 from barista_bench.running.catalog import load_model
 from barista_bench.running.config import RunConfig, checked
-from barista_bench.running.dataset import ExampleSet, config_names, open_examples
 from barista_bench.running.inputs import claim_inputs
-from barista_bench.running.keys import asked_inputs
+from barista_bench.running.keys import asked_inputs, asks_on
 from barista_bench.running.log import SampleLog, running_elsewhere
+from barista_bench.running.opening import Opened, open_tasks
 from barista_bench.running.run_folder import claim, describe, log_file, sessions_file
 from barista_bench.running.shards import Shard
-from barista_bench.task import Task
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """One task of a run before anything is asked."""
-
-    task: Task
-    examples: ExampleSet
-    folder: Path
+from barista_bench.running.steps import StepLog, read_steps, steps_file
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -76,42 +65,6 @@ def run_config(config: RunConfig) -> Session:
     return whole
 
 
-def open_tasks(config: RunConfig) -> list[Opened]:
-    """The tasks of a run with their examples.
-
-    Raises:
-        ConfigError, DataError: a task is unknown, its examples cannot be opened, or two share an example id.
-    """
-    names, several = _chosen(config), len(config.task) > 1 or config.task == ("all",)
-    opened = []
-    for name in names:
-        prompts = load_prompts(config.prompts, name) if config.prompts else None
-        task = get_task(config.benchmark, name, prompts, protocol=config.protocol)
-        examples = open_examples(
-            config.data, task.benchmark, task.name, split=config.split, root=config.root, limit=config.limit
-        )
-        task.refuse_other_protocol(examples.examples)
-        opened.append(Opened(task, examples, config.out / task.name if several else config.out))
-    _refuse_shared_ids(opened)
-    return opened
-
-
-def _chosen(config: RunConfig) -> tuple[str, ...]:
-    """The tasks to run; `all` are those that the dataset has."""
-    known = task_names(config.benchmark)
-    if config.task == ("all",):
-        present = config_names(config.data)
-        chosen = tuple(name for name in known if name in present)
-        if not chosen:
-            raise DataError(f"{config.data}: none of {', '.join(known)} is here. Remedy: name what `build` wrote")
-        return chosen
-    if "all" in config.task:
-        raise ConfigError("task names all and more. Remedy: give one or the other")
-    if len(set(config.task)) < len(config.task):
-        raise ConfigError(f"task names one twice: {', '.join(config.task)}. Remedy: name each once")
-    return config.task
-
-
 def make_asker(config: RunConfig, model: Model, opened: Sequence[Opened], shard: Shard) -> Asker:
     """What asks, for this process's share of the videos."""
     video_ids = (example.video_id for one in opened for example in one.examples.examples)
@@ -134,7 +87,7 @@ def _claimed(opened: Opened, model: Model, config: RunConfig, shard: Shard) -> I
         "runs": config.runs,
         "protocol": config.protocol,
         "data": {
-            "path": config.data,
+            "path": opened.data,
             "root": str(config.root) if config.root else None,
             "limit": config.limit,
         },
@@ -150,21 +103,16 @@ def _claimed(opened: Opened, model: Model, config: RunConfig, shard: Shard) -> I
         claim(opened.folder, described)
         claim_inputs(opened.folder, opened.examples, inputs)
         rank = None if shard.alone else shard.rank
-        yield TaskRun(opened.task, opened.examples, inputs, opened.folder, log, rank)
+        task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, log, rank)
+        if not asks_on(opened.task):
+            yield task_run
+            return
+        with SampleLog(steps_file(opened.folder, shard), launch) as steps:
+            task_run.steps = StepLog(steps, read_steps(opened.folder))
+            yield task_run
 
 
 def _write_session(run: TaskRun, shard: Shard) -> None:
     with sessions_file(run.folder, shard).open("a", encoding="utf-8") as file:
         # On a line of its own even after one that was cut off.
         file.write(("" if file.tell() == 0 else "\n") + json.dumps(asdict(run.session)))
-
-
-def _refuse_shared_ids(opened: Sequence[Opened]) -> None:
-    seen: dict[str, str] = {}
-    for one in opened:
-        for example in one.examples.examples:
-            if seen.setdefault(example.example_id, one.task.name) != one.task.name:
-                raise ConfigError(
-                    f"example {example.example_id!r} stands in {seen[example.example_id]} and {one.task.name}. "
-                    "Remedy: run these tasks one by one"
-                )

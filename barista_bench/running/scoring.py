@@ -14,9 +14,10 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from barista_bench import __version__
+from barista_bench.analysis.breakdowns import group_figures
 from barista_bench.analysis.intervals import intervals
 from barista_bench.benchmarks import get_task
-from barista_bench.errors import DataError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.prompt import BoxFormat
 from barista_bench.prompt_sets import PromptTexts
 from barista_bench.running.dataset import ExampleSet, open_examples
@@ -42,7 +43,6 @@ log = logging.getLogger(__name__)
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
 SESSIONS_FILES = "sessions*.jsonl"
-BREAKDOWN_KEYS = ("split", "preparation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +66,64 @@ class ScoredRun:
     results: Results
 
 
-def score(folder: str | Path, *, data: str | Path | None = None, root: str | Path | None = None) -> ScoredRun:
+def score(
+    folder: str | Path,
+    *,
+    data: str | Path | None = None,
+    root: str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+) -> ScoredRun:
     """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
 
     Args:
         folder: made by `run`.
         data: where the dataset lies now, if it has moved.
         root: where the videos of a linked set lie now, if they have moved.
+        options: of the task, instead of those that the run was started with; only those that change nothing that
+            was asked.
 
     Raises:
+        ConfigError: an option is unknown, or belongs to the run.
         DataError: the folder is no run, the dataset is another one than was run, or no sample is finished.
     """
+    read = read_samples(folder, data=data, root=root, options=options)
+    known = sum(map(read.task.has_answer, read.examples.examples))
+    # Where all answers are hidden, the task says so itself, and what to do.
+    samples = tuple(s for s in read.samples if not known or read.task.has_answer(s.example))
+    if 0 < known < len(read.examples):
+        log.warning("%s: %d answers are hidden: not scored", folder, len(read.examples) - known)
+    if not any(s.record.status is not Status.INFRA_ERROR for s in samples):
+        raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
+    results = _results(read, samples, known)
+    _write_scores(samples, read.folder / SCORES_FILE)
+    write_results(results, read.folder / RESULTS_FILE)
+    return ScoredRun(read.folder, read.task, read.examples, samples, results)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """A run folder's samples, read and not put together: of questions, too, whose answers are hidden."""
+
+    folder: Path
+    described: dict[str, Any]
+    task: Task
+    examples: ExampleSet
+    samples: tuple[ScoredSample, ...]
+
+
+def read_samples(
+    folder: str | Path,
+    *,
+    data: str | Path | None = None,
+    root: str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+) -> ReadRun:
+    """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
     folder = Path(folder)
     described = read_run(folder)
     identity = described["identity"]
     prompts = PromptTexts(**described["prompts"])
-    task = get_task(identity["benchmark"], identity["task"], prompts, protocol=described["protocol"])
+    task = run_task(described, prompts, options or {})
     boxes = BoxFormat(**identity["model"]["box_format"])
     examples = open_examples(
         data or described["data"]["path"],
@@ -97,14 +139,24 @@ def score(folder: str | Path, *, data: str | Path | None = None, root: str | Pat
             f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
         )
     records = _own_records(folder, described, examples)
-    samples = tuple(_samples(task, boxes, examples, records))
-    scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
-    if not scored:
-        raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
-    results = _results(described, task, examples, samples, folder)
-    _write_scores(samples, folder / SCORES_FILE)
-    write_results(results, folder / RESULTS_FILE)
-    return ScoredRun(folder, task, examples, samples, results)
+    return ReadRun(folder, described, task, examples, tuple(_samples(task, boxes, examples, records)))
+
+
+def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mapping[str, object]) -> Task:
+    """The task of a run as it was asked, read and scored as `options` say.
+
+    Raises:
+        ConfigError: an option is unknown, or belongs to the run.
+    """
+    identity = described["identity"]
+    kept = identity.get("options", {})
+    for name, value in options.items():
+        if name in kept and kept[name] != value:
+            raise ConfigError(
+                f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
+            )
+    chosen = {**described.get("options", {}), **kept, **options}
+    return get_task(identity["benchmark"], identity["task"], prompts, protocol=described["protocol"], options=chosen)
 
 
 def _own_records(folder: Path, described: dict[str, Any], examples: ExampleSet) -> list[SampleRecord]:
@@ -153,9 +205,9 @@ def read_answer(task: Task, boxes: BoxFormat, example: Example, record: SampleRe
     return parsed if isinstance(parsed, Prediction) else None
 
 
-def _results(
-    described: dict[str, Any], task: Task, examples: ExampleSet, samples: Sequence[ScoredSample], folder: Path
-) -> Results:
+def _results(read: ReadRun, samples: Sequence[ScoredSample], known: int) -> Results:
+    """Of those samples whose truth is known, of `known` examples."""
+    described, task = read.described, read.task
     identity = described["identity"]
     scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
     details = _per_run(task, scored)
@@ -163,6 +215,7 @@ def _results(
     return Results(
         barista_bench=__version__,
         protocol=described["protocol"],
+        options=dict(task.chosen),
         model=ModelInfo(**identity["model"]),
         dataset=DatasetInfo(
             benchmark=task.benchmark,
@@ -170,13 +223,13 @@ def _results(
             task_version=task.version,
             config=task.name,
             split=identity["split"],
-            examples=len(examples),
-            content_hash=examples.content_hash,
+            examples=known,
+            content_hash=read.examples.content_hash,
         ),
         generation=identity["generation"],
         runs=described["runs"],
         coverage=Coverage(
-            expected=len(examples) * described["runs"],
+            expected=known * described["runs"],
             scored=len(scored),
             answered=sum(s.prediction is not None for s in scored),
             statuses={str(status): statuses[str(status)] for status in Status},
@@ -184,10 +237,10 @@ def _results(
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256),
         primary=task.primary,
         figures=_figures(task, scored, details),
-        breakdowns={key: _breakdown(task, scored, key) for key in BREAKDOWN_KEYS},
+        breakdowns={key: _breakdown(task, scored, key) for key in task.breakdown_keys},
         details=cast("Any", details),
         versions=described["versions"],
-        timing=_timing(folder, samples, described.get("prices", {})),
+        timing=_timing(read.folder, samples, described.get("prices", {})),
     )
 
 
@@ -217,15 +270,16 @@ def _per_run(task: Task, samples: Sequence[ScoredSample]) -> list[dict[str, Json
 
 
 def _breakdown(task: Task, samples: Sequence[ScoredSample], key: str) -> dict[str, Breakdown]:
+    """By value; without those of which a run has no such figure."""
     groups: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in samples:
-        groups[str(sample.example.metadata[key])].append(sample)
+        groups[str(sample.example.metadata.get(key))].append(sample)
+    values = sorted(groups)
+    figures = group_figures(task, samples, [groups[value] for value in values])
     return {
-        value: Breakdown(
-            examples=len({s.example.example_id for s in group}),
-            figure=figure([cast("float", detail[task.primary]) for detail in _per_run(task, group)]),
-        )
-        for value, group in sorted(groups.items())
+        value: Breakdown(examples=len({s.example.example_id for s in groups[value]}), figure=found)
+        for value, found in zip(values, figures, strict=True)
+        if found is not None
     }
 
 

@@ -34,6 +34,15 @@ class Shard:
             raise ConfigError(f"RANK {shard.rank} is not below WORLD_SIZE {shard.world}. Remedy: unset both")
         return shard
 
+    @classmethod
+    def refuse_several(cls) -> None:
+        """Raise ConfigError in a process of several: whoever scores at the end would not wait for the others."""
+        if not cls.from_environment().alone:
+            raise ConfigError(
+                "each process would score what the others have yet to ask. "
+                "Remedy: start `run` under accelerate, and `evaluate` alone afterwards: nothing is asked again"
+            )
+
     @property
     def alone(self) -> bool:
         return self.world == 1

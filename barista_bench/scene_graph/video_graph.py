@@ -33,6 +33,8 @@ Span = int | tuple[int, int] | None
 Box = tuple[float, float, float, float]
 HANDS = {"left hand": "left", "right hand": "right"}
 HAND_RELATION = "human_actions"
+UNNAMED = "unknown"
+"""The category of things that nobody named."""
 
 
 class SceneObject(NamedTuple):

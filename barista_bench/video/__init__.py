@@ -10,19 +10,23 @@ Frame ``i`` is the i-th frame that a player shows, in presentation order, from 0
 rotation are applied, so images are in the orientation that players show; x runs right and y runs down.
 
 Backends: ``pyav`` (``auto``: always exact), ``torchcodec`` and ``decord`` (optional; files on which they
-are known to return wrong frames are refused with a VideoError).
+are known to return wrong frames are refused with a VideoError). A folder of images (`000000.jpg`, ...) is read like a
+video, whatever the backend; see `frame_folder`.
 """
 
 from barista_bench.video.base import FrameIndexError, FrameReader
 from barista_bench.video.cache import close_readers, read_frames, set_reader_limit
+from barista_bench.video.facts import VideoFacts, video_facts
 from barista_bench.video.registry import BACKENDS, open_reader
 
 __all__ = [
     "BACKENDS",
     "FrameIndexError",
     "FrameReader",
+    "VideoFacts",
     "close_readers",
     "open_reader",
     "read_frames",
     "set_reader_limit",
+    "video_facts",
 ]

@@ -62,12 +62,12 @@ class FrameReader(ABC):
 
     @property
     def fps(self) -> float:
-        """Frames per second: the mean over the video (0.0 where there is one frame only)."""
+        """Frames per second: the mean over the video (0.0 where there is one frame only, or no time is known)."""
         return self.index.fps
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """Presentation time of each frame in seconds after the first one, shape (n,)."""
+        """Presentation time of each frame in seconds after the first one, shape (n,); NaN in a folder of images."""
         return self.index.seconds
 
     def read(self, indices: Iterable[SupportsIndex]) -> Images:

@@ -1,5 +1,5 @@
 """Open a video file with FFmpeg's libraries (PyAV) safely and quickly, with errors that name file,
-cause and remedy.
+cause and remedy; and the stamps by which files, and folders of frames, are known.
 """
 
 import os
@@ -13,9 +13,8 @@ from av.stream import Discard, Disposition
 from av.video.stream import VideoStream
 
 from barista_bench.errors import VideoError
-
-MAX_SIDE = 8192  # pixels
-MAX_PIXELS = 64 * 1024 * 1024  # one RGB frame of this size takes 192 MiB
+from barista_bench.video.frame_folder import folder_state
+from barista_bench.video.limits import MAX_PIXELS, check_size
 
 # Only real video containers: FFmpeg would also open playlists that name other files, and draw plain text as
 # video.
@@ -25,7 +24,6 @@ _OPTIONS = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
 _NO_PROBING = {"analyzeduration": "1", "skip_frame": "all"}
 
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
-REMUX = "remux it: ffmpeg -i IN -c copy OUT.mp4 (or re-encode it when that does not help)"
 
 # What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
 AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
@@ -34,7 +32,10 @@ av.logging.set_level(av.logging.PANIC)  # decoding trouble is reported by except
 
 
 class Stamp(NamedTuple):
-    """Identity of a file's content without reading it: absolute path, size in bytes, time of change in ns."""
+    """Identity of a file's content without reading it: absolute path, size in bytes, time of change in ns.
+
+    Of a folder of frames: the bytes of them all, and a number made from all their names, sizes and times.
+    """
 
     path: str
     size: int
@@ -42,13 +43,15 @@ class Stamp(NamedTuple):
 
 
 def stamp_of(path: str | os.PathLike[str]) -> Stamp:
-    """Check that `path` is a non-empty, readable regular file and return its stamp. Raises VideoError."""
+    """The stamp of a video: a non-empty, readable regular file, or a folder of images. Raises VideoError."""
     name = os.path.abspath(os.fspath(path))
     try:
         status = os.stat(name)
     except (OSError, ValueError) as error:
         cause = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise VideoError(f"{name}: cannot be opened: {cause}; check the path and the videos' root folder") from error
+    if os.path.isdir(name):
+        return Stamp(name, *folder_state(name))
     if not Path(name).is_file():
         raise VideoError(f"{name}: not a file; give the path of one video")
     if status.st_size == 0:
@@ -98,15 +101,6 @@ def _video_stream(container: InputContainer, name: str) -> VideoStream:
         if stream.index != videos[0].index:
             stream.discard = Discard.all
     return videos[0]
-
-
-def check_size(name: str, width: int, height: int) -> None:
-    """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is taken for it."""
-    if width < 1 or height < 1:
-        raise VideoError(f"{name}: the header gives no frame size; {REMUX}")
-    if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS:
-        limit = f"{MAX_SIDE} px a side and {MAX_PIXELS // 2**20} Mpx"
-        raise VideoError(f"{name}: frames of {width}x{height} px exceed the limit of {limit}; scale the video down")
 
 
 def reason(error: Exception) -> str:

@@ -4,8 +4,11 @@ Times are in ticks of the stream's time base. A frame is known by its presentati
 checks every decoded frame against it. Streams whose packets do not tell the frames (MPEG-TS, AVI, missing
 or repeated times, frames before the first keyframe) get their index from one decoding pass, and are read
 from the start (`seekable` is False).
+
+A folder of images has an index too: every frame is a keyframe, and no time is known (the time base is 0).
 """
 
+import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -18,7 +21,9 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from barista_bench.errors import VideoError
-from barista_bench.video.container import AV_ERRORS, REDOWNLOAD, REMUX, Stamp, check_size, open_video, reason
+from barista_bench.video.container import AV_ERRORS, REDOWNLOAD, Stamp, open_video, reason
+from barista_bench.video.frame_folder import folder_size, frame_files
+from barista_bench.video.limits import REMUX, check_size
 from barista_bench.video.orientation import Orientation, orientation_of
 
 _SEEKABLE = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")  # FFmpeg's names; only these can seek exactly
@@ -54,12 +59,14 @@ class FrameIndex:
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """Time of each frame in seconds after the first frame, shape (n,)."""
+        """Time of each frame in seconds after the first frame, shape (n,); NaN where no time is known."""
+        if not self.time_base:
+            return np.full(len(self.pts), np.nan)
         return np.asarray((self.pts - self.pts[0]) * float(self.time_base), dtype=np.float64)
 
     @property
     def fps(self) -> float:
-        """Mean frames per second over the video; 0.0 for a single frame."""
+        """Mean frames per second over the video; 0.0 for a single frame, and where no time is known."""
         span = float(self.seconds[-1])
         return (len(self.pts) - 1) / span if span > 0 else 0.0
 
@@ -99,6 +106,8 @@ def renew_lock() -> None:
 
 def build_index(name: str) -> FrameIndex:
     """Read the file's packets (one pass over its bytes) and decode its first frame. Raises VideoError."""
+    if os.path.isdir(name):
+        return _of_folder(name)
     container, stream = open_video(name)
     with container:
         if container.format.name not in _SEEKABLE:
@@ -106,6 +115,23 @@ def build_index(name: str) -> FrameIndex:
         packets = _read_packets(container, stream, name)
         index = _from_packets(container, stream, packets, name)
     return index or _scan(name)
+
+
+def _of_folder(name: str) -> FrameIndex:
+    files = frame_files(name)
+    each = np.arange(len(files), dtype=np.int64)
+    return FrameIndex(
+        pts=each,
+        start=each,
+        key_pts=each,
+        key_seek=each,
+        time_base=Fraction(0),
+        size=folder_size(files),
+        orientation=Orientation(),
+        codec="images",
+        container="folder",
+        seekable=True,
+    )
 
 
 def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> _Packets:

@@ -15,7 +15,7 @@ import numpy as np
 
 from barista_bench.errors import VideoError
 from barista_bench.video.base import Deliver, FrameReader
-from barista_bench.video.container import REMUX
+from barista_bench.video.limits import REMUX
 
 if TYPE_CHECKING:
     import decord

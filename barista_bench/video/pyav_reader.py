@@ -22,8 +22,9 @@ from av.video.frame import VideoFrame
 
 from barista_bench.errors import VideoError
 from barista_bench.video.base import Deliver, FrameReader
-from barista_bench.video.container import AV_ERRORS, REMUX, open_video, reason
+from barista_bench.video.container import AV_ERRORS, open_video, reason
 from barista_bench.video.index import FrameIndex
+from barista_bench.video.limits import REMUX
 
 _THREADS = 2  # more frame threads delay the first frame
 _ALONE = 0  # lane of the decoder with frame threads; lanes 1, 2 have one thread each

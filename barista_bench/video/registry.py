@@ -5,17 +5,19 @@ import os
 
 from barista_bench.errors import ConfigError
 from barista_bench.video.base import FrameReader
+from barista_bench.video.folder_reader import FolderReader
 from barista_bench.video.pyav_reader import PyavReader
 
 BACKENDS = ("auto", "pyav", "torchcodec", "decord")
 
 
 def open_reader(path: str | os.PathLike[str], backend: str = "auto") -> FrameReader:
-    """Open a video for reading frames by index. `auto` is `pyav`.
+    """Open a video for reading frames by index. `auto` is `pyav`; a folder of images needs no backend.
 
     Raises VideoError where the file cannot be used, ConfigError for an unknown backend or one not installed.
     """
-    return reader_class(backend)(path)
+    kind = reader_class(backend)
+    return FolderReader(path) if os.path.isdir(path) else kind(path)
 
 
 def reader_class(backend: str) -> type[FrameReader]:

@@ -18,7 +18,8 @@ STATISTICS = (
     "map", "map_50", "map_75", "map_small", "map_medium", "map_large",
     "mar_1", "mar_10", "mar_100", "mar_small", "mar_medium", "mar_large",
 )  # fmt: skip
-_AT_50, _AT_75 = 0, 5
+AT_50, AT_75 = 0, 5
+"""Places of the IoU thresholds 0.5 and 0.75."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ def _reorder(right: Bools, counted: Bools, block: Ints, optimism: int) -> tuple[
 def statistics(figures: Figures, *, single_precision: bool = False) -> Floats:
     """COCO's twelve statistics (12,), named by STATISTICS: means over labels and thresholds, -1 without any."""
     precision, recall = figures.precision, figures.recall
-    parts = [precision[0], precision[0, _AT_50], precision[0, _AT_75], *precision[1:]]
+    parts = [precision[0], precision[0, AT_50], precision[0, AT_75], *precision[1:]]
     parts += [figures.recall_1, figures.recall_10, *recall]
     means = np.array([_mean(part) for part in parts])
     return means.astype(np.float32).astype(np.float64) if single_precision else means

@@ -19,8 +19,9 @@ from .overlap import Shapes
 from .scoring import Rounding, evaluate_images, summarise
 from .spread import spread_of
 from .values import as_rle
+from .weighted import weighted_statistics
 
-__all__ = ["STATISTICS", "THRESHOLDS", "MeanAP", "Shapes", "as_rle"]
+__all__ = ["STATISTICS", "THRESHOLDS", "MeanAP", "Shapes", "as_rle", "weighted_statistics"]
 
 _Predictions = Sequence[RawImage | None]
 _References = Sequence[RawImage]

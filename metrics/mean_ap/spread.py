@@ -17,6 +17,7 @@ from .inputs import IouType, RawImage
 from .matching import Matches
 from .scoring import Evaluated, Rounding, evaluate_images
 from .values import Floats, Ints
+from .weighted import weighted_statistics
 
 # Recall does not depend on the order of the images.
 _PRECISIONS = STATISTICS[:6]
@@ -116,20 +117,16 @@ def resample(clusters: Sequence[Hashable], n: int, seed: int = 0) -> Ints:
 def bootstrap_map(evaluated: Evaluated, clusters: Sequence[Hashable], *, n: int = 1000, seed: int = 0) -> Floats:
     """COCO's statistics of resampled images: (n, 12), columns named by STATISTICS, NaN where one has no reference.
 
-    See `resample` for the draws. Each is exactly what `mean_ap` gives for a list in which the images stand in their
-    own order, each as often in a row as it was drawn. Raises ValueError unless there is one cluster per image.
+    See `resample` for the draws. Each is what `mean_ap` gives for a list in which the images stand in their own order,
+    each as often in a row as it was drawn, but for the rounding of sums (`weighted_statistics`). Raises ValueError
+    unless there is one cluster per image.
 
     >>> good, bad = {"boxes": [[0, 0, 9, 9]]}, {"boxes": [[50, 50, 59, 59]]}
     >>> values = bootstrap_map(evaluate_images([good, good, bad], [good] * 3), ["a", "b", "c"], n=100)
     >>> values.shape, percentile_interval(values[:, 8])
     ((100, 12), (0.0, 1.0))
     """
-    weights = _weights(evaluated, clusters, n, seed)
-    matches, images = evaluated.matches, np.arange(evaluated.matches.n_images)
-    values = np.empty((n, len(STATISTICS)))
-    for row, weight in enumerate(weights):
-        figures = accumulate(matches, select(matches, np.repeat(images, weight)))
-        values[row] = statistics(figures, single_precision=matches.single_precision)
+    values = weighted_statistics(evaluated.matches, _weights(evaluated, clusters, n, seed))
     values[values < 0] = np.nan
     return values
 

@@ -12,7 +12,7 @@ import pytest
 from barista_bench.benchmarks import get_task, task_names
 from barista_bench.builders.folder import build
 from barista_bench.models.scripted import ScriptedModel
-from barista_bench.running import runner, scoring
+from barista_bench.running import opening, runner, scoring
 from barista_bench.running.dataset import open_examples
 from barista_bench.running.scoring import ScoredRun
 from barista_bench.task import Example, Task, content_seed
@@ -33,7 +33,7 @@ SAMPLING = {
 
 
 @pytest.fixture(scope="session")
-def six_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Nine videos of 40 frames, three of each preparation."""
     root = tmp_path_factory.mktemp("analysis_release")
     for index, preparation in enumerate(("capsule", "portafilter", "fully automatic") * 3):
@@ -47,8 +47,14 @@ def six_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
         ]
         write_release(root, f"v{index}", content)
+    return root
+
+
+@pytest.fixture(scope="session")
+def six_tasks(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All tasks over the release."""
     out = tmp_path_factory.mktemp("analysis_dataset") / "barista"
-    return build(root, out, configs=list(TASKS), sampling=SAMPLING, cache=False).folder
+    return build(release, out, configs=list(TASKS), sampling=SAMPLING, cache=False).folder
 
 
 Known = dict[str, tuple[Task, Example]]
@@ -80,7 +86,7 @@ def scored(six_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tu
     known, models = all_examples(six_tasks), (*SKILLS, "chance", "oracle")
     with pytest.MonkeyPatch.context() as patch:
         opened = lru_cache(open_examples)  # each of the six sets is opened once for all runs
-        patch.setattr(runner, "open_examples", opened)
+        patch.setattr(opening, "open_examples", opened)
         patch.setattr(scoring, "open_examples", opened)
         for name in models:
             with patch.context() as inner:

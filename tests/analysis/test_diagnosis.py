@@ -19,12 +19,14 @@ from barista_bench.analysis import (
     baseline_gaps,
     breakdown,
     breakdown_keys,
+    breakdowns,
     consistency,
     failure_rows,
     propagation,
     rank_agreement,
 )
 from barista_bench.analysis.agreement import agreement_of
+from barista_bench.analysis.propagation import _edge, odds_ratio
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.running.scoring import ScoredRun
 from barista_bench.task import FAILURE_KINDS, FrameRef, Scored
@@ -52,6 +54,28 @@ def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: R
         assert (row.videos, row.samples) == (3, len(members))
         assert row.figure.low is not None
     assert sum(row.samples for row in rows) == len(run.samples)
+
+
+def test_breakdowns_together_are_those_of_each_key_alone(scored: Runs) -> None:
+    run = scored["weak", "grounding"]
+    keys = breakdown_keys(run)
+    together = breakdowns(run, keys, draws=0)
+    assert len(keys) > 3
+    assert together == {key: breakdown(run, key, draws=0) for key in keys}
+    assert breakdowns(run, [], draws=0) == {}
+
+
+def test_a_group_without_the_figure_has_no_row() -> None:
+    class Odd(Quiz):
+        def resampled(self, samples, weights):
+            whole = super().resampled(samples, weights)["accuracy"]
+            has = weights @ np.array([s.example.metadata["kind"] == "asked" for s in samples], dtype=float) > 0
+            return {"accuracy": np.where(has, whole, np.nan)}
+
+    examples = [replace(quiz_example(i, f"v{i}"), metadata={"kind": k}) for i, k in enumerate(("asked", "not"))]
+    samples = [quiz_sample(example, True) for example in examples]
+    run = cast("ScoredRun", SimpleNamespace(task=Odd(), samples=samples, folder="made"))
+    assert [row.value for row in breakdown(run, "kind", draws=0)] == ["asked"]
 
 
 def test_an_example_with_several_values_counts_in_each_of_their_groups(scored: Runs) -> None:
@@ -132,21 +156,6 @@ def test_tasks_that_do_not_tell_models_apart_have_no_tau() -> None:
     assert found.tau[0][1] is None
 
 
-# As printed in tables 4, 5 and 7 (mean), whose figures are the mean sample scores that A.7 speaks of.
-PRINTED = {
-    "Gemini 3 Flash": [0.760, 0.765, 0.665],
-    "GPT-5.4 mini": [0.308, 0.631, 0.686],
-    "Gemma 4-31B": [0.667, 0.684, 0.649],
-    "Qwen3.5-27B": [0.622, 0.778, 0.701],
-    "Qwen3.5-9B": [0.576, 0.716, 0.655],
-}
-
-
-def test_the_papers_table_16_follows_from_its_printed_scores() -> None:
-    tau = agreement_of(("referring", "activity", "vqa"), PRINTED).tau
-    assert_allclose([tau[0][1], tau[0][2], tau[1][2]], [0.4, -0.2, 0.4], atol=1e-12)
-
-
 def erred_about(run: ScoredRun, sample, name: str) -> bool:
     return any(name in failure.objects for failure in run.task.failures(sample.example, sample.prediction))
 
@@ -200,6 +209,32 @@ def test_errors_that_go_together_have_an_odds_ratio_above_one(scored: Runs) -> N
         assert edge.source_only == edge.target_only == 0
         assert edge.low is not None
         assert edge.low > 1
+
+
+def test_a_task_that_always_errs_tells_nothing_of_another() -> None:
+    always = np.array([11.0, 0, 3, 0])
+    assert np.isnan(odds_ratio(always))
+    assert np.isnan(odds_ratio(always[[0, 2, 1, 3]]))
+    assert odds_ratio(np.array([11.0, 0, 3, 1])) == 11.5 * 1.5 / (0.5 * 3.5)
+
+
+def test_a_few_telling_videos_are_no_certainty() -> None:
+    """Two of nine videos hold all right answers: draws without them say nothing, and the interval does not leave 1."""
+    tables = {f"v{n}": np.array([3.0, 0, 0, 0]) for n in range(7)}
+    tables |= {f"w{n}": np.array([2.0, 0, 0, 3]) for n in range(2)}
+    edge = _edge("a", "b", tables, 1000, 0.95)
+    assert edge.odds_ratio is not None
+    assert edge.odds_ratio > 100
+    assert edge.low == 1.0
+
+
+def test_a_model_that_knows_nothing_has_edges_without_an_odds_ratio(scored: Runs) -> None:
+    graph = propagation([scored["chance", "grounding"], scored["chance", "relations"]], draws=100)
+    for edge in graph.edges:
+        told = min(edge.both + edge.source_only, edge.target_only + edge.neither) > 0
+        told &= min(edge.both + edge.target_only, edge.source_only + edge.neither) > 0
+        assert (edge.odds_ratio is not None) == told
+        assert told or edge.low is None
 
 
 def test_a_graph_is_of_one_model(scored: Runs) -> None:

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from barista_bench.analysis.intervals import interval, interval_of, intervals, video_draws, without_each
+from barista_bench.analysis.intervals import (
+    interval,
+    interval_of,
+    intervals,
+    ratio_interval,
+    video_draws,
+    without_each,
+)
 from barista_bench.running.results import read_results
 from barista_bench.running.scoring import RESULTS_FILE, ScoredRun
 from barista_bench.task import FrameRef, Status
@@ -98,6 +105,56 @@ def test_results_hold_an_interval_around_every_primary_figure(
     assert figure.high is not None
     assert figure.low < figure.mean < figure.high
     assert ends.clusters == 9
+
+
+def made_answers(seed: int) -> list:
+    rng = np.random.default_rng(seed)
+    examples = [quiz_example(i, f"v{i % 7}") for i in range(40)]
+    return [quiz_sample(example, bool(rng.random() < 0.6), run) for run in range(2) for example in examples]
+
+
+@given(st.integers(0, 99))
+def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: int) -> None:
+    samples = made_answers(seed)
+    found = ratio_interval(
+        np.array([s.scores["accuracy"] for s in samples]),
+        np.ones(len(samples)),
+        runs=[s.record.run for s in samples],
+        clusters=[s.example.video_id for s in samples],
+        draws=200,
+    )
+    expected = intervals(Quiz(), samples, draws=200)["accuracy"]
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_a_ratio_is_of_sums_and_has_no_interval_of_one_cluster() -> None:
+    found = ratio_interval(np.array([1.0, 0, 3]), np.array([1.0, 0, 9]), runs=[0] * 3, clusters=["a", "b", "c"])
+    assert found is not None
+    assert 1 / 3 - 1e-12 <= found.low <= 4 / 10 <= found.high <= 1  # never the 0/0 of b alone
+    assert ratio_interval(np.ones(3), np.ones(3), runs=[0] * 3, clusters=["a"] * 3) is None
+
+
+def test_a_task_says_what_is_drawn_together() -> None:
+    class InSets(Quiz):
+        def cluster(self, example) -> str:
+            return str(int(example.example_id[1:]) % 3)
+
+    samples = made_answers(1)
+    assert intervals(Quiz(), samples)["accuracy"].clusters == 7
+    assert intervals(InSets(), samples)["accuracy"].clusters == 3
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_breakdown_of_the_results_has_an_interval(scored: dict[tuple[str, str], ScoredRun], task: str) -> None:
+    run = scored["fair", task]
+    parts = read_results(run.folder / RESULTS_FILE).breakdowns["preparation"]
+    assert len(parts) == 3
+    for value, part in parts.items():
+        members = [s for s in run.samples if s.example.metadata["preparation"] == value]
+        ends = intervals(run.task, members)[run.task.primary]
+        assert (part.figure.low, part.figure.high) == (ends.low, ends.high)
+        assert ends.clusters == 3
 
 
 def test_scoring_again_gives_the_same_interval(scored: dict[tuple[str, str], ScoredRun]) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.choices import write_scores
 from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.scene_graph import SceneGraph
@@ -413,3 +414,13 @@ def test_real_clips_give_questions_that_the_oracle_answers(real_release: Path) -
     found = [e for e in TASK.examples(SceneGraph(real_release), TASK.sampling) if isinstance(e, Example)]
     if found:
         assert answer_all(found, lambda e: TASK.reference_answer(e, BOXES))["accuracy"] == 1.0
+
+
+def test_scores_of_the_choices_are_an_answer_too(root: Path) -> None:
+    example = derive(root)[0]
+    assert isinstance(example, Example)
+    choices = Activity().choices(example)
+    assert list(choices) == [choice["choice_id"] for choice in example.inputs["choices"]]  # type: ignore[index, union-attr]
+    scores = dict.fromkeys(choices, 0.1) | {"B": 0.2}
+    assert Activity().parse(write_scores(scores), example.inputs, BoxFormat()) == Prediction({"choice_id": "B"})
+    assert isinstance(Activity().parse(write_scores({"A": 1.0}), example.inputs, BoxFormat()), ParseError)

@@ -278,7 +278,7 @@ def test_a_dry_run_counts_what_a_build_would_make_and_writes_nothing(
 ) -> None:
     drawn = named(build(small_release, tmp_path / "out", sampling=SAMPLING, dry_run=True))
     assert (drawn.content_hash, drawn.rows) == (named(built).content_hash, named(built).rows)
-    assert drawn.preparations == {"capsule": 8, "portafilter": 8, "fully automatic": 8}
+    assert drawn.groups["preparation"] == {"capsule": 8, "portafilter": 8, "fully automatic": 8}
     assert sum(drawn.labels.values()) == 24
     assert list(tmp_path.iterdir()) == []
 
@@ -315,7 +315,7 @@ def test_the_card_says_what_the_folder_holds(built: Built) -> None:
     card = (built.folder / "README.md").read_text()
     assert str(named(built).content_hash) in card
     assert "license: cc-by-nc-4.0" in card
-    assert "{" not in card.split("## How it was made")[1].split("## Licence")[0]
+    assert "{" not in card.split("## How it was made")[1].split("## Protocols")[0]
     assert all(f"`{config.name}`" in card for config in built.configs)
 
 

@@ -15,11 +15,12 @@ from barista_bench.builders.folder import build
 from barista_bench.builders.plan import Plans, plan_task, plan_tasks
 from barista_bench.builders.splits import TEST, TRAIN
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.graph_task import Candidate, GraphTask
 from barista_bench.scene_graph import SceneGraph, validate
-from barista_bench.task import Candidate, Example, Sampling, SkippedExample, Task
+from barista_bench.task import Example, Sampling, SkippedExample
 from tests.releases import CUP, document, relation, write_release
 
-TASKS = [task.name for task in BENCHMARKS["barista"]]
+TASKS = list(BENCHMARKS["barista"].task_names)
 SAMPLING = {
     "frame_step": 3,
     "grounding": {"fraction": 1.0},
@@ -164,7 +165,7 @@ def test_no_process_at_all_is_refused(release: Path, tmp_path: Path) -> None:
 
 def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> None:
     write_release(tmp_path, "v0", video=False)
-    tasks: list[Task] = [get_task("barista", name) for name in ("temporal_vqa", "relations")]
+    tasks: list[GraphTask] = [get_task("barista", name) for name in ("temporal_vqa", "relations")]
     found = plan_tasks(SceneGraph(tmp_path), [(task, task.sampling) for task in tasks])
     assert list(found.plans) == ["relations"]
     assert "no example for barista/temporal_vqa" in str(found.empty["temporal_vqa"])
@@ -183,13 +184,15 @@ def hashes(built: Built) -> dict[str, str | None]:
 
 
 def test_a_build_has_the_same_bytes_on_one_and_two_processes_elsewhere_and_listed_in_any_order(
-    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = build(release, tmp_path / "one", sampling=SAMPLING, cache=False)
+    for index in range(4):
+        write_release(tmp_path / "root", f"v{index}", busy(index))
+    sampling = SAMPLING | {"frame_step": 5}
+    first = build(tmp_path / "root", tmp_path / "one", sampling=sampling, cache=False)
     expected = files(first)
     assert {name for name in expected if name.startswith("frozen/")} == {f"frozen/{name}.jsonl" for name in TASKS}
-    print(hashes(first))
-    shutil.copytree(release, tmp_path / "elsewhere/root")
+    shutil.copytree(tmp_path / "root", tmp_path / "elsewhere/root")
     listed = Path.iterdir
 
     def shuffled(folder: Path) -> list[Path]:
@@ -198,14 +201,10 @@ def test_a_build_has_the_same_bytes_on_one_and_two_processes_elsewhere_and_liste
         return entries
 
     monkeypatch.setattr(Path, "iterdir", shuffled)
+    assert [path.name for path in (tmp_path / "elsewhere/root").iterdir()] != ["v0", "v1", "v2", "v3"]
     for num_proc in (1, 2):
-        again = build(
-            tmp_path / "elsewhere/root",
-            tmp_path / f"again{num_proc}",
-            sampling=SAMPLING,
-            cache=False,
-            num_proc=num_proc,
-        )
+        out = tmp_path / f"again{num_proc}"
+        again = build(tmp_path / "elsewhere/root", out, sampling=sampling, cache=False, num_proc=num_proc)
         assert hashes(again) == hashes(first)
         assert files(again) == expected
 

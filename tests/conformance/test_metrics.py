@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.conformance.loading import METRICS, load_class, own_modules
 from tests.conformance.metric_samples import SAMPLES, Sample
 
-REPO = Path(__file__).resolve().parents[2]
-METRICS = REPO / "metrics"
 FOLDERS = sorted(path.parent.name for path in METRICS.glob("[!_.]*/__init__.py"))
 
 
@@ -43,17 +42,15 @@ every_sample = pytest.mark.parametrize(("name", "sample"), CASES)
 
 
 class Loaded:
-    """Metrics as evaluate.load finds them: copied, with their siblings, into a folder of modules of this test's own."""
+    """Metrics as evaluate.load finds them, each loaded once."""
 
-    def __init__(self, cache: Path) -> None:
-        self.cache = str(cache)
+    def __init__(self, data: Path) -> None:
+        self.data = data
         self._classes: dict[str, type] = {}
 
     def metric_class(self, name: str) -> type:
-        import evaluate
-
         if name not in self._classes:
-            self._classes[name] = type(evaluate.load(str(METRICS / name), cache_dir=self.cache))
+            self._classes[name] = load_class(name, self.data)
         return self._classes[name]
 
     def metric(self, name: str, sample: Sample, **options: Any) -> Any:
@@ -65,15 +62,8 @@ class Loaded:
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory):
-    evaluate = pytest.importorskip("evaluate")
-    patch = pytest.MonkeyPatch()
-    modules = tmp_path_factory.mktemp("modules")
-    patch.setattr(evaluate.config, "HF_MODULES_CACHE", modules)
-    patch.setattr(evaluate.config, "HF_METRICS_CACHE", modules / "data")
-    patch.setattr(sys, "path", [*sys.path])
-    patch.chdir(REPO)
-    yield Loaded(modules / "data")
-    patch.undo()
+    with own_modules(tmp_path_factory.mktemp("modules")) as data:
+        yield Loaded(data)
 
 
 def rows_of(columns, indices):
@@ -157,6 +147,15 @@ def test_the_folder_imports_nothing_of_ours_and_its_functions_do_without_evaluat
         assert not imported & {"barista_bench", "metrics", "tests", *FOLDERS}, path
         if path.name not in (f"{name}.py", "app.py"):
             assert not imported & {"evaluate", "datasets", "torch"}, path
+
+
+@every_folder
+def test_the_folder_requires_every_library_that_it_imports(name):
+    required = (METRICS / name / "requirements.txt").read_text(encoding="utf-8").split()
+    given = {re.match(r"[\w.-]+", line)[0] for line in required} | {"gradio"}  # the Space brings gradio
+    for path in (METRICS / name).glob("*.py"):
+        libraries = {module for module in imports_of(path) if module not in sys.stdlib_module_names}
+        assert libraries <= given, f"{path} imports {libraries - given}: add it to requirements.txt"
 
 
 @every_folder
@@ -297,12 +296,40 @@ def test_splitting_into_batches_changes_nothing(name, sample, loaded):
 
 
 @every_sample
+def test_what_compute_is_given_is_added_to_what_was_there(name, sample, loaded):
+    metric = loaded.metric(name, sample)
+    metric.add_batch(**rows_of(sample.columns, [0]))
+    result = metric.compute(**rows_of(sample.columns, range(1, size(sample))))
+    assert_same(result, loaded.compute(name, sample, sample.columns))
+
+
+@every_sample
 def test_adding_one_by_one_changes_nothing(name, sample, loaded):
     metric = loaded.metric(name, sample)
     for index in range(size(sample)):
         row = {column: values[index] for column, values in sample.columns.items()}
         metric.add(prediction=row.pop("predictions"), reference=row.pop("references"), **row)
     assert_same(metric.compute(), loaded.compute(name, sample, sample.columns))
+
+
+@every_sample
+def test_kept_on_disk_it_gives_the_same_figures(name, sample, loaded, tmp_path):
+    metric = loaded.metric(name, sample, keep_in_memory=False, cache_dir=str(tmp_path))
+    metric.add_batch(**sample.columns)
+    assert_same(metric.compute(), loaded.compute(name, sample, sample.columns))
+
+
+@pytest.mark.parametrize(("name", "sample"), [case for case in CASES if case.values[1].config is None])
+def test_combine_reports_the_metric_beside_others(name, sample, loaded):
+    import evaluate
+
+    columns = {column: sample.columns[column] for column in ("predictions", "references")}  # combine knows no others
+    want = loaded.compute(name, sample, columns)
+    both = evaluate.combine([loaded.metric(name, sample), loaded.metric(name, sample)])
+    both.add_batch(**columns)
+    result = both.compute()
+    for place in (0, 1):
+        assert_same({key: result[f"{name}_{place}_{key}"] for key in want}, want)
 
 
 @every_sample
@@ -319,7 +346,8 @@ def test_two_processes_pool_their_examples(name, sample, loaded, tmp_path):
         thread.start()
     for thread in threads:
         thread.join(timeout=60)
-    assert_same(without(results[0], sample), without(loaded.compute(name, sample, sample.columns), sample))
+    one_after_the_other = [*range(0, size(sample), 2), *range(1, size(sample), 2)]
+    assert_same(results[0], loaded.compute(name, sample, rows_of(sample.columns, one_after_the_other)))
     assert results[1] is None
 
 

@@ -104,7 +104,7 @@ def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_read
     assert {"relations", "grounding"} <= set(told)
     assert told["relations"] == ("relations", "train+test")
     assert told["relations_test"] == ("relations", "test")
-    assert len(told) == 2 * len(BENCHMARKS["barista"])
+    assert len(told) == 2 * len(BENCHMARKS["barista"].tasks)
 
 
 def test_notes_hold_interval_runs_coverage_protocol_and_content_hash(tmp_path: Path) -> None:

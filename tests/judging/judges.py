@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from barista_bench.judging.results import JudgedResults
+from barista_bench.judging.scoring import score_judged
+from barista_bench.judging.session import judge
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.prompt import BoxFormat, TextPart
 
+VQA = "temporal_vqa"
+ONE_CRITERION = """
+version: 2
+introduction: Grade.
+criteria:
+  - {name: fit, text: "Fit?", steps: [Look.], bands: [{low: 0, high: 10, text: any}]}
+"""
+"""A rubric file."""
 _MATERIAL = re.compile(r"^BEGIN (MATERIAL-[0-9a-f]{16})\n(.*)\nEND \1$", re.MULTILINE)
 
 
@@ -28,6 +41,12 @@ def criterion(request: Request) -> str:
 
 def verdict(score: object, reason: str = "because") -> Completion:
     return Completion(json.dumps({"score": score, "reason": reason}), input_tokens=100, output_tokens=10)
+
+
+def by_hash(request: Request, place: int) -> Completion:
+    """A score that depends on answer, criterion and draw, and nothing else."""
+    content = json.dumps([material(request), criterion(request), place])
+    return verdict(hashlib.sha256(content.encode()).digest()[0] % 11)
 
 
 Answer = Callable[[Request, int], Completion | Failure]
@@ -50,3 +69,9 @@ class ScriptedJudge:
         self.configs.append(config)
         self.asked += [(request.request_id, seed) for request in requests for seed in request.seeds]
         return [[self.answer(request, place) for place, _ in enumerate(request.seeds)] for request in requests]
+
+
+def judged(run: Path, name: str = "any", **settings: object) -> JudgedResults:
+    """Judge a run, and read the results."""
+    session = judge(run, name, **settings)
+    return score_judged(session.run, session.folder).results

@@ -15,7 +15,7 @@ from barista_bench.running.runner import run
 
 @pytest.fixture(scope="module")
 def kitchen_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
-    """Referring and temporal VQA, each answered by the oracle and by chance."""
+    """Referring and temporal VQA, each answered by the oracle and by chance; and `few`, two answers of chance."""
     folder = tmp_path_factory.mktemp("kitchen")
     write_kitchen(folder / "kitchen", videos=1, width=160, height=96, num_proc=1, progress=False)
     data = build(
@@ -30,6 +30,8 @@ def kitchen_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
         for model in ("oracle", "chance"):
             runs[task, model] = folder / f"{task}-{model}"
             run(data, runs[task, model], task=(task,), model=model, runs=2)
+        runs[task, "few"] = folder / f"{task}-few"
+        run(data, runs[task, "few"], task=(task,), model="chance", runs=1, limit=2)
     return runs
 
 
@@ -52,17 +54,17 @@ def test_lexical_gives_the_oracle_full_marks_and_chance_few(
 @pytest.mark.parametrize("task", ["referring", "temporal_vqa"])
 def test_a_tiny_transformers_judge_goes_the_whole_way(task: str, kitchen_runs: dict[tuple[str, str], Path]) -> None:
     """It is randomly initialised and writes nonsense: every reply gets a status, and none becomes a zero."""
-    session = judge(kitchen_runs[task, "chance"], "tiny", draws=2, max_new_tokens=8, device="cpu", temperature=1.0)
+    few = kitchen_runs[task, "few"]
+    settings = {"draws": 2, "max_new_tokens": 8, "device": "cpu", "temperature": 1.0}
+    session = judge(few, "tiny", **settings)
     results = score_judged(session.run, session.folder).results
     criteria = {"referring": 1, "temporal_vqa": 2}[task]
     assert session.asked == 2 * criteria * len({*_answers(session.run.samples)})
     assert session.failed == 0
     assert results.judge.revision
-    assert results.coverage.verdicts["parse_error"] + results.coverage.verdicts["truncated"] == 24 * criteria
+    assert results.coverage.verdicts["parse_error"] + results.coverage.verdicts["truncated"] == 4 * criteria
     assert results.figures == {}
-    assert (
-        judge(kitchen_runs[task, "chance"], "tiny", draws=2, max_new_tokens=8, device="cpu", temperature=1.0).asked == 0
-    )
+    assert judge(few, "tiny", **settings).asked == 0
 
 
 def _answers(samples: tuple) -> list[tuple[str, str]]:

@@ -7,17 +7,22 @@ import json
 import re
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from barista_bench.judging.scoring import all_judged
+from barista_bench.analysis.intervals import ratio_interval
+from barista_bench.judging.results import CategoryFigures, JudgedResults, read_judged
+from barista_bench.judging.scoring import SampleVerdict, all_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion
 from barista_bench.reporting import write_report
 from barista_bench.reporting.judges import labelled, tables, verdicts, warnings
-from barista_bench.running.scoring import ScoredRun, score
-from tests.judging.judges import ScriptedJudge, criterion, verdict
+from barista_bench.running.results import Figure
+from barista_bench.running.scoring import ScoredRun, figure, score
+from tests.judging.judges import ScriptedJudge, by_hash, criterion, verdict
 from tests.reporting.made_runs import HOSTILE
 
 VQA = "temporal_vqa"
@@ -39,8 +44,8 @@ def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: S
     names = [f"{column.group}: {column.name}" if column.group else column.name for column in overview.columns]
     mild = next(row for row in overview.rows if row[1].text == "mild")
     found = {name: cell.text for name, cell in zip(names, mild, strict=True)}
-    assert found["score, 0 to 1: mean"] == "0.600"
-    assert found["score, 0 to 1: accuracy"] == "0.800"
+    assert found["score: mean"] == "0.600"
+    assert found["score: accuracy"] == "0.800"
     assert found["sd over draws: accuracy"] == "0.000"
     assert found["coverage (answers): judged %"] == "100.0 %"
     samples = len(judged_run.samples)
@@ -49,6 +54,61 @@ def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: S
     assert "lexical counts shared words" in overview.note
     assert [row[0].text for row in by_category.rows] == sorted({s.example.label for s in judged_run.samples})
     assert warnings(judges) == []
+
+
+def test_judged_figures_have_the_interval_of_their_scores_over_videos(judged_run: ScoredRun, use: Callable) -> None:
+    use(ScriptedJudge(by_hash, name="varied"))
+    judge(judged_run.folder, "varied", draws=1)
+    (varied,) = [one for one in all_judged(judged_run) if one.results.judge.name == "varied"]
+    written = read_judged(varied.folder / "results.json")
+    assert written == varied.results
+    videos = {s.example.example_id: s.example.video_id for s in judged_run.samples}
+    for name in ("accuracy", "completeness", "mean"):
+        wanted = ("accuracy", "completeness") if name == "mean" else (name,)
+        scores = {
+            place: [one.score for one in verdicts if one.criterion in wanted]
+            for place, verdicts in varied.verdicts.items()
+        }
+        usable = {place: found for place, found in scores.items() if found and None not in found}
+        ends = ratio_interval(
+            np.array([sum(found) / len(found) / 10 for found in usable.values()]),
+            np.ones(len(usable)),
+            runs=[run for _, run in usable],
+            clusters=[videos[example] for example, _ in usable],
+        )
+        figure = written.figures[name]
+        assert ends is not None
+        assert ends.clusters == 3
+        assert (figure.low, figure.high) == pytest.approx((ends.low, ends.high))
+        assert figure.low < figure.high
+    assert any(own.figures["mean"].low is not None for own in written.per_category.values())
+    overview = tables(labelled([("student", [varied])]))[0]
+    assert any(note.startswith("[") for note in overview.rows[0][2].notes)
+
+
+def test_a_judge_of_another_scale_is_shown_in_its_own(judged_run: ScoredRun) -> None:
+    """As one of reasoning is, from 0 to 5: nothing but its results say so."""
+    (mild,) = [one for one in all_judged(judged_run) if one.results.judge.name == "mild"]
+    rubric = mild.results.rubric.model_copy(update={"criteria": ["reasoning"]})
+    figures = {"reasoning": Figure(mean=3.25, std=None, runs=[3.25], low=3.0, high=3.5), "spurious": figure([0.125])}
+    changed = {"method": "reasoning", "scale": 5.0, "tops": {"reasoning": 5.0}, "rubric": rubric, "figures": figures}
+    parts = {"a": one_category(figures), "b": one_category(figures)}
+    found = {"per_category": parts, "breakdowns": {"group": parts, "split": {}}, "sd_draws": {}, "scoring": {}}
+    results = JudgedResults.model_validate({**mild.results.model_dump(), **changed, **found})
+    verdicts_ = {key: (SampleVerdict("reasoning", 0, 4.0, "ok", "", "sound"),) for key in mild.verdicts}
+    judges = labelled([("student", [replace(mild, results=results, verdicts=verdicts_)])])
+    overview, by_category, by_group = tables(judges)
+    assert by_group.title == "Judges by group: reasoning (0 to 5)"
+    names = [f"{column.group}: {column.name}" for column in overview.columns[2:4]]
+    assert names == ["score: reasoning (0 to 5)", "score: spurious"]
+    assert [cell.text for cell in overview.rows[0][2:4]] == ["3.250", "0.125"]
+    assert by_category.title == "Judges by category: reasoning (0 to 5)"
+    assert by_category.rows[0][1].text == "3.250"
+    assert next(iter(verdicts(judges, "student", 99).values())) == (("mild, reasoning", "4 of 5: sound"),)
+
+
+def one_category(figures: dict[str, Figure]) -> CategoryFigures:
+    return CategoryFigures(examples=1, expected=1, judged=1, figures=figures)
 
 
 def test_missing_verdicts_are_announced(judged_run: ScoredRun) -> None:

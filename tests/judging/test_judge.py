@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import statistics
@@ -11,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.errors import ConfigError, DataError, ModelError
-from barista_bench.judging.results import JudgedResults, read_judged
-from barista_bench.judging.scoring import all_judged, score_judged
+from barista_bench.errors import ConfigError
+from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion, Failure, Request, TokenLogprob
 from barista_bench.models.scripted import ScriptedModel
@@ -21,34 +19,20 @@ from barista_bench.running import runner
 from barista_bench.running.log import read_records
 from barista_bench.running.scoring import score
 from tests.judging.conftest import never
-from tests.judging.judges import ScriptedJudge, criterion, material, user_text, verdict
-
-VQA = "temporal_vqa"
-RUBRIC = """
-version: 2
-introduction: Grade.
-criteria:
-  - {name: fit, text: "Fit?", steps: [Look.], bands: [{low: 0, high: 10, text: any}]}
-"""
-
-
-def by_hash(request: Request, place: int) -> Completion:
-    """A score that depends on answer, criterion and draw, and nothing else."""
-    content = json.dumps([material(request), criterion(request), place])
-    return verdict(hashlib.sha256(content.encode()).digest()[0] % 11)
-
-
-def judged(run: Path, name: str = "any", **settings: object) -> JudgedResults:
-    session = judge(run, name, **settings)
-    return score_judged(session.run, session.folder).results
+from tests.judging.judges import (
+    ONE_CRITERION,
+    VQA,
+    ScriptedJudge,
+    by_hash,
+    criterion,
+    judged,
+    material,
+    verdict,
+)
 
 
 def example_ids(run: Path) -> list[str]:
     return sorted({record.example_id for record in read_records(run / "samples.jsonl")})
-
-
-def comparable(results: JudgedResults) -> dict:
-    return results.model_dump()
 
 
 def test_every_published_aggregate_equals_a_sum_done_by_hand(make_run: Callable, use: Callable) -> None:
@@ -237,121 +221,6 @@ def test_a_one_among_the_alternatives_is_read_as_the_judge_writes_its_tens(
     assert (found.results.scoring["inferred"] > 0) is inferred
 
 
-def test_a_second_start_asks_only_for_what_is_missing(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA)
-    first = use(ScriptedJudge(lambda r, p: Failure("down") if criterion(r) == "accuracy" else verdict(5)))
-    session = judge(run, "any", draws=2)
-    assert session.failed == session.asked > 0
-    assert "down" in session.first_failure
-    second = use(ScriptedJudge(by_hash))
-    again = judge(run, "any", draws=2)
-    assert {criterion(request) for request in second.requests} == {"accuracy"}
-    assert (again.asked, again.already_done) == (session.failed, session.asked)
-    assert set(second.asked) <= set(first.asked)  # same items, same seeds
-    third = use(ScriptedJudge(never))
-    assert judge(run, "any", draws=2).asked == 0
-    assert third.asked == []
-
-
-def test_more_draws_are_added_to_those_there_are(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
-    use(ScriptedJudge(lambda *_: verdict(4)))
-    first = judge(run, "any", draws=1)
-    more = use(ScriptedJudge(lambda *_: verdict(6)))
-    second = judge(run, "any", draws=3)
-    assert second.folder == first.folder
-    assert len(more.asked) == 2 * first.asked
-    results = score_judged(second.run, second.folder).results
-    assert results.figures["mean"].mean == pytest.approx((4 + 6 + 6) / 30)
-
-
-def test_draws_have_seeds_of_their_own_that_the_order_does_not_change(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA)
-    wide, narrow = use(ScriptedJudge(by_hash, batch_size=64)), ScriptedJudge(by_hash, batch_size=1)
-    folder = judge(run, "any", draws=3).folder
-    first = folder / "verdicts.jsonl"
-    kept = sorted((record.key, record.text) for record in read_records(first))
-    first.unlink()
-    use(narrow)
-    judge(run, "any", draws=3)
-    assert sorted(wide.asked) == sorted(narrow.asked)
-    assert len({seed for _, seed in wide.asked}) == len(wide.asked)
-    assert sorted((record.key, record.text) for record in read_records(first)) == kept
-
-
-def test_judges_rubrics_and_settings_have_folders_of_their_own(
-    make_run: Callable, use: Callable, tmp_path: Path
-) -> None:
-    run = make_run(VQA, runs=1)
-    mine = tmp_path / "mine.yaml"
-    mine.write_text(RUBRIC)
-    use(ScriptedJudge(lambda *_: verdict(5)))
-    folders = [
-        judge(run, "any", draws=1).folder,
-        judge(run, "any", draws=1, temperature=0).folder,
-        judge(run, "any", draws=1, rubric=mine).folder,
-    ]
-    use(ScriptedJudge(lambda *_: verdict(5), name="org/other judge"))
-    folders.append(judge(run, "other", draws=1).folder)
-    assert len(set(folders)) == 4
-    assert folders[3].name.startswith("org-other-judge-")
-    found = all_judged(score(run))
-    assert sorted(one.folder for one in found) == sorted(folders)
-    assert {tuple(one.results.rubric.criteria) for one in found} == {("accuracy", "completeness"), ("fit",)}
-
-
-def test_the_results_name_judge_revision_rubric_prompt_and_settings(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
-    use(ScriptedJudge(by_hash))
-    session = judge(run, "any", temperature=0.3, draws=2)
-    written = score_judged(session.run, session.folder).results
-    read = read_judged(session.folder / "results.json")
-    assert comparable(read) == comparable(written)
-    assert (read.judge.name, read.judge.revision) == ("scripted-judge", "r1")
-    assert read.generation["temperature"] == 0.3
-    assert len(read.rubric.sha256) == len(read.prompt_sha256) == len(read.steps_sha256) == 64
-    assert (read.steps, read.draws, read.model) == ("given", 2, "student")
-    lines = [json.loads(line) for line in (session.folder / "scores.jsonl").open()]
-    assert len(lines) == read.coverage.verdicts["ok"]
-    assert {line["text"] for line in lines} == {"because"}
-
-
-def test_settings_of_the_paper_are_the_default(make_run: Callable, use: Callable) -> None:
-    asked = use(ScriptedJudge(by_hash))
-    judge(make_run(VQA, runs=1), "any")
-    assert asked.configs[0].temperature == 0.7
-
-
-STEPS = Completion('{"steps": ["Read both.", "Compare."]}')
-
-
-def test_generated_steps_are_made_once_and_frozen(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
-    tries = iter([Completion("Let me think"), STEPS, STEPS])
-    judge_ = use(ScriptedJudge(lambda r, p: next(tries) if r.request_id.startswith("steps:") else by_hash(r, p)))
-    session = judge(run, "any", draws=1, steps="generate")
-    assert [name for name, _ in judge_.asked if name.startswith("steps:")] == ["steps:accuracy"] * 2 + [
-        "steps:completeness"
-    ]
-    assert json.loads((session.folder / "steps.json").read_text())["accuracy"] == ["Read both.", "Compare."]
-    forms = [request for request in judge_.requests if not request.request_id.startswith("steps:")]
-    assert all("1. Read both.\n2. Compare." in user_text(form) for form in forms)
-    results = score_judged(session.run, session.folder).results
-    assert results.steps == "generate"
-    assert results.coverage.judged == results.coverage.expected
-    use(ScriptedJudge(never))
-    assert judge(run, "any", draws=1, steps="generate").asked == 0
-    given = use(ScriptedJudge(by_hash))
-    assert judge(run, "any", draws=1).folder != session.folder
-    assert given.asked
-
-
-def test_a_judge_that_gives_no_steps_is_refused(make_run: Callable, use: Callable) -> None:
-    use(ScriptedJudge(lambda *_: Completion("no idea")))
-    with pytest.raises(ModelError, match="no evaluation steps for accuracy"):
-        judge(make_run(VQA, runs=1), "any", steps="generate")
-
-
 @pytest.mark.parametrize("task", ["referring", VQA])
 def test_the_oracle_gives_full_marks_to_the_reference_alone(
     task: str, make_run: Callable, eventful_dataset: Path
@@ -386,114 +255,6 @@ def test_lexical_gives_the_tasks_own_overlap_in_tenths(make_run: Callable) -> No
 
 def test_lexical_refuses_a_criterion_without_a_figure(make_run: Callable, tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
-    mine.write_text(RUBRIC)
+    mine.write_text(ONE_CRITERION)
     with pytest.raises(ConfigError, match="fit names no figure"):
         judge(make_run(VQA, runs=1), "lexical", rubric=mine)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "why"),
-    [
-        ("chance", {}, "cannot grade"),
-        ("predictions:file.jsonl", {}, "cannot grade"),
-        ("text_only:tiny", {}, "cannot grade"),
-        ("lexical", {"steps": "generate"}, "reads no steps"),
-        ("any", {"model": "other"}, "named by judge"),
-        ("any", {"draws": 0}, "draws"),
-        ("any", {"rounds": 3}, "no setting 'rounds'"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(name: str, settings: dict, why: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=why):
-        judge(tmp_path, name, **settings)
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no run here"):
-        judge(tmp_path, "lexical")
-
-
-def test_a_judge_that_answers_what_it_was_not_asked_is_refused(make_run: Callable, use: Callable) -> None:
-    class Confused(ScriptedJudge):
-        window = 4
-
-        def stream(self, requests, config):
-            from barista_bench.models import Answered
-
-            for request in requests:
-                yield Answered(request, [verdict(5)], 0.1)
-                yield Answered(request, [verdict(5)], 0.1)
-
-    use(Confused(by_hash))
-    with pytest.raises(ModelError, match="answered before"):
-        judge(make_run(VQA, runs=1), "any", draws=1)
-
-
-def test_a_streaming_judge_is_read_in_whatever_order_it_answers(make_run: Callable, use: Callable) -> None:
-    from barista_bench.models import Answered
-
-    class Stream(ScriptedJudge):
-        window = 8
-
-        def stream(self, requests, config):
-            for request in reversed(list(requests)):
-                replies = [by_hash(request, place) for place, _ in enumerate(request.seeds)]
-                yield Answered(request, replies, 0.1)
-
-    run = make_run(VQA)
-    use(ScriptedJudge(by_hash))
-    batches = judged(run, draws=2)
-    use(Stream(by_hash, name="streaming"))
-    streamed = judged(run, draws=2)
-    assert streamed.figures == batches.figures
-    assert streamed.coverage == batches.coverage
-
-
-def test_verdicts_of_another_judge_do_not_count_where_they_are_copied_to(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
-    use(ScriptedJudge(lambda *_: verdict(9)))
-    other = judge(run, "any", draws=1, temperature=0)
-    use(ScriptedJudge(lambda *_: verdict(5), name="another"))
-    own = judge(run, "any", draws=1)
-    (own.folder / "verdicts.jsonl").write_bytes((other.folder / "verdicts.jsonl").read_bytes())
-    results = score_judged(own.run, own.folder).results
-    assert results.figures == {}
-    assert results.coverage.verdicts["missing"] == results.coverage.expected * 2
-
-
-def test_verdicts_by_other_steps_do_not_count(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
-    use(ScriptedJudge(lambda r, p: STEPS if r.request_id.startswith("steps:") else verdict(5)))
-    session = judge(run, "any", draws=1, steps="generate")
-    (session.folder / "steps.json").write_text('{"accuracy": ["Guess."], "completeness": ["Guess."]}')
-    asked = use(ScriptedJudge(lambda *_: verdict(7)))
-    again = judge(run, "any", draws=1, steps="generate")
-    assert again.folder == session.folder
-    assert len(asked.asked) == session.asked
-    assert score_judged(again.run, again.folder).results.figures["mean"].mean == pytest.approx(0.7)
-
-
-@pytest.mark.parametrize("content", ["[]", '{"accuracy": ["a"]}', "{"])
-def test_broken_steps_are_refused(content: str, make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
-    use(ScriptedJudge(lambda r, p: STEPS if r.request_id.startswith("steps:") else verdict(5)))
-    session = judge(run, "any", draws=1, steps="generate")
-    (session.folder / "steps.json").write_text(content)
-    with pytest.raises(DataError, match="steps"):
-        judge(run, "any", draws=1, steps="generate")
-
-
-def test_a_folder_that_is_no_judges_is_refused(make_run: Callable, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no judge's description"):
-        score_judged(score(make_run(VQA, runs=1)), tmp_path)
-    with pytest.raises(DataError, match="no judged results"):
-        read_judged(tmp_path / "results.json")
-
-
-def test_two_processes_cannot_judge_in_one_folder(make_run: Callable, use: Callable) -> None:
-    from barista_bench.running.log import SampleLog
-
-    run = make_run(VQA, runs=1)
-    folder = judge(run, "lexical").folder
-    with SampleLog(folder / "verdicts.jsonl"), pytest.raises(ConfigError, match="writing here"):
-        judge(run, "lexical")

@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import pytest
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _forget_copied_modules() -> Iterator[None]:
-    """`evaluate` keeps copied scripts in one package that remembers its first folder; each test file gets its own."""
-    _forget()
-    yield
-    _forget()
+from tests.conformance.loading import load_class, own_modules
 
 
-def _forget() -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "evaluate_modules"]:
-        del sys.modules[name]
+@pytest.fixture(scope="module")
+def metric_class(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[type]:
+    """The class of the metric that the test file names in METRIC, as a stranger loads it.
+
+    What holds for every metric (batches, processes, documents, isolation) is tested in tests/conformance.
+    """
+    with own_modules(tmp_path_factory.mktemp("modules")) as data:
+        yield load_class(request.module.METRIC, data)

@@ -26,7 +26,9 @@ from mean_ap import (  # noqa: E402
     resample,
     tie_spread,
 )
+from mean_ap.accumulate import accumulate, select, statistics  # noqa: E402
 from mean_ap.matching import single_precision_thresholds  # noqa: E402
+from mean_ap.weighted import TOGETHER, weighted_statistics  # noqa: E402
 
 PRECISIONS = STATISTICS[:6]
 GOOD, BAD = {"boxes": [[0, 0, 40, 40]]}, {"boxes": [[60, 60, 99, 99]]}
@@ -126,6 +128,46 @@ def test_each_resample_equals_the_metric_on_the_images_as_drawn(scored):
             want = mean_ap(*reordered((predictions, references), order))
             assert np.nan_to_num(values[row], nan=-1) == pytest.approx(twelve(want), abs=1e-12)
             assert f1[row] == pytest.approx([want["f1@50"], want["f1@[.5:.95]"]])
+
+
+def one_by_one(matches, weights):
+    """Each draw accumulated alone, from its images as often in a row as it takes them."""
+    lists = [np.repeat(np.arange(matches.n_images), row) for row in weights]
+    chosen = [accumulate(matches, select(matches, images)) for images in lists]
+    return np.array([statistics(figures, single_precision=matches.single_precision) for figures in chosen])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.booleans(), st.booleans(), st.sampled_from(["none", "float32"]))
+def test_draws_taken_together_are_those_of_each_draw_alone(seed, n_images, scored, unanswered, rounding):
+    rng = np.random.default_rng(seed)
+    predictions, references = random_images(rng, n_images=n_images) if scored else unscored(rng, n_images)
+    if unanswered:
+        predictions[0] = None
+    matches = evaluate_images(predictions, references, rounding=rounding).matches
+    weights = rng.integers(0, 5, (8, len(references))) * (rng.random((8, len(references))) < 0.6)
+    weights[0], weights[1] = 1, 0
+    found = weighted_statistics(matches, weights)
+    assert found == pytest.approx(one_by_one(matches, weights), abs=1e-7 if rounding == "float32" else 1e-12)
+    assert found[0] == pytest.approx(statistics(accumulate(matches), single_precision=matches.single_precision))
+    assert (found[1] == -1).all()
+
+
+def test_several_boxes_of_one_image_come_again_together_with_each_copy_of_it():
+    """Right and wrong boxes of one score alternate when their image is taken twice: R W R W, and not R R W W."""
+    both = {"boxes": GOOD["boxes"] + BAD["boxes"]}
+    matches = evaluate_images([both], [GOOD]).matches
+    (found,) = weighted_statistics(matches, np.array([[2]]))
+    assert found[0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
+    assert found == pytest.approx(one_by_one(matches, [[2]])[0])
+
+
+def test_more_draws_than_are_summed_at_once_are_all_there():
+    cases = unscored(np.random.default_rng(6), 5)
+    matches = evaluate_images(*cases).matches
+    weights = np.random.default_rng(7).integers(0, 3, (TOGETHER + 3, len(cases[1])))
+    found = weighted_statistics(matches, weights)
+    assert found[-5:] == pytest.approx(one_by_one(matches, weights[-5:]))
 
 
 def test_whole_clusters_are_drawn_as_many_as_there_are():

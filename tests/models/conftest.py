@@ -54,3 +54,11 @@ def fresh(model: "TransformersModel") -> "TransformersModel":
 
     model._engine.budget = BatchBudget(8)
     return model
+
+
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls to a server that failed are tried again almost at once."""
+    from barista_bench.models import served_client
+
+    monkeypatch.setattr(served_client, "_FIRST_BACKOFF", 0.01)

@@ -61,7 +61,7 @@ def test_an_answer_without_a_run_counts_for_all_runs(tmp_path: Path) -> None:
 
 def test_an_answer_of_one_run_counts_for_its_seed_alone(tmp_path: Path) -> None:
     rows = [{"example_id": "a", "answer": text, "run": run} for run, text in ((0, "first"), (2, "third"))]
-    model = PredictionsModel.load(write(tmp_path, *rows), seed_of=lambda name, run: 100 + run)
+    model = PredictionsModel.load(write(tmp_path, *rows), seeds_of=lambda name, run: {100 + run})
     first, second, third = ask(model, "a", 100, 101, 102)
     assert (first, third) == (Completion("first"), Completion("third"))
     assert second == Failure("no prediction for this run of a in predictions:CaRe-Ego; it has runs 0, 2")
@@ -160,7 +160,7 @@ GOOD = {"example_id": "a", "answer": "x"}
 def test_a_bad_line_is_refused_by_its_number(tmp_path: Path, line: Any, problem: str) -> None:
     path = write(tmp_path, GOOD, line)
     with pytest.raises(DataError, match=re.escape(f"{path}: {problem}")) as caught:
-        PredictionsModel.load(path, seed_of=lambda name, run: run)
+        PredictionsModel.load(path, seeds_of=lambda name, run: {run})
     assert "Remedy: " in str(caught.value)
 
 
@@ -254,7 +254,7 @@ def test_every_documented_answer_is_read_by_its_task(tmp_path: Path) -> None:
     for block in documented("json"):
         path = tmp_path / "documented.jsonl"
         path.write_text(block)
-        model = PredictionsModel.load(path, seed_of=lambda name, run: run)
+        model = PredictionsModel.load(path, seeds_of=lambda name, run: {run})
         for line in block.splitlines()[1:]:
             row = json.loads(line)
             task = get_task("barista", row["example_id"].partition(":")[0])

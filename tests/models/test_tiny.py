@@ -97,11 +97,11 @@ def test_a_process_that_was_faster_wins(tmp_path, monkeypatch):
     build = tiny._build
     folder = tmp_path / "model"
 
-    def build_beside_another(scratch, architecture, seed):
+    def build_beside_another(scratch, builder, seed):
         with monkeypatch.context() as patched:
             patched.setattr(tiny, "_build", build)
-            make_tiny_model(folder, architecture, seed)
-        build(scratch, architecture, seed)
+            make_tiny_model(folder, "llava", seed)
+        build(scratch, builder, seed)
 
     monkeypatch.setattr(tiny, "_build", build_beside_another)
     assert make_tiny_model(folder, "llava") == folder

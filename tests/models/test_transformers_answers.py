@@ -71,6 +71,24 @@ def test_the_end_token_ends_an_answer(model, monkeypatch):
     assert beside == neighbour
 
 
+def test_special_tokens_without_a_role_are_no_text_of_an_answer(any_model):
+    """Chat templates write such marks between turns; `all_special_ids` does not know them."""
+    reader = any_model._engine.reader
+    row = generated(reader, "the cup<|im_end|> and<|im_start|> the jug")
+    assert "<|im_end|>" in reader.tokenizer.decode(row.tokens)
+    assert not set(tokens_of(reader, "<|im_start|><|im_end|>")) & set(reader.tokenizer.all_special_ids)
+    answer = reader.read(row, ())
+    assert answer.text == "the cup and the jug" == "".join(one.token for one in answer.logprobs)
+
+
+def test_no_answer_holds_a_mark_of_the_chat_template_that_the_model_wrote(model, monkeypatch):
+    rows = written_tokens(monkeypatch)
+    answers = model.generate(many_requests(seeds=range(16)), GenerationConfig(temperature=50.0, max_new_tokens=24))
+    [mark] = tokens_of(model._engine.reader, "<|im_end|>")
+    assert any(mark in row for row in rows)
+    assert not any("<|im_end|>" in one.text for each in answers for one in each)
+
+
 def test_stop_texts_end_the_answer_and_are_no_part_of_it(model):
     requests = [request_of(0, 1, "cup"), request_of(1, 2, "jug and kettle")]
     full = model.generate(requests, GREEDY)

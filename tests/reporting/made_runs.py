@@ -142,7 +142,11 @@ def _example(index: int) -> Example:
         frames=(FrameRef(f"video_{index}", 300 * index),),
         inputs={"hint": HOSTILE},
         target={"words": ["apple", "pear"]},
-        metadata={"preparation": ("capsule", "moka")[index % 2], "activities": ["wash", HOSTILE], "device": "glasses"},
+        metadata={
+            "preparation": ("capsule", "moka")[index % 2],
+            "activities": [("wash", "rinse")[index % 2], HOSTILE],
+            "device": "glasses",
+        },
         evidence={"fruit_rows": [index, index + 7]},
     )
 

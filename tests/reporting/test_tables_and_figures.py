@@ -46,18 +46,37 @@ def test_scores_stand_beside_coverage_and_unusual_statuses(tasks: list[summary.T
     assert whole[2].text == "–"
 
 
-def test_scores_of_a_group_are_the_mean_over_all_scored_samples(tasks: list[summary.TaskRuns]) -> None:
-    (table,) = summary.by_group(tasks)
-    runs = tasks[0][1].values()
-    expected = [
+def group_scores(run: ScoredRun, value: str) -> list[float]:
+    return [
         s.scores["f1"]
-        for run in runs
         for s in run.samples
-        if s.example.metadata["preparation"] == "moka" and s.record.status is not Status.INFRA_ERROR
+        if s.example.metadata["preparation"] == value and s.record.status is not Status.INFRA_ERROR
     ]
-    row = next(row for row in table.rows if row[0].text == "moka")
-    assert row[1].text == f"{sum(expected) / len(expected):.3f}"
-    assert row[1].notes == (f"{len(expected)} samples",)
+
+
+def test_scores_of_a_group_are_each_models_mean_over_its_scored_samples(tasks: list[summary.TaskRuns]) -> None:
+    (table,) = summary.by_group(tasks)
+    found = {(row[0].text, row[1].text): row[2] for row in table.rows}
+    for label, run in tasks[0][1].items():
+        expected = group_scores(run, "moka")
+        assert found["moka", label].text == f"{sum(expected) / len(expected):.3f}"
+        assert found["moka", label].notes == (f"{len(expected)} samples",)
+
+
+def test_the_mean_over_models_weighs_each_model_once_and_leaves_baselines_out() -> None:
+    examples = MadeExamples(10)
+    runs = {
+        "mixed": made_run(examples, name="mixed"),
+        "whole": made_run(examples, name="whole", statuses=[Status.OK], answer="apple, pear", folder="b"),
+        "chance": made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
+    }
+    (table,) = summary.by_group([("garden / fruit", runs)])
+    row = next(row for row in table.rows if [cell.text for cell in row[:2]] == ["moka", summary.ALL_MODELS])
+    means = [sum(scores) / len(scores) for scores in (group_scores(runs[name], "moka") for name in ("mixed", "whole"))]
+    assert row[2].text == f"{sum(means) / 2:.3f}"
+    assert row[2].notes == ("2 models",)
+    assert table.note.endswith("without chance.")
+    assert ("moka", "chance") in {(row[0].text, row[1].text) for row in table.rows}
 
 
 def test_tokens_are_means_over_samples(tasks: list[summary.TaskRuns]) -> None:

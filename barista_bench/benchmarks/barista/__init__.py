@@ -1,13 +1,34 @@
 """BARISTA (arXiv 2605.12074): zero-shot tasks derived from one scene graph of coffee-making videos."""
 
+from barista_bench.benchmark import Benchmark
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.benchmarks.barista.released_tasks import import_example
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.scene_graph.release import VIDEO_FILE
 
 TASKS = (Grounding, HandObject, Referring, Activity, Relations, TemporalVQA)
 """In the order of the paper."""
 
-__all__ = ["TASKS", "Activity", "Grounding", "HandObject", "Referring", "Relations", "TemporalVQA"]
+BENCHMARK = Benchmark(
+    name="barista",
+    title="BARISTA",
+    description="Egocentric coffee making with a scene graph on every frame.",
+    tasks=TASKS,
+    licence="cc-by-nc-4.0",
+    homepage="https://arxiv.org/abs/2605.12074",
+    citation="""@article{barista2026,
+  title   = {BARISTA: A Multi-Task Egocentric Benchmark for Compositional Visual Understanding},
+  journal = {arXiv preprint arXiv:2605.12074},
+  year    = {2026}
+}""",
+    video_file=lambda video_id: f"{video_id}/{VIDEO_FILE}",
+    splits=("train", "test"),
+    leaderboards=("all", "test"),
+    import_example=import_example,
+)
+
+__all__ = ["BENCHMARK", "TASKS", "Activity", "Grounding", "HandObject", "Referring", "Relations", "TemporalVQA"]

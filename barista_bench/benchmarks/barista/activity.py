@@ -32,11 +32,12 @@ from barista_bench.benchmarks.barista.priors import class_counts
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.benchmarks.pooling import Floats
+from barista_bench.choices import read_scores
+from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.metrics.choice_accuracy.scoring import choice_accuracy
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import Segment, VideoGraph
 from barista_bench.task import (
-    Candidate,
     Example,
     Explanation,
     ExplanationRow,
@@ -49,8 +50,6 @@ from barista_bench.task import (
     Sampling,
     Scored,
     SkippedExample,
-    Task,
-    Vocabulary,
     evidence_objects,
 )
 
@@ -77,7 +76,7 @@ class Choice(TypedDict):
     verb: str
 
 
-class Activity(Task):
+class Activity(GraphTask):
     benchmark = "barista"
     name = "activity"
     upstream_name = "activity_mcq"
@@ -213,12 +212,19 @@ class Activity(Task):
         """The frames as they are."""
         return tuple(map(Image.fromarray, frames))
 
+    def choices(self, example: Example) -> Mapping[str, str]:
+        return {choice["choice_id"]: choice["text"] for choice in _choices(example.inputs)}
+
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last `answer:` that is followed by a letter of the choices, else the last `<CHOICE_ID_x>` tag with one.
 
         Letters count in either case. What stands between (`CHOICE_`, the placeholder itself, punctuation) is passed
-        over; the first word after it decides, so an `answer:` followed by a sentence says nothing.
+        over; the first word after it decides, so an `answer:` followed by a sentence says nothing. Of a model that
+        scores the choices, the best one.
         """
+        scores = read_scores(text, [choice["choice_id"] for choice in _choices(inputs)])
+        if scores is not None:
+            return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
         text = text[-MAX_ANSWER:]
         known = {choice["choice_id"].casefold(): choice["choice_id"] for choice in _choices(inputs)}
         ends = [match.end() for match in _ANSWER.finditer(text)]

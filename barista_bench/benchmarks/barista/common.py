@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from barista_bench.graph_task import Candidate
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.task import Candidate, Fields, Sampling
+from barista_bench.task import Fields, Sampling
 
 if TYPE_CHECKING:
     from datasets import Features

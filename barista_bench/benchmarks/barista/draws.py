@@ -7,22 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from barista_bench.benchmarks.pooling import Floats, harmonic, mean_of_present, ratio, weighted_sums
 from barista_bench.metrics.interaction_f1.scoring import FrameScore
-from barista_bench.metrics.mean_ap.accumulate import STATISTICS, Figures, accumulate, select, statistics
-from barista_bench.metrics.mean_ap.matching import Matches
+from barista_bench.metrics.mean_ap.accumulate import STATISTICS
 from barista_bench.metrics.mean_ap.scoring import Evaluated
-from barista_bench.metrics.mean_ap.values import Ints
+from barista_bench.metrics.mean_ap.weighted import weighted_statistics
 from barista_bench.metrics.tuple_f1.scoring import Relation, f1_score
-
-MOST_TOGETHER = 128
-"""Draws of a mean average precision that are accumulated together, and..."""
-CELLS = 200_000
-"""...predictions of them in all, which bounds the memory that this takes."""
 
 Row = Mapping[Hashable, float]
 
@@ -147,57 +140,11 @@ def choice_figures(
 def box_figures(evaluated: Evaluated, weights: Floats) -> dict[str, Floats]:
     """What `mean_ap.summarise` gives in figures; -1, for nothing of a size, is NaN.
 
-    Mean average precision is no sum: each draw is accumulated anew from the same matches, images in their order.
+    Mean average precision is no sum: the same matches are counted anew for each draw, images in their order.
     """
-    matches = evaluated.matches
-    batch = max(1, min(MOST_TOGETHER, CELLS // max(1, len(matches.image), 10 * matches.n_labels)))
-    parts = [weights[start : start + batch].astype(np.int64) for start in range(0, len(weights), batch)]
-    values = np.concatenate([_accumulated(matches, part) for part in parts])
+    values = weighted_statistics(evaluated.matches, weights)
     values[(values < 0) | (weights.sum(axis=1) == 0)[:, None]] = np.nan
     return {**dict(zip(STATISTICS, values.T, strict=True)), **_order_free(evaluated, weights)}
-
-
-def _accumulated(matches: Matches, counts: Ints) -> Floats:
-    """(B, 12) COCO's statistics of B draws at once: images and labels of each draw count as others than the next's."""
-    draws, labels = len(counts), matches.n_labels
-    images = np.repeat(np.arange(counts.size), counts.ravel())
-    copies = _copied(matches, draws)
-    figures = accumulate(copies, select(copies, images))
-    values = np.empty((draws, len(STATISTICS)))
-    for row in range(draws):
-        part = slice(row * labels, (row + 1) * labels)
-        own = Figures(
-            figures.precision[..., part],
-            figures.recall[..., part],
-            figures.recall_1[:, part],
-            figures.recall_10[:, part],
-            figures.support[:, part],
-        )
-        values[row] = statistics(own, single_precision=matches.single_precision)
-    return values
-
-
-def _copied(matches: Matches, times: int) -> Matches:
-    """The same images several times over, with labels of their own each time."""
-
-    def apart(numbers: Ints, step: int) -> Ints:
-        return (np.arange(times)[:, None] * step + numbers).ravel()
-
-    blocks = int(matches.block.max()) + 1 if len(matches.block) else 1
-    return replace(
-        matches,
-        right=np.tile(matches.right, times),
-        counted=np.tile(matches.counted, times),
-        image=apart(matches.image, matches.n_images),
-        label=apart(matches.label, matches.n_labels),
-        rank=np.tile(matches.rank, times),
-        block=apart(matches.block, blocks),
-        reference_image=apart(matches.reference_image, matches.n_images),
-        reference_label=apart(matches.reference_label, matches.n_labels),
-        in_range=np.tile(matches.in_range, times),
-        n_images=matches.n_images * times,
-        n_labels=matches.n_labels * times,
-    )
 
 
 def _order_free(evaluated: Evaluated, weights: Floats) -> dict[str, Floats]:

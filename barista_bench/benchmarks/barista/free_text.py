@@ -6,10 +6,9 @@ import re
 from functools import cache
 from importlib import resources
 
-import yaml
-
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.yaml_files import load_yaml
 
 
 def labelled(text: str, label: str) -> str:
@@ -43,4 +42,6 @@ def after_last(text: str, marker: str) -> str:
 def domain_vocabulary() -> dict[str, str]:
     """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
     text = resources.files(PROMPT_PACKAGE).joinpath("vocabulary.yaml").read_text(encoding="utf-8")
-    return {str(name): str(description) for name, description in yaml.safe_load(text)["categories"].items()}
+    content = load_yaml(text, "vocabulary.yaml")
+    assert isinstance(content, dict)
+    return {str(name): str(description) for name, description in content["categories"].items()}

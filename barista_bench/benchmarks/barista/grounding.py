@@ -47,13 +47,13 @@ from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import grounding_schema
 from barista_bench.benchmarks.pooling import Floats
 from barista_bench.boxes import GRID, box_names, describe_format
+from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, summarise
 from barista_bench.metrics.mean_ap.spread import spread_of
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
-    Candidate,
     Example,
     Explanation,
     Failure,
@@ -66,8 +66,6 @@ from barista_bench.task import (
     Sampling,
     Scored,
     SkippedExample,
-    Task,
-    Vocabulary,
     content_seed,
     evidence_objects,
 )
@@ -83,7 +81,7 @@ SPREAD_ORDERS = 20
 Boxes = list[list[float]]
 
 
-class Grounding(Task):
+class Grounding(GraphTask):
     benchmark = "barista"
     name = "grounding"
     upstream_name = "grounding"

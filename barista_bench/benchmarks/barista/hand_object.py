@@ -53,12 +53,12 @@ from barista_bench.benchmarks.parsing import json_arrays, unfenced
 from barista_bench.benchmarks.pooling import Floats
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.boxes import GRID, describe_format
+from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.metrics.interaction_f1.scoring import IOU_THRESHOLD, FrameScore, pool, score_frame
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
-    Candidate,
     Example,
     Explanation,
     ExplanationRow,
@@ -73,15 +73,13 @@ from barista_bench.task import (
     Sampling,
     Scored,
     SkippedExample,
-    Task,
-    Vocabulary,
 )
 
 if TYPE_CHECKING:
     from datasets import Features
 
 
-class HandObject(Task):
+class HandObject(GraphTask):
     benchmark = "barista"
     name = "hand_object"
     upstream_name = "hand_object"

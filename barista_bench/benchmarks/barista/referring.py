@@ -56,10 +56,10 @@ from barista_bench.benchmarks.barista.reference_text import (
 from barista_bench.benchmarks.pooling import Floats, mean_figures
 from barista_bench.boxes import Xyxy, describe_format, to_grid, write_box, xywh_to_xyxy
 from barista_bench.errors import DataError
+from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import Instance, VideoGraph
 from barista_bench.task import (
-    Candidate,
     Example,
     Explanation,
     ExplanationRow,
@@ -74,8 +74,6 @@ from barista_bench.task import (
     Prediction,
     Sampling,
     Scored,
-    Task,
-    Vocabulary,
     evidence_objects,
 )
 
@@ -98,7 +96,7 @@ class Fact(TypedDict):
     text: str
 
 
-class Referring(Task):
+class Referring(GraphTask):
     benchmark = "barista"
     name = "referring"
     upstream_name = "referring"

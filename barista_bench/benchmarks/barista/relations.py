@@ -32,13 +32,13 @@ from barista_bench.benchmarks.pooling import Floats
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.boxes import xywh_to_xyxy
 from barista_bench.errors import DataError
+from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.metrics.tuple_f1.scoring import Relation, as_relations, score_example, tuple_f1
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import Instance, Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.scene_graph.video_graph import HANDS
 from barista_bench.task import (
-    Candidate,
     Example,
     Explanation,
     ExplanationRow,
@@ -52,9 +52,7 @@ from barista_bench.task import (
     Sampling,
     Scored,
     SkippedExample,
-    Task,
     Verdict,
-    Vocabulary,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ class RelationTuple(TypedDict):
     value: str
 
 
-class Relations(Task):
+class Relations(GraphTask):
     benchmark = "barista"
     name = "relations"
     upstream_name = "relation_extraction"

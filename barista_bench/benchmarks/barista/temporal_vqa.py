@@ -18,7 +18,7 @@ Where the sources differ or are silent:
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -59,11 +59,11 @@ from barista_bench.benchmarks.barista.qa_templates import (
     write_pair,
 )
 from barista_bench.benchmarks.pooling import Floats, mean_figures
+from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.prompt_sets import PromptTexts
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
-    Candidate,
     Example,
     Explanation,
     ExplanationRow,
@@ -78,8 +78,6 @@ from barista_bench.task import (
     Sampling,
     Scored,
     SkippedExample,
-    Task,
-    Vocabulary,
 )
 
 if TYPE_CHECKING:
@@ -102,7 +100,7 @@ class _Question(NamedTuple):
     writer: str
 
 
-class TemporalVQA(Task):
+class TemporalVQA(GraphTask):
     """`pairs` are cached question-answer pairs (`qa_templates.load_qa_pairs`) to use instead of the templates.
 
     `Sampling.pairs` names a folder of them instead; who wrote those stands in the examples' metadata.
@@ -125,9 +123,10 @@ class TemporalVQA(Task):
         prompts: PromptTexts | None = None,
         *,
         protocol: ProtocolName = "release",
+        options: Mapping[str, object] | None = None,
         pairs: CachedPairs | None = None,
     ) -> None:
-        super().__init__(prompts, protocol=protocol)
+        super().__init__(prompts, protocol=protocol, options=options)
         self.pairs = pairs
 
     def features(self) -> Features:

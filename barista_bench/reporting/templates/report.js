@@ -8,8 +8,9 @@
   const ORDER = Object.keys(STATUS);
   const ROW = 54; // height of a row of the list in pixels, as in the style
   const KEPT = 12; // chunks kept inflated
+  const MANY = 4; // models of which three digits each no longer fit into the list
   const words = (name) => name.replaceAll("_", " ");
-  const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
+  const score = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
   function node(tag, options = {}, ...children) {
     const made = document.createElement(tag);
@@ -154,7 +155,7 @@
     const status = worst(sample.models[place]);
     return node("span", { title: `${labels(sample)[place]}: ${words(status)}` },
       node("span", { class: `dot ${status}`, role: "img", "aria-label": words(status) }, STATUS[status]),
-      score(sample.models[place][0]));
+      score(sample.models[place][0], places(sample).length > MANY ? 2 : 3));
   }
 
   function entry(row) {
@@ -166,7 +167,8 @@
     },
     // The list cuts long ids at their start, since ids of one task differ at their end.
     node("span", { class: "name", title: sample.id }, node("bdi", {}, sample.id)),
-    node("span", { class: "chips" }, ...places(sample).map((place) => chip(sample, place))));
+    node("span", { class: places(sample).length > MANY ? "chips many" : "chips" },
+      ...places(sample).map((place) => chip(sample, place))));
     made.style.top = `${row * ROW}px`;
     return made;
   }
@@ -267,7 +269,7 @@
       click: () => { state.layers.set(layer.name, !visible(layer)); state.boxes = true; render(); },
     }, node("span", { class: "swatch" }), { given: "given", truth: "true" }[layer.look] ?? layer.name));
     return [
-      node("div", { class: "pictures" }, ...figures),
+      node("div", { class: figures.length > 6 ? "pictures strip" : "pictures" }, ...figures),
       toggles.length ? node("div", { class: "layers" }, node("small", {}, "boxes"), ...toggles) : null,
     ];
   }
@@ -310,6 +312,7 @@
       node("p", { class: "scores" }, ...(scored ? scores : ["not scored"])),
       ...explanation(one.rows),
       ...pairs("Judges", one.verdicts),
+      ...one.earlier.map((text, step) => folded(`Answer ${step + 1}, before the last question`, text || "(empty)")),
       node("h4", {}, "Answer"),
       node("pre", {}, one.text === null ? "(none)" : one.text || "(empty)"),
       folded("As it was read", one.parsed),

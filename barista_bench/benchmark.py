@@ -1,0 +1,101 @@
+"""What a benchmark is: its tasks, how its release is read, and what is particular to it, in one record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barista_bench.scene_graph import Problem
+from barista_bench.task import Example, Scored, Task
+
+if TYPE_CHECKING:
+    from barista_bench.benchmarks.released import ReleasedExample, ReleaseRoot
+    from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable
+    from barista_bench.release_task import Release
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """What somebody else's model said to one example. `text` is None where it said nothing: `error` says why.
+
+    A sample without text through no fault of the model's is an infrastructure error, never scored.
+    """
+
+    example_id: str
+    run: int
+    text: str | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswers:
+    """Answers in another harness's format, with the examples that they answer: frames are named, and need not exist.
+
+    Args:
+        model: its name, as far as the files tell it.
+        task: all examples are of this one.
+        answers: of any number of runs; each run answers an example once at the most.
+        problems: what was wrong with records that had to be left out.
+    """
+
+    model: str
+    task: type[Task]
+    examples: tuple[Example, ...]
+    answers: tuple[RecordedAnswer, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark.
+
+    Args:
+        name: of its folder, and in `load_dataset(name, task)`.
+        title: for people.
+        description: a line on what it asks.
+        tasks: in the order of the paper.
+        licence: of the data, as the Hub calls licences; "other" where none is stated.
+        homepage: URL.
+        citation: BibTeX.
+        video_file: from a video's id to its path below the media's root.
+        splits: of the published sets, in their order.
+        leaderboards: the splits that have a leaderboard of their own on the Hub.
+        open_release: reads annotations (first path) with media below the second, which is the first where it is None.
+            None for benchmarks that are derived from a scene graph.
+        import_example: reads the frozen lines of the benchmark's own release, where it has such.
+        formats: by name, what reads the recorded outputs of other harnesses.
+        paper_tables: the counterparts of the paper's tables and figures.
+        compares_sets: whether these tables put runs over different example sets (other frame counts) side by side;
+            otherwise each set has tables of its own.
+        submission: writes the file that the benchmark's own leaderboard takes, of one run's samples, and returns its
+            path; raises DataError for samples that it cannot take.
+        write_mini: from (a mini kitchen, a new folder): a small release in this benchmark's format.
+    """
+
+    name: str
+    title: str
+    description: str
+    tasks: tuple[type[Task], ...]
+    licence: str
+    homepage: str
+    citation: str
+    video_file: Callable[[str], str]
+    splits: tuple[str, ...] = ("test",)
+    leaderboards: tuple[str, ...] = ("all",)
+    open_release: Callable[[Path, Path | None], Release] | None = None
+    import_example: Callable[[type[Task], ReleasedExample, ReleaseRoot], Example] | None = None
+    formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
+    paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
+    compares_sets: bool = False
+    submission: Callable[[Sequence[Scored], Path], Path] | None = None
+    write_mini: Callable[[Path, Path], None] | None = None
+
+    def published_split(self, split: str) -> str:
+        """A split as `datasets` writes it: ours called `all` is the union."""
+        return "+".join(self.splits) if split == "all" else split
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        return tuple(task.name for task in self.tasks)

@@ -1,0 +1,57 @@
+"""EgoCoT-Bench (arXiv 2605.19559): is the right answer right for the right reason?"""
+
+from barista_bench.benchmark import Benchmark
+from barista_bench.benchmarks.egocot.cot import Cot
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase, annotated_evidence, graph_evidence
+from barista_bench.benchmarks.egocot.evidence_check import Checked, Finding, check_rationale
+from barista_bench.benchmarks.egocot.item_evidence import item_evidence
+from barista_bench.benchmarks.egocot.mini import write_mini
+from barista_bench.benchmarks.egocot.paper import paper_tables
+from barista_bench.benchmarks.egocot.recorded import recorded_submissions
+from barista_bench.benchmarks.egocot.records import media_file
+from barista_bench.benchmarks.egocot.release import EgocotRelease, open_release
+from barista_bench.benchmarks.egocot.submission import (
+    SubmissionLine,
+    read_submission,
+    submission_lines,
+    write_submission,
+)
+
+BENCHMARK = Benchmark(
+    name="egocot",
+    title="EgoCoT-Bench",
+    description="Choices about what hands do in egocentric videos, and whether the reasons given for them are true.",
+    tasks=(Cot,),
+    licence="cc-by-nc-4.0",
+    homepage="https://huggingface.co/datasets/DStardust/EgoCoT-Bench",
+    citation="""@article{egocotbench2026,
+  title   = {EgoCoT-Bench: Benchmarking Grounded and Verifiable Operation-Centric Chain-of-Thought Reasoning for MLLMs},
+  journal = {arXiv preprint arXiv:2605.19559},
+  year    = {2026}
+}""",
+    video_file=media_file,
+    splits=("dev", "test"),
+    leaderboards=("dev",),
+    open_release=open_release,
+    formats={"egocot_submission": recorded_submissions},
+    paper_tables=paper_tables,
+    submission=lambda samples, path: write_submission(submission_lines(samples), path),
+    write_mini=write_mini,
+)
+
+__all__ = [
+    "BENCHMARK",
+    "Checked",
+    "Cot",
+    "EgocotRelease",
+    "EvidenceBase",
+    "Finding",
+    "SubmissionLine",
+    "annotated_evidence",
+    "check_rationale",
+    "graph_evidence",
+    "item_evidence",
+    "open_release",
+    "read_submission",
+    "submission_lines",
+]

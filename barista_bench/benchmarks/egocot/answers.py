@@ -1,0 +1,146 @@
+"""An answer apart from its rationale.
+
+The benchmark wants a strict match of the letter and does not say how it is found in free text. Here, in this order:
+
+1. scores of a model that ranks the choices (`choices.read_scores`): the highest, without a rationale;
+2. one JSON object with `answer` or `predicted_answer`, as in the submission file: its letter, and its `reasoning`, a
+   text, a list or an object of steps;
+3. the last `answer:` or `answer is` that a letter of the choices follows by itself: what comes before is the rationale,
+   or what comes after where nothing does;
+4. a text that begins with a letter of the choices by itself: what comes after is the rationale.
+
+A letter stands by itself where the line or a mark ends it, its choice's own text follows, or it is a capital before a
+dash, a bracket or a word such as `because`. The rule is the same for all letters, though A is a word: a choice must not
+be easier to read than another. Anything else is no answer, and two letters in one (`B or C`) are none. A missing
+rationale is none, and no parse failure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS, is_text, unfenced
+from barista_bench.choices import read_scores
+
+MAX_REASONING = 50_000
+"""Characters of a rationale that are kept."""
+
+_MARKER = re.compile(
+    r"(?:\b(?:so|thus|therefore|hence),?\s)?(?:\b(?:the|my)\s)?(?:\b(?:final|correct)\s)?\banswer\b"
+    r"[\s*_]{0,4}(?:is[\s*_]{0,4}:?|:)",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(
+    r"[\s*_(\[\"'`]{0,8}(?:(?:option|choice)\s)?[\s*_(\[\"'`]{0,8}([A-Za-z])(?![A-Za-z0-9])", re.IGNORECASE
+)
+_ENDED = re.compile(r"[*_\"'`]{0,4}(?:[)\].,:;!]|\s*\Z|[^\S\n]*\n)")
+_GOES_ON = re.compile(r"[*_\"'`]{0,4}\s{0,4}(?:[-–—(\[=|!]|(?:because|since|as|for|is|was)\b)")
+"""What may follow a capital, beside what ends it."""
+_ANOTHER = re.compile(
+    r"[\s*_)\]\"'`]{0,8}(?:[,/&]|\bor\b|\band\b)[\s*_(\[\"'`]{0,8}([A-Z])"
+    r"(?=[*_\"'`]{0,4}(?:[)\].,;:/&]|\s*(?:\Z|\n|or\b|and\b)))"
+)
+"""A second letter that is given as well."""
+_BLANKS = re.compile(r"[\s*_\"'`]{1,8}")
+_LABEL = re.compile(r"\A[\s*_#]{0,8}(?:step[- ]by[- ]step )?reasoning[\s*_]{0,4}:[\s*_]{0,4}", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"^[^\S\n]*(?:[*_#-]{0,4}[^\S\n]?step[^\S\n]?)?\d{1,3}[.):][*_]{0,4}[^\S\n]*", re.IGNORECASE | re.MULTILINE
+)
+_EMPTY = re.compile(r"[\s*_#.,:;()\[\]`'\"-]*")
+
+
+class Answer(NamedTuple):
+    """The letter as the question has it, and the rationale, which may be empty."""
+
+    letter: str
+    reasoning: str
+
+
+def read_answer(text: str, choices: Mapping[str, str]) -> Answer | None:
+    """Letter and rationale of a model's answer; None where no letter can be told.
+
+    >>> read_answer("1. The left hand holds the pot.\\nANSWER: B", {"A": "right hand", "B": "left hand"})
+    Answer(letter='B', reasoning='1. The left hand holds the pot.')
+    """
+    text = text[-MAX_ANSWER:]
+    scores = read_scores(text, choices)
+    if scores is not None:
+        return Answer(max(choices, key=lambda label: scores[label]), "")
+    return _from_json(text, choices) or _from_marker(text, choices) or _from_start(text, choices)
+
+
+def _from_json(text: str, choices: Mapping[str, str]) -> Answer | None:
+    body = unfenced(text)
+    if not body.startswith("{"):
+        return None
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    said = found.get("answer", found.get("predicted_answer"))
+    letter = _letter_at(said, 0, choices)[0] if isinstance(said, str) else None
+    return Answer(letter, _cleaned(steps_of(found.get("reasoning")))) if letter else None
+
+
+def steps_of(value: object) -> str:
+    """A rationale that is a text, a list of texts or an object of texts, one step a line; empty for anything else."""
+    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    return "\n".join(part.strip() for part in parts if is_text(part))
+
+
+def unnumbered(text: str) -> str:
+    """Without the numbers of its steps.
+
+    >>> unnumbered("1. It opens.\\nStep 2: It pours.")
+    'It opens.\\nIt pours.'
+    """
+    return _NUMBER.sub("", text)
+
+
+def _from_marker(text: str, choices: Mapping[str, str]) -> Answer | None:
+    for marker in reversed(list(_MARKER.finditer(text))[-MAX_STARTS:]):
+        letter, end = _letter_at(text, marker.end(), choices)
+        if letter:
+            before, after = _cleaned(text[: marker.start()]), text[end:]
+            return Answer(letter, before or _after(after, choices[letter]))
+    return None
+
+
+def _from_start(text: str, choices: Mapping[str, str]) -> Answer | None:
+    letter, end = _letter_at(text, 0, choices)
+    return Answer(letter, _after(text[end:], choices[letter])) if letter else None
+
+
+def _letter_at(text: str, start: int, choices: Mapping[str, str]) -> tuple[str | None, int]:
+    """The letter of a choice that stands by itself at a place, and where it ends."""
+    match = _LETTER.match(text, start)
+    if match is None or match[1].upper() not in choices:
+        return None, start
+    said, end = match[1], match.end()
+    another = _ANOTHER.match(text, end)
+    if said.isupper() and another is not None and another[1] in choices:
+        return None, start
+    alone = _ENDED.match(text, end) is not None or (said.isupper() and _GOES_ON.match(text, end) is not None)
+    blanks = _BLANKS.match(text, end)
+    own = choices[said.upper()].casefold()
+    named = blanks is not None and text[blanks.end() : blanks.end() + len(own)].casefold() == own
+    return (said.upper(), end) if alone or named else (None, start)
+
+
+def _after(text: str, choice: str) -> str:
+    """What follows a letter, without the choice's own text."""
+    text = re.sub(r"\A[\s*_).:,;\]\"'`-]{0,16}", "", text)
+    if text[: len(choice)].casefold() == choice.casefold():
+        text = text[len(choice) :]
+    return _cleaned(re.sub(r"\A[\s*_).:,;\]\"'`-]{0,16}", "", text))
+
+
+def _cleaned(text: str) -> str:
+    """Without a heading, and empty where only marks are left."""
+    text = _LABEL.sub("", text.strip())[:MAX_REASONING].rstrip(" \t\n*_#(").strip()
+    return "" if _EMPTY.fullmatch(text) else text.encode(errors="replace").decode()

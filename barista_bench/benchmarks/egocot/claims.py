@@ -1,0 +1,204 @@
+"""The claims of a rationale: what it says of times, objects, hands, relations and parts of the frame.
+
+A small grammar over the pieces of a clause (`phrases.py`), without any language model:
+
+    relation   NAME ... PREDICATE ... NAME ["and" NAME]    a claim about a hand, where the predicate is a contact
+    region     (NAME | "the target")+ ... REGION           of one of the things named before it, else of the next
+    object     "the target" ... NAME                       what the thing asked about is
+    object     NAME                                        that it is there
+    time       TIME
+
+The NAME before a predicate is the nearest one. A clause with a negation or a hedge claims nothing, nor does one about
+a choice other than the one that was answered. Equal claims count once. What no list and no evidence names makes no
+claim, except for what a hand is said to act on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from barista_bench.benchmarks.egocot.evidence import Names, Times, Vocabulary
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, SIDES, Region
+from barista_bench.benchmarks.egocot.phrases import Clause, Piece, clauses
+
+ClaimKind: TypeAlias = Literal["time", "object", "hand", "relation", "region"]
+KINDS: tuple[ClaimKind, ...] = ("time", "object", "hand", "relation", "region")
+TARGET: Names = frozenset({"target"})
+MAX_CLAIMS = 500
+"""Claims of one text that are looked at."""
+
+_GAP_BEFORE, _GAP_AFTER, _GAP_REGION = 8, 6, 16
+_VERBS_TO_BE = (("is",), ("are",), ("wa",), ("was",), ("were",))
+_CHOICE = re.compile(
+    r"\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?\s+\(?([A-Z])\b|(?:^|[\s(])([A-Z])\s+(?:is|was|says|describes)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement. `subject` and `object` may be any one of their names; a hand of no side is `hand`.
+
+    Args:
+        kind: what it is about. An object claim with the subject `TARGET` says what the thing asked about is.
+        start, end: offsets of its words.
+        clause: number of its clause: times are checked against what else their clause says.
+        times: moments that it is about; none where the sentence gives none. Of a time claim, that time alone.
+        invented: the object's name is known from nowhere.
+    """
+
+    kind: ClaimKind
+    start: int
+    end: int
+    clause: int
+    times: tuple[Times, ...] = ()
+    subject: Names = frozenset()
+    predicate: str = ""
+    object: Names = frozenset()
+    region: Region | None = None
+    invented: bool = False
+
+    @property
+    def content(self) -> tuple[Hashable, ...]:
+        """What is claimed, wherever it stands."""
+        return self.kind, self.times, self.subject, self.predicate, self.object, self.region
+
+
+def claims_of(text: str, vocabulary: Vocabulary, answer: str | None = None) -> list[Claim]:
+    """The claims of a text, each once, in its order; at most `MAX_CLAIMS`.
+
+    Args:
+        text: a rationale, of any origin.
+        vocabulary: names that can be recognised.
+        answer: letter of the choice that the rationale is for: what it says of other choices is no claim.
+    """
+    found: dict[tuple[Hashable, ...], Claim] = {}
+    for number, clause in enumerate(clauses(text, vocabulary)):
+        if clause.has("negation") or clause.has("hedge") or _about_others(text[clause.start : clause.end], answer):
+            continue
+        for claim in _claims(clause, number):
+            # A time is held against what else its clause says, so that each clause's own counts.
+            found.setdefault((number, *claim.content) if claim.kind == "time" else claim.content, claim)
+            if len(found) >= MAX_CLAIMS:
+                return list(found.values())
+    return list(found.values())
+
+
+def _about_others(text: str, answer: str | None) -> bool:
+    letters = {first or second for first, second in _CHOICE.findall(text)} - {"I"}
+    return bool(letters - {answer})
+
+
+def _claims(clause: Clause, number: int) -> Iterator[Claim]:
+    yield from (Claim("time", start, end, number, (times,)) for times, start, end in clause.own_times)
+    for found in (*_relations(clause.pieces), *_regions(clause.pieces), *_objects(clause.pieces)):
+        yield replace(found, clause=number, times=() if found.kind == "object" else clause.times)
+
+
+def _objects(pieces: Sequence[Piece]) -> Iterator[Claim]:
+    for place, piece in enumerate(pieces):
+        if piece.kind != "name" or "*" in piece.names:
+            continue
+        target = _before(pieces, place, ("target", "name", "predicate", "region"))
+        if target is not None and target.kind == "target":
+            yield Claim("object", target.start, piece.end, 0, subject=TARGET, object=piece.names)
+        elif not _is_hand(piece.names):
+            yield Claim("object", piece.start, piece.end, 0, object=piece.names)
+
+
+def _regions(pieces: Sequence[Piece]) -> Iterator[Claim]:
+    for place, piece in enumerate(pieces):
+        if piece.kind != "region":
+            continue
+        before, after = pieces[max(0, place - _GAP_REGION) : place], pieces[place + 1 : place + 1 + _GAP_BEFORE]
+        named = [one for one in before if one.kind in ("name", "target")]
+        named = named or [one for one in after if one.kind in ("name", "target")][:1]
+        names = frozenset(name for one in named for name in one.names if name != "*")
+        if named and (names or any(one.kind == "target" for one in named)):
+            start, end = min(named[0].start, piece.start), max(named[-1].end, piece.end)
+            yield Claim("region", start, end, 0, subject=names, region=piece.region)
+
+
+def _relations(pieces: Sequence[Piece]) -> Iterator[Claim]:
+    for place, piece in enumerate(pieces):
+        if piece.kind != "predicate" or piece.predicate is None:
+            continue
+        subject = _before(pieces, place, ("name",))
+        if subject is None:
+            continue
+        is_hand = _is_hand(subject.names)
+        for target in _after(pieces, place, is_hand and piece.predicate.name in CONTACTS):
+            yield from _relation(subject, piece, target)
+
+
+def _relation(subject: Piece, predicate: Piece, target: Piece) -> Iterator[Claim]:
+    assert predicate.predicate is not None, "only pieces that are predicates come here"
+    name, flipped = predicate.predicate
+    start, end = min(subject.start, predicate.start), max(target.end, predicate.end)
+    first, second = (target, subject) if flipped else (subject, target)
+    if _is_hand(second.names) and not _is_hand(first.names) and name in ("inside", "on"):
+        name, first, second = HOLDING, second, first  # a knife in the right hand
+    if _says_nothing(first.names) and _says_nothing(second.names):
+        return
+    if _is_hand(first.names) and _is_hand(second.names) and name in CONTACTS:
+        return
+    invented = target.kind == "word"
+    # Two sides at once (`both hands`) are two claims; several names of one thing are one.
+    for one in _each_side(first.names):
+        for other in _each_side(second.names):
+            sided = any(hand in SIDES for hand in (*one, *other))
+            kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", "releases"} else "relation"
+            yield Claim(kind, start, end, 0, subject=one, predicate=name, object=other, invented=invented)
+
+
+def _each_side(names: Names) -> list[Names]:
+    return [frozenset({name}) for name in sorted(names)] if _is_hand(names) else [names]
+
+
+def _says_nothing(names: Names) -> bool:
+    """`it` and `a hand` may be anything."""
+    return "*" in names or names == {"hand"}
+
+
+def _is_hand(names: Names) -> bool:
+    return bool(names) and names <= {*SIDES, "hand"}
+
+
+def _before(pieces: Sequence[Piece], place: int, kinds: tuple[str, ...]) -> Piece | None:
+    """The nearest piece of these kinds before a place, a few words away at the most."""
+    nearby = pieces[max(0, place - 1 - _GAP_BEFORE) : place]
+    return next((piece for piece in reversed(nearby) if piece.kind in kinds), None)
+
+
+def _after(pieces: Sequence[Piece], place: int, acts: bool) -> Iterator[Piece]:
+    """What follows a relation: the next name, and one joined to it by `and`; no further than the next relation.
+
+    Of a hand that acts on something (`acts`), the object may be a name that nothing knows.
+    """
+    unknown: list[Piece] = []
+    for position, piece in enumerate(pieces[place + 1 : place + 2 + _GAP_AFTER], start=place + 1):
+        if piece.kind == "name":
+            yield piece
+            yield from _joined(pieces, position)
+            return
+        ends = piece.kind == "stop" and unknown
+        if piece.kind in ("predicate", "region", "target") or piece.broken or ends:
+            break
+        if piece.kind == "word":
+            unknown.append(piece)
+    if acts and unknown and pieces[place + 1].kind == "article":
+        head = unknown[-1]
+        yield head._replace(names=frozenset({" ".join(head.words)}))
+
+
+def _joined(pieces: Sequence[Piece], position: int) -> Iterator[Piece]:
+    """The name that `and` joins to the one at `position`, unless it begins a clause of its own."""
+    rest = [piece for piece in pieces[position + 1 : position + 6] if piece.kind != "article"]
+    if len(rest) < 2 or rest[0].words != ("and",) or rest[1].kind != "name" or _is_hand(rest[1].names):
+        return
+    following = rest[2] if len(rest) > 2 else None
+    acts = following is not None and following.predicate is not None and following.predicate.name in CONTACTS
+    if following is None or not (acts or following.words in _VERBS_TO_BE):
+        yield rest[1]

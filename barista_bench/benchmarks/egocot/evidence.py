@@ -1,0 +1,280 @@
+"""What claims are checked against: dated relations, boxes and names, from an item's evidence or from a scene graph.
+
+Names are canonical: words as `lexicon.stems` gives them, joined by blanks; a hand is `left hand`, `right hand`, or
+`hand` where its side is not said. Times are seconds, boxes (x0, y0, x1, y1) as shares of the frame, 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from barista_bench.benchmarks.egocot.items import Corners, ItemEvidence
+from barista_bench.benchmarks.egocot.lexicon import (
+    ARTICLES,
+    HANDS,
+    NO_HEADS,
+    SIDES,
+    SYNONYMS,
+    canonical_predicate,
+    stems,
+)
+from barista_bench.errors import DataError
+from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED
+
+Names: TypeAlias = "frozenset[str]"
+BARISTA_RELATIONS: Names = frozenset(
+    {"under", "on", "inside", "attached to", "part of", "pulls", "pushes", "presses", "holds", "touches", "turns"}
+)
+"""What is annotated there on every frame (`contains` is `inside` the other way round)."""
+Times: TypeAlias = "tuple[float, float]"
+"""From, to; both included."""
+Vocabulary: TypeAlias = "Mapping[tuple[str, ...], Names]"
+"""Stemmed words -> what they may name."""
+
+TOLERANCE = 0.5
+"""Seconds that a claimed time may be off: two frames of the benchmark's 4 fps."""
+
+
+class Fact(NamedTuple):
+    """`subject` does or is `predicate` to `object` during each of `spans`; undated where there are none.
+
+    `annotated` facts are the evidence's own: a rationale is expected to say them. The others follow from the question
+    and its right answer.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    spans: tuple[Times, ...] = ()
+    annotated: bool = True
+
+    def at(self, times: tuple[Times, ...], tolerance: float) -> bool:
+        """Whether it holds at one of the times; undated facts and claims are about any time."""
+        if not times or not self.spans:
+            return True
+        return any(start - tolerance <= b and a <= end + tolerance for start, end in self.spans for a, b in times)
+
+
+class Place(NamedTuple):
+    """Where a named thing is at one time. `focused` ones are expected to be said."""
+
+    name: str
+    time: float
+    box: Corners
+    focused: bool = False
+
+
+@dataclass(frozen=True)
+class EvidenceBase:
+    """Everything that a rationale can be held against.
+
+    Args:
+        facts: relations with their times.
+        places: boxes.
+        objects: names of all that is there.
+        targets: names of what the question is about; expected to be said.
+        times: the moments that the evidence points at; expected to be said.
+        answers: names that the right choice gives.
+        refuted: names that only wrong choices give: not what is asked about.
+        known: further names that can be recognised, and of which the evidence says nothing.
+        duration: seconds of the video; None where it is not known.
+        complete: whether what is not here is not so: true of a scene graph, never of an item's evidence.
+        has_unnamed: whether things are there that have no name: any thing may be one of them.
+        scheme: of complete evidence, the relations that its annotators look for.
+        tolerance: seconds that a claimed time may be off.
+    """
+
+    facts: tuple[Fact, ...] = ()
+    places: tuple[Place, ...] = ()
+    objects: Names = frozenset()
+    targets: tuple[str, ...] = ()
+    times: tuple[float, ...] = ()
+    answers: Names = frozenset()
+    refuted: Names = frozenset()
+    known: Names = frozenset()
+    duration: float | None = None
+    complete: bool = False
+    has_unnamed: bool = False
+    scheme: Names = frozenset()
+    tolerance: float = TOLERANCE
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """All names that can be recognised, by their words, their last word and those that mean the same."""
+        own = vocabulary_of(self.objects | self.answers | self.refuted | self.known)
+        general = _general_vocabulary()
+        return {**general, **{words: names | general.get(words, frozenset()) for words, names in own.items()}}
+
+    def places_of(self, names: Names) -> list[Place]:
+        """The boxes of things of these names."""
+        return [place for place in self.places if place.name in names]
+
+
+def canonical_name(text: str) -> str:
+    """A name as everything here compares it; empty where there is none in the text.
+
+    >>> canonical_name("The black pots (3)"), canonical_name("camera wearer (operator)")
+    ('black pot', 'hand')
+    """
+    words = stems(text)
+    if words in HANDS:
+        return HANDS[words][0] if len(HANDS[words]) == 1 else "hand"
+    while words and words[0] in ARTICLES:
+        words = words[1:]
+    while len(words) > 1 and words[-1].isdigit():
+        words = words[:-1]
+    return HANDS[words][0] if words in HANDS else " ".join(words)
+
+
+GENERAL_NAMES: Names = frozenset(" ".join(name) for group in SYNONYMS for name in group)
+"""Names that are recognised in every text."""
+
+
+@cache
+def _general_vocabulary() -> Vocabulary:
+    return vocabulary_of(GENERAL_NAMES)
+
+
+def vocabulary_of(names: Iterable[str]) -> Vocabulary:
+    """Words -> the names that they may stand for: in full, by the last word, by a synonym of either.
+
+    >>> sorted(vocabulary_of(["coffee cup", "black pot"])[("mug",)])
+    ['coffee cup']
+    """
+    found: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    groups: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
+    for group in SYNONYMS:
+        for same in group:
+            groups[same].update(group)
+    for name in names:
+        words = tuple(name.split())
+        if not words or words in HANDS:
+            continue
+        for form in {words, *([words[-1:]] if words[-1] not in NO_HEADS else [])}:
+            found[form].add(name)
+            for same in groups.get(form, ()):
+                found[same].add(name)
+    return {words: frozenset(own) for words, own in found.items()}
+
+
+def annotated_evidence(
+    evidence: ItemEvidence, *, size: tuple[float, float] | None = None, duration: float | None = None
+) -> EvidenceBase:
+    """The evidence of an item by itself, without its question.
+
+    Args:
+        evidence: as annotated.
+        size: width and height of the media in pixels; None: boxes cannot be placed.
+        duration: seconds of the video.
+    """
+    labels = {target.object_id: canonical_name(target.label) for target in evidence.objects if target.object_id}
+    spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
+    for row in evidence.relations:
+        predicate = canonical_predicate(row.predicate)
+        ends = canonical_name(row.subject), canonical_name(row.object)
+        subject, target = ends[::-1] if predicate.flipped else ends
+        own = spans[subject, predicate.name, target]
+        if row.start is not None and row.end is not None:
+            own.append((row.start, row.end))
+    focused = {(box.object_id, box.time, box.box) for box in evidence.focused_boxes}
+    rows = dict.fromkeys((*evidence.boxes, *evidence.focused_boxes))
+    places = tuple(
+        Place(labels[box.object_id], box.time, _shares(box.box, size), (box.object_id, box.time, box.box) in focused)
+        for box in rows
+        if size is not None and labels.get(box.object_id)
+    )
+    names = {*labels.values(), *(canonical_name(target.label) for target in evidence.objects)}
+    ends_of = {end for subject, _, target in spans for end in (subject, target)}
+    return EvidenceBase(
+        facts=tuple(Fact(*triple, tuple(sorted(set(own)))) for triple, own in spans.items() if all(triple)),
+        places=places,
+        objects=frozenset((names | ends_of) - {""}),
+        targets=tuple(dict.fromkeys(name for target in evidence.objects if (name := canonical_name(target.label)))),
+        times=tuple(sorted(set(evidence.focus_times or evidence.timestamps))),
+        duration=duration,
+    )
+
+
+def graph_evidence(
+    video: VideoGraph,
+    span: tuple[int, int] | None = None,
+    *,
+    step: float = 0.25,
+    known: Iterable[str] = (),
+    tolerance: float = TOLERANCE,
+) -> EvidenceBase:
+    """The evidence of a scene graph, which is complete: what it does not hold there is not so.
+
+    Args:
+        video: its graph.
+        span: frames [start, stop); None for all.
+        step: seconds between the moments of which boxes are kept.
+        known: categories of other videos, so that a claim of them is known to be wrong here.
+        tolerance: seconds that a claimed time may be off.
+
+    Raises:
+        DataError: the graph does not say how many frames a second there are.
+    """
+    fps = video.video.fps
+    if not fps:
+        raise DataError(f"{video.video_id}: has no fps, so that no time can be told. Remedy: give video_metadata.fps")
+    start, stop = span or (0, video.frame_count)
+    stride = max(1, round(step * fps))
+    names = {item: canonical_name(item.category) for item in video.objects_at((start, stop))}
+    places = tuple(
+        Place(names[one.object], one.frame / fps, _shares(_cornered(one.bbox), (video.video.width, video.video.height)))
+        for frame in range(start, stop, stride)
+        for one in video.instances(frame)
+        if names[one.object] != UNNAMED
+    )
+    spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
+    table = video.relations_table
+    for position in table.active((start, stop)).tolist():
+        frames = video.relation_frames(position, (start, stop))
+        if not len(frames):
+            continue
+        ids = int(table.source[position]), int(table.target[position])
+        source, target = (canonical_name(video.objects[index].category) for index in ids)
+        predicate = canonical_predicate(table.entry(position)[1])
+        ends = (target, source) if predicate.flipped else (source, target)
+        spans[ends[0], predicate.name, ends[1]] += [(run[0] / fps, run[-1] / fps) for run in _runs(frames)]
+    return EvidenceBase(
+        facts=tuple(
+            Fact(*triple, tuple(sorted(set(own))), annotated=UNNAMED not in triple) for triple, own in spans.items()
+        ),
+        places=places,
+        objects=frozenset(names.values()) - {UNNAMED},
+        has_unnamed=UNNAMED in names.values(),
+        known=frozenset(map(canonical_name, known)),
+        duration=video.frame_count / fps,
+        complete=True,
+        scheme=BARISTA_RELATIONS | {predicate for _, predicate, _ in spans},
+        tolerance=tolerance,
+    )
+
+
+def _runs(frames: np.ndarray[tuple[int], np.dtype[np.int32]]) -> list[list[int]]:
+    """Frames that follow each other."""
+    return [run.tolist() for run in np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)]
+
+
+def _cornered(box: Corners) -> Corners:
+    x, y, width, height = box
+    return x, y, x + width, y + height
+
+
+def _shares(box: Corners, size: tuple[float, float]) -> Corners:
+    width, height = size
+    return box[0] / width, box[1] / height, box[2] / width, box[3] / height
+
+
+def other_side(hand: str) -> str | None:
+    """The other hand; None for a hand of unknown side and for everything else."""
+    return SIDES[1 - SIDES.index(hand)] if hand in SIDES else None

@@ -1,0 +1,112 @@
+"""The evidence of one question: its annotations, and what follows from the question with its right answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from barista_bench.benchmarks.egocot.claims import claims_of
+from barista_bench.benchmarks.egocot.evidence import (
+    EvidenceBase,
+    Fact,
+    Names,
+    Times,
+    annotated_evidence,
+    canonical_name,
+    vocabulary_of,
+)
+from barista_bench.benchmarks.egocot.items import ItemEvidence
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, SIDES
+from barista_bench.benchmarks.egocot.phrases import Clause, clauses
+
+_SHORT = 3
+"""Words of a choice that is a name by itself."""
+
+
+def item_evidence(
+    evidence: ItemEvidence,
+    question: str,
+    choices: Mapping[str, str],
+    answer: str,
+    *,
+    size: tuple[float, float] | None = None,
+    duration: float | None = None,
+) -> EvidenceBase:
+    """What a rationale for this question is held against.
+
+    To the annotations come names of the question and of the right choice (they are there), the things that wrong
+    choices are (they are not what is asked about), and one relation where the question and its right answer make one:
+    which hand acts on what, or what a hand acts on.
+
+    Args:
+        evidence: as annotated.
+        question: its text.
+        choices: letter to text.
+        answer: letter of the right one.
+        size: width and height of the media in pixels; None: boxes cannot be placed.
+        duration: seconds of the video.
+    """
+    base = annotated_evidence(evidence, size=size, duration=duration)
+    short = {
+        label: canonical_name(text) for label, text in choices.items() if len(canonical_name(text).split()) <= _SHORT
+    }
+    things = frozenset(short.values()) - {*SIDES, "hand", ""}
+    base = replace(base, known=base.known | things)
+    there = base.objects | _names(question, base) | _names(choices[answer], base)
+    right = frozenset({short[answer]} if answer in short else ()) - {""}
+    # A name that may stand for the right thing is not refuted: `pot` beside `black pot`.
+    same = vocabulary_of(right | frozenset(base.targets))
+    refuted = frozenset(name for name in frozenset(short.values()) - right - {""} if tuple(name.split()) not in same)
+    facts = (*base.facts, *_answered(question, choices[answer], base))
+    return replace(base, objects=there, answers=right, refuted=refuted, facts=facts)
+
+
+def _names(text: str, base: EvidenceBase) -> Names:
+    """The things that a text names, by the narrowest name that can be told."""
+    found = set()
+    for clause in clauses(text, base.vocabulary):
+        for piece in clause.pieces:
+            if piece.kind == "name" and not piece.names & {*SIDES, "hand", "*"}:
+                exact = " ".join(piece.words)
+                found.add(exact if exact in piece.names else _plainest(piece.names))
+    return frozenset(found)
+
+
+def _plainest(names: Names) -> str:
+    """One of several names for the same thing."""
+    return min(names, key=lambda name: (len(name), name))
+
+
+def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[Fact, ...]:
+    """The relation that the question and its right answer make, dated by the question or by the evidence."""
+    asked = list(clauses(question, base.vocabulary))
+    verbs = [
+        p.predicate.name for clause in asked for p in clause.pieces if p.predicate and p.predicate.name in CONTACTS
+    ]
+    spans = _dates(asked) or tuple((time, time) for time in base.times)
+    name = canonical_name(choice)
+    if not verbs:
+        return ()
+    if name in SIDES:
+        # The question, said of that hand.
+        made = claims_of(f"the {name} {_from_verb(question, asked)}", base.vocabulary)
+        found = [
+            claim for claim in made if claim.kind == "hand" and claim.subject == {name} and "*" not in claim.object
+        ]
+        return tuple(Fact(name, claim.predicate, _plainest(claim.object), spans, annotated=False) for claim in found)
+    sides = {one for clause in asked for piece in clause.pieces for one in piece.names if one in SIDES}
+    if len(sides) == 1 and name and len(name.split()) <= _SHORT:
+        return (Fact(sides.pop(), verbs[0], name, spans, annotated=False),)
+    return ()
+
+
+def _from_verb(question: str, asked: list[Clause]) -> str:
+    """The question from its first contact on, without its times."""
+    first = next(
+        piece for clause in asked for piece in clause.pieces if piece.predicate and piece.predicate.name in CONTACTS
+    )
+    return question[first.start :]
+
+
+def _dates(asked: list[Clause]) -> tuple[Times, ...]:
+    return tuple(dict.fromkeys(times for clause in asked for times, _, _ in clause.own_times))

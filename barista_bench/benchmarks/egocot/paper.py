@@ -1,0 +1,201 @@
+"""The counterparts of the two leaderboards of EgoCoT-Bench's page, and what checking the evidence adds to them.
+
+Figures are means over runs. Accuracy and shares run from 0 to 1; R from 0 to 5, as published.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from barista_bench.benchmarks.egocot.cot import Cot
+from barista_bench.benchmarks.egocot.grounded import OF_CLAIMS
+from barista_bench.benchmarks.egocot.taxonomy import GROUPS, OF_GROUP, SUBTASKS
+from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
+from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
+from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell, sample_name
+from barista_bench.task import Json, Scored
+
+
+class Agreement(NamedTuple):
+    """Judge and evidence on the right answers of a model, each saying `spurious` or not.
+
+    Args:
+        n: right answers that both speak of.
+        judge, evidence, both: how many of them each calls spurious, and both do.
+        phi: correlation of the two, -1 to 1; None where one of them always says the same.
+        kappa: Cohen's; likewise.
+    """
+
+    n: int
+    judge: int
+    evidence: int
+    both: int
+    phi: float | None
+    kappa: float | None
+
+
+def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+    """Tables and figures of the models that answered `egocot/cot`; none where nobody did."""
+    found = [one for one in samples if isinstance(one.task, Cot) and one.runs]
+    if not found:
+        return []
+    figures = {one.model: [one.task.aggregate(run) for run in one.runs] for one in found}
+    judged = [(one, judge) for one in found for judge in sorted(one.judged)]
+    tables: list[PaperTable | PaperChart] = [_accuracy(figures), _chart(figures), _claims(figures)]
+    if judged:
+        tables += [_reasoning(judged), _agreements(judged)]
+    return tables
+
+
+def _accuracy(figures: Mapping[str, Sequence[Mapping[str, Json]]]) -> PaperTable:
+    columns = [("Mean", "", "")]
+    for group in GROUPS:
+        columns += [*((s.code, "per_subtask", s.code) for s in OF_GROUP[group]), (f"{group} mean", "per_group", group)]
+    rows = [
+        (model, *(_mean([_at(run, part, name, "accuracy") for run in runs]) for _, part, name in columns))
+        for model, runs in figures.items()
+    ]
+    rows.sort(key=lambda row: -(row[1] if isinstance(row[1], float) else 0.0))
+    return PaperTable(
+        "Accuracy leaderboard: accuracy by subtask and group",
+        ("model", *(title for title, _, _ in columns)),
+        tuple(rows),
+        "Group and overall means pool their samples. Answers that could not be read are wrong.",
+    )
+
+
+def _chart(figures: Mapping[str, Sequence[Mapping[str, Json]]]) -> PaperChart:
+    series = []
+    for model, runs in figures.items():
+        values = {s.code: _mean([_at(run, "per_subtask", s.code, "accuracy") for run in runs]) for s in SUBTASKS}
+        series.append(Series(model, tuple(Point(code, value) for code, value in values.items() if value is not None)))
+    return PaperChart("Figure 3: accuracy by subtask", "subtask", "accuracy", tuple(series), kind="bar")
+
+
+def _claims(figures: Mapping[str, Sequence[Mapping[str, Json]]]) -> PaperTable:
+    names = ("accuracy", "reasoned", *OF_CLAIMS)
+    groups = [(group, "per_group", group) for group in GROUPS]
+    rows = [
+        (
+            model,
+            *(_mean([_at(run, "", "", name) for run in runs]) for name in names),
+            *(_mean([_at(run, part, group, "verified_scr") for run in runs]) for _, part, group in groups),
+        )
+        for model, runs in figures.items()
+    ]
+    return PaperTable(
+        "Evidence-checked reasoning: claims of rationales against the annotations",
+        ("model", *names, *(f"{group} verified_scr" for group in GROUPS)),
+        tuple(rows),
+        "Beyond the paper. verified_scr: right answers with a claim that the evidence contradicts; no judge is asked. "
+        "What the evidence does not decide counts as unverifiable, never as wrong.",
+    )
+
+
+def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> PaperTable:
+    rows = []
+    for one, judge in judged:
+        runs = [reasoning_figures(run, one.judged[judge], number) for number, run in enumerate(one.runs)]
+        cells: list[TableCell] = [one.model, judge, *_pair(runs, None)]
+        for group in GROUPS:
+            cells += _pair(runs, group)
+        rows.append((*cells, _mean([run["coverage"] for run in runs])))
+    titles = [f"{name} {figure}" for name in ("Mean", *GROUPS) for figure in ("R", "SCR")]
+    return PaperTable(
+        "Reasoning leaderboard: R (0 to 5) and SCR by group",
+        ("model", "judge", *titles, "judged"),
+        tuple(rows),
+        f"R is the mean over all samples, right or wrong, without a rationale 0; SCR the share of right answers with "
+        f"{SPURIOUS_AT} or less. Verdicts that are missing are in neither, and lower the share that is judged.",
+    )
+
+
+def _agreements(judged: Sequence[tuple[ModelSamples, str]]) -> PaperTable:
+    rows: list[tuple[TableCell, ...]] = []
+    for one, judge in judged:
+        found = judge_and_evidence(one, judge)
+        rows.append((one.model, judge, *found))
+    return PaperTable(
+        "Judge and evidence: do they call the same right answers spurious?",
+        ("model", "judge", "n", "by the judge", "by the evidence", "by both", "phi", "kappa"),
+        tuple(rows),
+        "Of the right answers, pooled over runs. The two look at different things: a judge at logic and wording, the "
+        "evidence at facts; a low agreement is no fault of either.",
+    )
+
+
+def reasoning_figures(run: Sequence[Scored], scores: Mapping[str, float], number: int) -> dict[str, Json]:
+    """R and SCR (in percent) of one run, by `metrics.judge_score.egocot`.
+
+    Args:
+        run: its samples.
+        scores: the judge's, 0 to 5, by `sample_name`.
+        number: of the run.
+    """
+    return egocot_reasoning(
+        [scores.get(sample_name(s.example.example_id, number)) for s in run],
+        [s.prediction is not None and s.prediction.value["answer"] == s.example.target["answer"] for s in run],
+        [str(s.example.metadata["subtask"]) for s in run],
+        empty_reasoning=[s.prediction is None or not s.prediction.value["reasoning"] for s in run],
+    )
+
+
+def judge_and_evidence(one: ModelSamples, judge: str) -> Agreement:
+    """How far a judge and the evidence agree on a model's right answers, over all its runs.
+
+    Raises:
+        TypeError: the samples are not of `egocot/cot`.
+    """
+    if not isinstance(one.task, Cot):
+        raise TypeError(f"{one.model}: samples of {one.task.name}, not of egocot/cot")
+    # Imported here: whoever only looks up the benchmark needs no scipy.
+    from scipy.stats import pearsonr
+
+    pairs = list(_pairs(one.task, one.runs, one.judged[judge]))
+    first, second = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
+    varied = len(set(first)) > 1 and len(set(second)) > 1
+    return Agreement(
+        n=len(pairs),
+        judge=int(sum(first)),
+        evidence=int(sum(second)),
+        both=sum(a and b for a, b in pairs),
+        # Of two yes-or-no columns, Pearson's r is phi, and the weighted kappa is Cohen's.
+        phi=float(pearsonr(first, second).statistic) if varied else None,
+        kappa=quadratic_weighted_kappa(first, second) if varied else None,
+    )
+
+
+def _pairs(task: Cot, runs: Sequence[Sequence[Scored]], scores: Mapping[str, float]) -> Iterator[tuple[bool, bool]]:
+    for number, run in enumerate(runs):
+        for example, prediction in ((sample.example, sample.prediction) for sample in run):
+            if prediction is None or prediction.value["answer"] != example.target["answer"]:
+                continue
+            # Without a rationale the judge's rule gives 0, and there is nothing for the evidence to contradict.
+            score = scores.get(sample_name(example.example_id, number)) if prediction.value["reasoning"] else None
+            if score is not None:
+                yield score <= SPURIOUS_AT, task.check(example, prediction).is_contradicted
+
+
+def _pair(runs: Sequence[Mapping[str, Json]], group: str | None) -> list[TableCell]:
+    parts = [run if group is None else _inner(run, "per_group", group) for run in runs]
+    scr = [part.get("scr") for part in parts]
+    shares = [value / 100 if isinstance(value, int | float) else None for value in scr]
+    return [_mean([part.get("r") for part in parts]), _mean(shares)]
+
+
+def _inner(figures: Mapping[str, Json], part: str, name: str) -> Mapping[str, Json]:
+    groups = figures.get(part)
+    found = groups.get(name) if isinstance(groups, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _at(figures: Mapping[str, Json], part: str, name: str, figure: str) -> Json:
+    return (_inner(figures, part, name) if part else figures).get(figure)
+
+
+def _mean(values: Sequence[Json]) -> float | None:
+    """Over the runs that have the figure."""
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    return statistics.fmean(numbers) if numbers else None

@@ -1,0 +1,210 @@
+"""Text to pieces: times, names, relations, parts of the frame. Longest match in dictionaries, in linear time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from barista_bench.benchmarks.barista.lexical import stem
+from barista_bench.benchmarks.egocot.clock import read_clock
+from barista_bench.benchmarks.egocot.evidence import Names, Times, Vocabulary
+from barista_bench.benchmarks.egocot.lexicon import (
+    ANYTHING,
+    ARTICLES,
+    HANDS,
+    HEDGES,
+    NEGATIONS,
+    PREDICATES,
+    REGIONS,
+    STOPS,
+    TARGET_WORDS,
+    VIEWS,
+    Predicate,
+    Region,
+)
+
+MAX_TEXT = 100_000
+"""Characters of a text that are read."""
+MAX_TIMES = 50
+"""Times of one clause that what it says is held against."""
+_LONGEST = 8
+"""Words of a name or relation at the most."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])[\s'\"”’)\]]+|\n+")
+# Runs of blanks are tried from their start alone: from each of their characters would take quadratic time.
+_CLAUSE = re.compile(
+    r";|\s[—–-]\s|,?(?<!\s)\s+(?:but|while|whereas|although|though|however)\s|,\s+(?:not|rather|instead|unlike)\s"
+    r"|,?(?<!\s)\s+(?:and|then|and then)\s+(?=(?:at|from|by|around|until)\s+\d)",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"(?<![\d:.])(?:\d{1,3}:)?\d{1,3}:\d{2}(?:\.\d{1,6})?(?!\d|[.:]\d)"
+    r"|(?<![\d:.])\d{1,7}(?:\.\d{1,6})?\s?(?:s|sec|secs|seconds?)\b"
+    r"|\bt\s?=\s?\d{1,7}(?:\.\d{1,6})?(?!\d)",
+    re.ASCII | re.IGNORECASE,
+)
+_RANGE = re.compile(r"\s*(?:[–—-]|to|until|and)\s*", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_BREAK = re.compile(r"[,():\"“”]")
+
+PieceKind: TypeAlias = Literal["name", "predicate", "region", "target", "negation", "hedge", "article", "stop", "word"]
+
+
+class Piece(NamedTuple):
+    """One part of a clause. `names` of a name, `predicate` and `region` of those; `broken`: punctuation before it."""
+
+    kind: PieceKind
+    start: int
+    end: int
+    words: tuple[str, ...]
+    names: Names = frozenset()
+    predicate: Predicate | None = None
+    region: Region | None = None
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a sentence that says one thing. Offsets are into the whole text.
+
+    `own_times` are written in the clause itself, with their offsets; `times` are those, or else the last ones before
+    them in the same sentence.
+    """
+
+    start: int
+    end: int
+    pieces: tuple[Piece, ...]
+    own_times: tuple[tuple[Times, int, int], ...]
+    times: tuple[Times, ...]
+
+    def has(self, kind: PieceKind) -> bool:
+        return any(piece.kind == kind for piece in self.pieces)
+
+
+def clauses(text: str, vocabulary: Vocabulary) -> Iterator[Clause]:
+    """The clauses of a text, with what the vocabulary and the lexicon know in them."""
+    text = text[:MAX_TEXT]
+    for start, end in _parts(text, 0, len(text), _SENTENCE):
+        last: tuple[Times, ...] = ()
+        for begin, stop in _parts(text, start, end, _CLAUSE):
+            own = tuple(times_in(text, begin, stop))
+            last = tuple(times for times, _, _ in own[:MAX_TIMES]) or last
+            taken = [(a, b) for _, a, b in own]
+            yield Clause(begin, stop, tuple(_pieces(text, begin, stop, taken, vocabulary)), own, last)
+
+
+def times_in(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
+    """Times and ranges of times with their offsets, in seconds; a time alone is a range from itself to itself."""
+    found = list(_TIME.finditer(text, start, end))
+    place = 0
+    while place < len(found):
+        match = found[place]
+        first = _seconds(match[0])
+        following = found[place + 1] if place + 1 < len(found) else None
+        if following is not None and _RANGE.fullmatch(text, match.end(), following.start()):
+            second = _seconds(following[0])
+            listed = text[match.end() : following.start()].strip().casefold() == "and" and not _between(text, match)
+            if first is not None and second is not None and first <= second and not listed:
+                yield (first, second), match.start(), following.end()
+                place += 2
+                continue
+        if first is not None:
+            yield (first, first), match.start(), match.end()
+        place += 1
+
+
+def _between(text: str, match: re.Match[str]) -> bool:
+    """`between 1 s and 3 s` is a range, `at 1 s and 3 s` are two times."""
+    return text[max(0, match.start() - 9) : match.start()].casefold().strip().endswith("between")
+
+
+def _seconds(text: str) -> float | None:
+    return read_clock(re.sub(r"(?i)[a-z=\s]", "", text))
+
+
+def _parts(text: str, start: int, end: int, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    for match in separator.finditer(text, start, end):
+        if match.start() > start:
+            yield start, match.start()
+        start = match.end()
+    if start < end:
+        yield start, end
+
+
+def _pieces(text: str, start: int, end: int, taken: list[tuple[int, int]], vocabulary: Vocabulary) -> Iterator[Piece]:
+    edges = [start, *(edge for span in taken for edge in span), end]
+    tokens = [
+        (stem(match[0].casefold()), match.start(), match.end())
+        for begin, stop in zip(edges[::2], edges[1::2], strict=True)  # between the times
+        for match in _WORD.finditer(text, begin, stop)
+    ]
+    place, after = 0, start
+    while place < len(tokens):
+        piece, used = _longest(tokens, place, vocabulary)
+        words = tuple(word for word, _, _ in tokens[place : place + used])
+        first, last = tokens[place][1], tokens[place + used - 1][2]
+        broken = _BREAK.search(text, after, first) is not None
+        yield piece._replace(start=first, end=last, words=words, broken=broken)
+        place, after = place + used, last
+
+
+_Written: TypeAlias = "tuple[str, int, int]"
+
+
+def _longest(tokens: list[_Written], place: int, vocabulary: Vocabulary) -> tuple[Piece, int]:
+    """The longest thing that begins at a token, and how many tokens it has."""
+    previous = tokens[place - 1][0] if place else ""
+    for length in range(min(_LONGEST, len(tokens) - place), 0, -1):
+        words = tuple(word for word, _, _ in tokens[place : place + length])
+        piece = _known(words, vocabulary, previous)
+        if piece is None:
+            continue
+        following = [word for word, _, _ in tokens[place + length : place + length + 3]]
+        if piece.kind == "region" and following[:1] == ["of"] and not _of_the_view(words, following[1:]):
+            return Piece("word", 0, 0, words), length
+        if words in HANDS and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand, not who
+            return Piece("article", 0, 0, words), length + 1
+        return piece, length
+    word = tokens[place][0]
+    if word in NEGATIONS:
+        return Piece("negation", 0, 0, ()), 1
+    if word in HEDGES:
+        return Piece("hedge", 0, 0, ()), 1
+    if word in ARTICLES or word == "s":
+        return Piece("article", 0, 0, ()), 1
+    return Piece("stop" if word in STOPS else "word", 0, 0, ()), 1
+
+
+def _known(words: tuple[str, ...], vocabulary: Vocabulary, previous: str) -> Piece | None:
+    if words in HANDS:
+        return Piece("name", 0, 0, words, names=frozenset(HANDS[words]))
+    if words in REGIONS:
+        return Piece("region", 0, 0, words, region=REGIONS[words])
+    if words in TARGET_WORDS:
+        return Piece("target", 0, 0, words)
+    is_noun = previous in NOUN_MARKS
+    if words in PREDICATES and not is_noun and (words not in vocabulary or previous in HANDS_LAST):
+        return Piece("predicate", 0, 0, words, predicate=PREDICATES[words])
+    if words in vocabulary:
+        return Piece("name", 0, 0, words, names=vocabulary[words])
+    if len(words) == 1 and words[0] in ANYTHING:
+        return Piece("name", 0, 0, words, names=ANY)
+    return None
+
+
+NOUN_MARKS = ARTICLES - {"this", "that"}
+"""What follows these is no verb (`the press`); `that holds` may be one."""
+ANY: Names = frozenset({"*"})
+"""A word that may stand for any object."""
+HANDS_LAST = frozenset(words[-1] for words in HANDS)
+"""After these a word that may be a verb or a name (`handles`) is a verb."""
+
+
+def _of_the_view(words: tuple[str, ...], following: list[str]) -> bool:
+    """`left side of the view` against `left side of the cup`."""
+    if "of" in words:
+        return True
+    rest = [word for word in following if word not in ARTICLES]
+    return bool(rest) and rest[0] in VIEWS

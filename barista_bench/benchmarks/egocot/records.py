@@ -1,0 +1,303 @@
+"""Records of the benchmark's files to items: a bad record costs itself, a bad row of its evidence that row.
+
+Two kinds of records are known: samples as the project page shows them (`qid`, `media_id`, ...), and the page's quiz
+items (`group`, `subtask`, `video`, ...).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import TypeAlias, TypeVar
+
+from barista_bench.benchmarks.egocot.clock import read_clock
+from barista_bench.benchmarks.egocot.items import (
+    Corners,
+    Item,
+    ItemEvidence,
+    Split,
+    TargetObject,
+    TimedBox,
+    TimedRelation,
+)
+from barista_bench.benchmarks.egocot.taxonomy import Subtask, group_called, subtask_called
+from barista_bench.benchmarks.parsing import is_text
+from barista_bench.paths import valid_video_id
+from barista_bench.printable import printable
+from barista_bench.scene_graph.problems import ProblemLog
+
+MAX_TEXT = 20_000
+"""Characters of any one text."""
+MAX_ROWS = 10_000
+"""Rows of one list of evidence."""
+MAX_CHOICES = 26
+_LABEL = re.compile(r"[A-Z]")
+_QID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
+_SPAN = re.compile(r"\s*[–—-]\s*")
+_KNOWN = frozenset(
+    {
+        *("qid", "media_id", "source", "big_category_en", "sub_category_en", "question", "choices", "answer"),
+        *("reasoning", "evidence", "split"),
+    }
+)
+_EVIDENCE = frozenset({"target_objects", "timestamps", "bboxes", "relations", "focus_times", "focused_bboxes"})
+
+Record: TypeAlias = "Mapping[str, object]"
+RowT = TypeVar("RowT")
+
+
+class BadRecordError(ValueError):
+    """Why a record is no item: `key` of it, what is wrong, and what can be done."""
+
+    def __init__(self, key: str, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.key, self.what, self.remedy = key, what, remedy
+
+
+class RecordReader:
+    """Reads the records of one file; `log` collects what is wrong with them.
+
+    Args:
+        log: of the file.
+        split: what the file's name says; None where it says nothing. Items without an answer are `test` then.
+    """
+
+    def __init__(self, log: ProblemLog, split: Split | None = None) -> None:
+        self.log = log
+        self.split = split
+        self.unknown: Counter[str] = Counter()
+
+    def read(self, record: object, key: str) -> Item | None:
+        """The item of one record, or None with a problem logged."""
+        try:
+            if not isinstance(record, dict):
+                raise BadRecordError("", f"is {kind(record)}", "give one JSON object a question")
+            return self._quiz(record, key) if "video" in record and "qid" not in record else self._sample(record, key)
+        except BadRecordError as error:
+            place = f"{key}.{error.key}" if error.key else key
+            self.log.error(place, f"{error.what}; the question is left out", error.remedy)
+            return None
+
+    def report_unknown(self) -> None:
+        """One warning for each key that the schema does not have, however many records have it."""
+        for name, count in sorted(self.unknown.items()):
+            self.log.warning(name, f"stands in {count} records and is not read", "leave it out, or tell us what it is")
+
+    def _sample(self, record: Record, key: str) -> Item:
+        self.unknown.update(printable(str(name)[:100]) for name in record if name not in _KNOWN)
+        media_id = _text(record, "media_id")
+        self._check_source(record, media_id, key)
+        answer, split = self._answer(record)
+        return Item(
+            qid=_qid(record),
+            media_id=_media_id(media_id, "media_id"),
+            split=split,
+            subtask=self._subtask(record, key, "sub_category_en", "big_category_en"),
+            question=_text(record, "question"),
+            choices=_choices(record, answer),
+            answer=answer,
+            reasoning=self._reasoning(record, key, answer),
+            evidence=self._evidence(record.get("evidence"), f"{key}.evidence"),
+        )
+
+    def _quiz(self, record: Record, key: str) -> Item:
+        """A quiz item has no id: it is called by its video."""
+        media_id = _media_id(PurePosixPath(_text(record, "video")).stem, "video")
+        answer, split = self._answer(record)
+        times = self._times(_SPAN.split(_text(record, "timestamps")), f"{key}.timestamps")
+        return Item(
+            qid=media_id,
+            media_id=media_id,
+            split=split,
+            subtask=self._subtask(record, key, "subtask", "group"),
+            question=_text(record, "question"),
+            choices=_choices(record, answer),
+            answer=answer,
+            reasoning=self._reasoning(record, key, answer),
+            evidence=ItemEvidence(timestamps=times),
+        )
+
+    def _answer(self, record: Record) -> tuple[str | None, Split]:
+        answer = record.get("answer")
+        if answer is not None and not (isinstance(answer, str) and _LABEL.fullmatch(answer.strip())):
+            raise BadRecordError("answer", f"is {kind(answer)}", "give the letter of the right choice, or null")
+        said = str(answer).strip() if answer is not None else None
+        named = record.get("split", self.split)
+        if named not in ("dev", "test", None):
+            raise BadRecordError("split", f"is {kind(named)}", "give dev or test")
+        split: Split = "test" if named == "test" or (named is None and said is None) else "dev"
+        if split == "dev" and said is None:
+            raise BadRecordError("answer", "is missing in the split dev", "give it, or say split test")
+        return said, split
+
+    def _subtask(self, record: Record, key: str, name: str, group_key: str) -> Subtask:
+        said = _text(record, name)
+        subtask = subtask_called(said)
+        if subtask is None:
+            raise BadRecordError(name, f"{said[:80]!r} is no subtask", "use one of the twelve names of the paper")
+        group = record.get(group_key)
+        if group is not None and (not isinstance(group, str) or group_called(group) != subtask.group):
+            self.log.warning(
+                f"{key}.{group_key}", f"is not the group of {subtask.code}; the subtask counts", "correct it"
+            )
+        return subtask
+
+    def _check_source(self, record: Record, media_id: str, key: str) -> None:
+        source = record.get("source")
+        if source is not None and source != media_file(media_id):
+            self.log.warning(f"{key}.source", f"is not {media_file(media_id)!r}, where we look", "put the video there")
+
+    def _reasoning(self, record: Record, key: str, answer: str | None) -> tuple[str, ...]:
+        steps = record.get("reasoning")
+        if isinstance(steps, str):
+            steps = [steps]
+        elif isinstance(steps, dict):
+            steps = [steps[name] for name in sorted(steps, key=_step_order)]
+        if steps is None:
+            steps = []
+        if not isinstance(steps, list) or not all(is_text(step) and len(step) <= MAX_TEXT for step in steps):
+            raise BadRecordError("reasoning", f"is {kind(record.get('reasoning'))}", "give step1, step2, ... as texts")
+        found = tuple(" ".join(step.split()) for step in steps[:MAX_ROWS] if step.strip())
+        if answer is not None and not found:
+            self.log.warning(f"{key}.reasoning", "is empty: judges are given no reference", "give the steps")
+        return found
+
+    def _evidence(self, value: object, key: str) -> ItemEvidence:
+        if value is None:
+            return ItemEvidence()
+        if not isinstance(value, dict):
+            raise BadRecordError("evidence", f"is {kind(value)}", "give an object of lists")
+        self.unknown.update(f"evidence.{printable(str(name)[:100])}" for name in value if name not in _EVIDENCE)
+        return ItemEvidence(
+            objects=tuple(self._rows(value, "target_objects", key, _target)),
+            timestamps=self._times(_list(value, "timestamps"), f"{key}.timestamps"),
+            boxes=tuple(self._rows(value, "bboxes", key, _box)),
+            relations=tuple(self._rows(value, "relations", key, _relation)),
+            focus_times=self._times(_list(value, "focus_times"), f"{key}.focus_times"),
+            focused_boxes=tuple(self._rows(value, "focused_bboxes", key, _box)),
+        )
+
+    def _times(self, values: list[object] | list[str], key: str) -> tuple[float, ...]:
+        found = []
+        for place, value in enumerate(values):
+            seconds = read_clock(value)
+            if seconds is None:
+                self.log.warning(f"{key}[{place}]", f"{kind(value)} is no time; it is left out", "write MM:SS.ss")
+            else:
+                found.append(seconds)
+        return tuple(found)
+
+    def _rows(self, evidence: Record, name: str, key: str, read: Callable[[Record], RowT]) -> Iterator[RowT]:
+        for place, row in enumerate(_list(evidence, name)):
+            try:
+                if not isinstance(row, dict):
+                    raise BadRecordError("", f"is {kind(row)}", "give an object")
+                yield read(row)
+            except BadRecordError as error:
+                where = f"{key}.{name}[{place}]" + (f".{error.key}" if error.key else "")
+                self.log.warning(where, f"{error.what}; the row is left out", error.remedy)
+
+
+def media_file(media_id: str) -> str:
+    """Where a video lies below the root of the media."""
+    return f"media/{media_id}.mp4"
+
+
+def kind(value: object) -> str:
+    """What a value is, in few characters: a small file can spell a huge one."""
+    return repr(value)[:60] if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
+
+
+def _text(record: Record, name: str) -> str:
+    value = record.get(name)
+    if not is_text(value) or not value.strip() or len(value) > MAX_TEXT:
+        raise BadRecordError(name, f"is {kind(value)}", f"give text of up to {MAX_TEXT} characters")
+    return value.strip()
+
+
+def _qid(record: Record) -> str:
+    qid = _text(record, "qid")
+    if not _QID.fullmatch(qid):
+        raise BadRecordError("qid", f"{qid[:60]!r} is no id", "use letters, digits, dots, dashes and underscores")
+    return qid
+
+
+def _media_id(media_id: str, key: str) -> str:
+    if not valid_video_id(media_id) or not valid_video_id(f"{media_id}.mp4"):
+        raise BadRecordError(key, f"{media_id[:60]!r} cannot be the name of a file", "give a plain name")
+    return media_id
+
+
+def _choices(record: Record, answer: str | None) -> dict[str, str]:
+    choices = record.get("choices")
+    if not isinstance(choices, dict) or not 2 <= len(choices) <= MAX_CHOICES:
+        raise BadRecordError("choices", f"is {kind(choices)}", f"give 2 to {MAX_CHOICES} texts by letter")
+    for label in choices:
+        if not isinstance(label, str) or not _LABEL.fullmatch(label):
+            raise BadRecordError("choices", f"{kind(label)} is no letter", "use A, B, C, ...")
+    found = {label: _text(choices, label) for label in sorted(choices)}
+    if answer is not None and answer not in found:
+        raise BadRecordError("answer", f"{answer} is none of the choices", f"give one of {', '.join(found)}")
+    return found
+
+
+def _step_order(name: object) -> tuple[int, str]:
+    """step2 before step10."""
+    digits = re.search(r"\d{1,9}", str(name))
+    return (int(digits[0]) if digits else 0, str(name))
+
+
+def _list(record: Record, name: str) -> list[object]:
+    value = record.get(name, [])
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > MAX_ROWS:
+        raise BadRecordError(f"evidence.{name}", f"is {kind(value)}", f"give a list of up to {MAX_ROWS} rows")
+    return value
+
+
+def _object_id(row: Record) -> str:
+    value = row.get("distinct_id")
+    if isinstance(value, bool) or not isinstance(value, int | str) or len(str(value)) > 100:
+        raise BadRecordError("distinct_id", f"is {kind(value)}", "give a number")
+    return str(value)
+
+
+def _target(row: Record) -> TargetObject:
+    return TargetObject("" if row.get("distinct_id") is None else _object_id(row), _text(row, "label"))
+
+
+def _box(row: Record) -> TimedBox:
+    time = read_clock(row.get("time"))
+    if time is None:
+        raise BadRecordError("time", f"is {kind(row.get('time'))}", "write MM:SS.ss")
+    return TimedBox(_object_id(row), time, corners(row.get("bbox")))
+
+
+def corners(value: object) -> Corners:
+    """[x0, y0, x1, y1] with x0 < x1 and y0 < y1. Raises BadRecordError."""
+    numbers = [
+        float(side)
+        for side in (value if isinstance(value, list | tuple) else [])
+        if isinstance(side, int | float) and not isinstance(side, bool) and abs(side) < 1e6 and math.isfinite(side)
+    ]
+    if not isinstance(value, list | tuple) or len(value) != 4 or len(numbers) != 4:
+        raise BadRecordError("bbox", f"is {kind(value)}", "give four numbers: x0, y0, x1, y1 in pixels")
+    x0, y0, x1, y1 = numbers
+    if not (x0 < x1 and y0 < y1):
+        raise BadRecordError("bbox", f"{numbers} has no area", "give x0 < x1 and y0 < y1")
+    return x0, y0, x1, y1
+
+
+def _relation(row: Record) -> TimedRelation:
+    given = row.get("time", [])
+    if not isinstance(given, list) or len(given) > 2:
+        raise BadRecordError("time", f"is {kind(given)}", "give [start] or [start, end]")
+    times = [read_clock(value) for value in given]
+    start, end = (times[0], times[-1]) if times else (None, None)
+    if None in times or (start is not None and end is not None and end < start):
+        raise BadRecordError("time", f"is {kind(given)}", "write MM:SS.ss, the start first")
+    return TimedRelation(_text(row, "subject_name"), _text(row, "predicate"), _text(row, "object_name"), start, end)

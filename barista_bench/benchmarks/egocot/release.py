@@ -1,0 +1,139 @@
+"""The benchmark's annotation files, read and checked (schema of the project page; its container format is not public).
+
+A release is one `.json` or `.jsonl` file, or a folder of them. A JSON file holds one record, a list of records, or an
+object with one list of records. Files whose name says `manifest` or `submission` are none. The split is what a record
+or the file's name says (`dev`, `test`), else `dev` where answers are given and `test` where they are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from barista_bench.benchmarks.egocot.files import read_records
+from barista_bench.benchmarks.egocot.items import Item, Split
+from barista_bench.benchmarks.egocot.manifest import ManifestEntry, read_manifest
+from barista_bench.benchmarks.egocot.records import RecordReader, media_file
+from barista_bench.errors import DataError
+from barista_bench.paths import confined
+from barista_bench.printable import printable
+from barista_bench.scene_graph.problems import Problem, ProblemLog
+
+MAX_FILES = 1000
+_SUFFIXES = (".json", ".jsonl")
+_OTHER = re.compile(r"manifest|submission|schema", re.IGNORECASE)
+_SPLIT = re.compile(r"(?:^|[\W_])(dev|test)(?:[\W_]|$)", re.IGNORECASE)
+
+
+class EgocotRelease:
+    """The items of a release.
+
+    Args:
+        root: the annotations, a file or a folder.
+        videos: folder that holds `media/<media_id>.mp4`; the annotations' own folder where it is None.
+
+    Attributes:
+        items: by qid, in order of media and qid.
+        manifest: where third-party media come from, by media id, if a manifest lies beside the annotations.
+        problems: all that is wrong; a bad record costs itself.
+
+    Raises:
+        DataError: there is no such folder, no annotation file in it, or no item in these.
+    """
+
+    def __init__(self, root: Path, videos: Path | None = None) -> None:
+        self.root = root
+        self.videos = videos if videos is not None else (root.parent if root.is_file() else root)
+        found: dict[str, Item] = {}
+        problems: list[Problem] = []
+        for path in annotation_files(root):
+            log = ProblemLog(_name(path, root))
+            for place, item in _items(path, log):
+                if item.qid in found:
+                    log.error(place, f"qid {item.qid} stands twice; the first counts", "give every question its own")
+                else:
+                    found[item.qid] = item
+            problems += log.kept
+        if not found:
+            first = f" (first problem: {problems[0]})" if problems else ""
+            raise DataError(
+                printable(f"{root}: holds no EgoCoT-Bench question{first}. Remedy: give the annotation files")
+            )
+        self.items = dict(sorted(found.items(), key=lambda pair: (pair[1].media_id, pair[0])))
+        self.manifest: dict[str, ManifestEntry] = {}
+        for path in _files(root):
+            if "manifest" in path.name.casefold():
+                log = ProblemLog(_name(path, root))
+                self.manifest.update(read_manifest(path, log))
+                problems += log.kept
+        self.problems: Sequence[Problem] = tuple(problems)
+
+    def __repr__(self) -> str:
+        return f"EgocotRelease({str(self.root)!r}, {len(self.items)} questions)"
+
+    def video_path(self, video_id: str) -> Path:
+        """Where a video lies or would lie. Raises DataError for one that would lie outside of `videos`."""
+        return confined(self.videos, media_file(video_id))
+
+    def missing(self, video_id: str) -> str:
+        """What to do about a video that is not there, in words."""
+        entry = self.manifest.get(video_id)
+        whose = (
+            f"it is from {entry.dataset}: get it under that data set's own terms and run {entry.shown_recipe}"
+            if entry
+            else "EgoCoT-Bench passes on its self-recorded videos alone; the others are Ego4D's, EPIC-KITCHENS', "
+            "Charades-Ego's, MECCANO's and HD-EPIC's: get them under the terms of those, and cut them as the "
+            "benchmark's reconstruction manifest says"
+        )
+        return printable(f"{media_file(video_id)} is absent below {self.videos}; {whose}")
+
+
+def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
+    """As `EgocotRelease`."""
+    return EgocotRelease(root, videos)
+
+
+def annotation_files(root: Path) -> list[Path]:
+    """The annotation files of a release, by name.
+
+    Raises:
+        DataError: there are none, or too many.
+    """
+    found = [path for path in _files(root) if not _OTHER.search(path.name)]
+    if not found:
+        raise DataError(f"{root}: no .json or .jsonl file. Remedy: give EgoCoT-Bench's annotations, a file or a folder")
+    return found
+
+
+def _files(root: Path) -> list[Path]:
+    if root.is_file():
+        return [root]
+    if not root.is_dir():
+        raise DataError(f"{root}: no such file or folder. Remedy: give EgoCoT-Bench's annotations")
+    # One level of folders, since the public layout is not known; media and hidden folders hold no annotations.
+    folders = [
+        root,
+        *(sub for sub in sorted(root.iterdir()) if sub.is_dir() and not sub.name.startswith((".", "media"))),
+    ]
+    found = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix.lower() in _SUFFIXES]
+    if len(found) > MAX_FILES:
+        raise DataError(f"{root}: more than {MAX_FILES} annotation files. Remedy: give EgoCoT-Bench's own folder")
+    return [path for path in found if path.is_file()]
+
+
+def _name(path: Path, root: Path) -> str:
+    return path.name if root.is_file() else path.relative_to(root).as_posix()
+
+
+def _items(path: Path, log: ProblemLog) -> Iterator[tuple[str, Item]]:
+    said = _SPLIT.search(path.stem)
+    split: Split | None = None
+    if said:
+        split = "test" if said[1].casefold() == "test" else "dev"
+    reader = RecordReader(log, split)
+    for key, record in read_records(path, log):
+        item = reader.read(record, key)
+        if item is not None:
+            yield key, item
+    reader.report_unknown()

@@ -1,0 +1,53 @@
+"""HanDyVQA (arXiv 2512.00885): what hands and objects do in five seconds, answered by options or by masks."""
+
+from barista_bench.benchmark import Benchmark
+from barista_bench.benchmarks.handyvqa.mask_outputs import read_mask_outputs
+from barista_bench.benchmarks.handyvqa.mini import write_mini
+from barista_bench.benchmarks.handyvqa.objects import Objects
+from barista_bench.benchmarks.handyvqa.outputs import read_outputs
+from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
+from barista_bench.benchmarks.handyvqa.rvos import RvosObjects, RvosParts
+from barista_bench.benchmarks.handyvqa.single_answer import Action, Location, Parts, Process, State
+from barista_bench.benchmarks.handyvqa.tables import paper_tables
+
+__all__ = [
+    "BENCHMARK",
+    "Action",
+    "HandyvqaRelease",
+    "Location",
+    "Objects",
+    "Parts",
+    "Process",
+    "RvosObjects",
+    "RvosParts",
+    "State",
+    "open_release",
+]
+
+
+def video_file(video_id: str) -> str:
+    """A clip's path below the media's root: video ids are such paths."""
+    return video_id
+
+
+BENCHMARK = Benchmark(
+    name="handyvqa",
+    title="HanDyVQA",
+    description="fine-grained hand-object dynamics: multiple-choice questions of six kinds, and segmentation",
+    tasks=(Action, Process, Location, State, Parts, Objects, RvosObjects, RvosParts),
+    licence="other",
+    homepage="https://huggingface.co/datasets/aist-cvrt/HanDyVQA",
+    citation="""@misc{handyvqa2025,
+  title = {HanDyVQA: A Video QA Benchmark for Fine-Grained Hand-Object Interaction Dynamics},
+  author = {Tateno, Masatoshi and Kato, Gido and Hara, Kensho and Kataoka, Hirokatsu and Sato, Yoichi and Yagi, Takuma},
+  year = {2025},
+  eprint = {2512.00885},
+  archivePrefix = {arXiv}
+}""",
+    video_file=video_file,
+    open_release=open_release,
+    formats={"handyvqa": read_outputs, "handyvqa_rvos": read_mask_outputs},
+    compares_sets=True,
+    paper_tables=paper_tables,
+    write_mini=write_mini,
+)

@@ -1,0 +1,28 @@
+"""ToG-Bench (arXiv 2512.03666): which objects an instruction takes, when, and where, in egocentric video."""
+
+from barista_bench.benchmark import Benchmark
+from barista_bench.benchmarks.tog_bench.mini import write_mini
+from barista_bench.benchmarks.tog_bench.paper import paper_tables
+from barista_bench.benchmarks.tog_bench.release import open_release, video_file
+from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
+
+BENCHMARK = Benchmark(
+    name="tog_bench",
+    title="ToG-Bench",
+    description="Task-oriented spatio-temporal grounding: the objects that an instruction takes, when and where",
+    tasks=(TSTVG,),
+    licence="other",
+    homepage="https://github.com/qaxuDev/ToG-Bench",
+    citation="""@misc{togbench2025,
+  title = {ToG-Bench: Task-Oriented Spatio-Temporal Grounding in Egocentric Videos},
+  year = {2025},
+  eprint = {2512.03666},
+  archivePrefix = {arXiv}
+}""",
+    video_file=video_file,
+    open_release=open_release,
+    paper_tables=paper_tables,
+    write_mini=write_mini,
+)
+
+__all__ = ["BENCHMARK", "TSTVG"]

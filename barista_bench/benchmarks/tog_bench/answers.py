@@ -1,0 +1,332 @@
+"""Reads answers to T-STVG: a JSON object with the paper's four fields, in the many shapes that models give them.
+
+The prompt asks for flat lists. Also read are mappings from names, entries nested below an object, single values instead
+of lists, clock times and numbers of shown frames. What cannot be read of an object is left out and marks it malformed;
+an unreadable interval spoils all intervals of its object, as in the metric. Work and memory are bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_objects, unfenced
+from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
+from barista_bench.benchmarks.tog_bench.recognition import plain_name
+from barista_bench.benchmarks.tog_bench.times import read_time
+from barista_bench.benchmarks.truncated import cut_object
+from barista_bench.boxes import read_box
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Fields
+
+NAMES = ("explicit_object", "implicit_object")
+TEMPORAL, SPATIAL = "temporal_grounding", "spatial_tracking"
+MAX_NAME = 200
+MAX_INTERVALS = 200
+"""Of one object; more are left out."""
+MAX_BOXES = 20_000
+"""Of one answer; more are left out."""
+MAX_COORDINATE = 1e6
+
+_NOTHING = frozenset({"", "none", "null", "n/a", "na", "-", "nothing"})
+_OBJECT_KEYS = ("object", "name", "category", "label", "object_name")
+_START_KEYS = ("start", "start_time", "begin", "from", "t_start")
+_END_KEYS = ("end", "end_time", "stop", "to", "t_end")
+_INTERVAL_KEYS = ("intervals", "interval", "segments", "segment", "time", "times", "timestamps", "temporal_grounding")
+_TIME_KEYS = ("time", "timestamp", "t", "second", "seconds")
+_FRAME_KEYS = ("frame", "frame_number", "frame_index", "frame_id", "image")
+_BOX_KEYS = ("box", "bbox", "bounding_box", "bbox_2d", "box_2d", "boxes", "bboxes")
+_TRACK_KEYS = ("boxes", "bboxes", "tracking", "track", "frames", "spatial_tracking")
+_BETWEEN = re.compile(r"-|–|—|\bto\b|~")
+MAX_SPAN = 100
+"""Characters of an interval written as text."""
+MAX_NESTED = 4
+"""Containers in one another below an entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a parser may know: frames shown, and how the model writes boxes. Times in seconds, sizes in pixels."""
+
+    shown: Sequence[float]
+    width: int
+    height: int
+    boxes: BoxFormat
+
+
+@dataclass(slots=True)
+class Found:
+    """One named object. `broken` says that an interval of it could not be read, `malformed` that anything could not."""
+
+    name: str
+    kind: str
+    intervals: list[tuple[float, float]] = field(default_factory=list)
+    boxes: list[tuple[float, tuple[float, float, float, float]]] = field(default_factory=list)
+    broken: bool = False
+    malformed: bool = False
+
+    def as_fields(self) -> Fields:
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "intervals": [] if self.broken else [list(interval) for interval in self.intervals],
+            "boxes": [{"timestamp": time, "box": list(box)} for time, box in self.boxes],
+            "malformed": self.malformed or self.broken,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The objects of an answer; `dropped` counts entries that belong to none or could not be read."""
+
+    objects: list[Fields]
+    dropped: int
+
+
+def read_answer(text: str, view: View) -> Answer | None:
+    """The answer's objects; None where there is no JSON object with one of the fields that name objects."""
+    found = _whole(text)
+    begun = 0
+    if found is None and (cut := _cut(text)):
+        found, begun = cut
+    return None if found is None else _Reader(view).read(found, begun)
+
+
+def _whole(text: str) -> Mapping[str, object] | None:
+    """The last complete JSON object of the answer that names objects."""
+    answer = text[:MAX_ANSWER].rpartition("</think>")[2]
+    for body in dict.fromkeys((unfenced(answer), answer)):
+        found = [value for value in json_objects(body) if any(key in value for key in NAMES)]
+        if found:
+            return found[-1]
+    return None
+
+
+def _cut(text: str) -> tuple[dict[str, object], int] | None:
+    """The fields of an answer that breaks off, as far as their entries are complete, and how many were begun."""
+    for name in (SPATIAL, TEMPORAL):
+        cut = cut_object(text, name)
+        if cut and any(key in cut[1] for key in NAMES):
+            return {**cut[1], name: cut[0].entries}, cut[0].begun
+    return None
+
+
+class _Reader:
+    """Collects the objects of one answer."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.objects: dict[str, Found] = {}
+        self.plain: dict[str, list[Found]] = {}
+        self.dropped = 0
+        self.boxes = 0
+
+    def read(self, answer: Mapping[str, object], begun: int) -> Answer:
+        for key in NAMES:
+            self._name(answer.get(key), key.partition("_")[0])
+        for item in self.objects.values():  # once: entries may be many, and look their object up several times each
+            self.plain.setdefault(plain_name(item.name), []).append(item)
+        for owner, value in self._owned(answer.get(TEMPORAL), _is_interval):
+            self._interval(owner, value)
+        for owner, value in self._owned(answer.get(SPATIAL), self._is_track):
+            self._track(owner, value)
+        return Answer([item.as_fields() for item in self.objects.values()], self.dropped + begun)
+
+    def _name(self, value: object, kind: str) -> None:
+        """Names of one field: text, commas between several, or a list; each name counts once."""
+        for item in value if isinstance(value, list) else [value]:
+            text = _first(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
+            if text is None:
+                continue
+            if not is_text(text):
+                self.dropped += 1
+                continue
+            for part in text.replace(";", ",").split(","):
+                self._declare(" ".join(part.split())[:MAX_NAME], kind)
+
+    def _declare(self, name: str, kind: str) -> None:
+        if name.casefold() in _NOTHING:
+            return
+        if name.casefold() in self.objects or len(self.objects) >= MAX_OBJECTS:
+            self.dropped += 1
+        else:
+            self.objects[name.casefold()] = Found(name, kind)
+
+    def _owned(self, value: object, is_one: Callable[[object], bool]) -> Iterator[tuple[Found, object]]:
+        """Each entry of a field, with the object that it belongs to.
+
+        Entries without a name belong to the only object there is, or else to the objects in their order where there
+        is one for each.
+        """
+        nameless: list[object] = []
+        for name, entry in _entries(value, is_one, self._known):
+            owner = None if name is None else self._known(name)
+            if owner is not None:
+                yield owner, entry
+            elif name is None:
+                nameless.append(entry)
+            else:
+                self.dropped += 1
+        objects = list(self.objects.values())
+        if len(objects) == 1:
+            yield from ((objects[0], entry) for entry in nameless)
+        elif nameless and len(nameless) == len(objects):
+            yield from zip(objects, nameless, strict=True)
+        else:
+            self.dropped += len(nameless)
+
+    def _known(self, name: object) -> Found | None:
+        """The object of that name: the same, or else the only one with the same plain name."""
+        if not is_text(name):
+            return None
+        text = " ".join(name.split())[:MAX_NAME]
+        if text.casefold() in self.objects:
+            return self.objects[text.casefold()]
+        alike = self.plain.get(plain_name(text), ())
+        return alike[0] if len(alike) == 1 else None
+
+    def _interval(self, owner: Found, value: object) -> None:
+        read = _intervals(value, self.view.shown)
+        if read is None:
+            owner.broken = True
+            return
+        room = MAX_INTERVALS - len(owner.intervals)
+        owner.intervals += read[:room]
+        self.dropped += len(read[room:])
+
+    def _is_track(self, value: object) -> bool:
+        """Whether a value is one place and time, or a mapping of times, and no mapping of names."""
+        if not isinstance(value, Mapping):
+            return False
+        stamped = any(key in value for key in (*_TIME_KEYS, *_FRAME_KEYS))
+        return stamped or all(self._time(key) is not None for key in value)
+
+    def _track(self, owner: Found, value: object) -> None:
+        for time, numbers in self._placed(value):
+            if self.boxes >= MAX_BOXES:
+                self.dropped += 1
+                continue
+            self.boxes += 1
+            box = _box(numbers, self.view)
+            if time is None or box is None:
+                owner.malformed = True
+            else:
+                owner.boxes.append((round(time, 3), box))
+
+    def _placed(self, value: object, depth: int = 0) -> Iterator[tuple[float | None, object]]:
+        """(seconds, what stands for a box) of all that an entry holds; None where there is no time."""
+        if depth > MAX_NESTED or not isinstance(value, list | Mapping):
+            yield None, value
+        elif isinstance(value, list):
+            for item in value:
+                yield from self._placed(item, depth + 1) if isinstance(item, Mapping) else ((None, item),)
+        elif (time := self._stamp(value)) is not None:
+            yield from ((time, box) for box in _one_or_several(_first(value, _BOX_KEYS)))
+        elif (track := _first(value, _TRACK_KEYS)) is not None:
+            yield from self._placed(track, depth + 1)
+        else:
+            for key, item in value.items():
+                if key not in _OBJECT_KEYS:
+                    yield from ((self._time(key), box) for box in _one_or_several(item))
+
+    def _stamp(self, value: Mapping[str, object]) -> float | None:
+        """The time that an entry states, in seconds or by a frame's number."""
+        stamp = _first(value, _TIME_KEYS)
+        return self._frame(_first(value, _FRAME_KEYS)) if stamp is None else self._time(stamp)
+
+    def _time(self, value: object) -> float | None:
+        return read_time(value, self.view.shown)
+
+    def _frame(self, value: object) -> float | None:
+        """The time of a frame shown, by its number."""
+        return read_time(f"frame {value}", self.view.shown) if isinstance(value, int | str) else None
+
+
+def _first(value: Mapping[str, object], keys: Sequence[str]) -> object:
+    """What stands under the first of the keys that are there."""
+    return next((value[key] for key in keys if value.get(key) is not None), None)
+
+
+def _entries(
+    value: object, is_one: Callable[[object], bool], known: Callable[[object], object]
+) -> Iterator[tuple[object, object]]:
+    """(name or None, entry) of a field that is a list of entries, one entry, or a mapping from names."""
+    if value is None:
+        return
+    if not isinstance(value, list) or is_one(value):
+        yield from _named(value, is_one, lambda name: True)
+        return
+    for item in value:
+        yield from _named(item, is_one, known)
+
+
+def _named(
+    value: object, is_one: Callable[[object], bool], known: Callable[[object], object]
+) -> Iterator[tuple[object, object]]:
+    if not isinstance(value, Mapping):
+        yield None, value
+    elif (name := _first(value, _OBJECT_KEYS)) is not None:
+        yield name, value
+    elif not is_one(value) and value and all(known(key) for key in value):
+        yield from value.items()
+    else:
+        yield None, value
+
+
+def _is_interval(value: object) -> bool:
+    """Whether a value is one stretch of time, and no list of them or mapping of names."""
+    if isinstance(value, Mapping):
+        return any(key in value for key in (*_START_KEYS, *_END_KEYS, *_INTERVAL_KEYS))
+    return isinstance(value, list) and len(value) == 2 and all(read_time(end, ()) is not None for end in value)
+
+
+def _intervals(value: object, shown: Sequence[float], depth: int = 0) -> list[tuple[float, float]] | None:
+    """The stretches of time that an entry holds; None where any of it is something else.
+
+    >>> _intervals("00:08 - 0:20", []), _intervals([[1, 2], {"start": 3, "end": "4.5 s"}], []), _intervals([2, 1], [])
+    ([(8.0, 20.0)], [(1.0, 2.0), (3.0, 4.5)], None)
+    """
+    if depth > MAX_NESTED:
+        return None
+    if isinstance(value, str):
+        return _pair(_BETWEEN.split(value), shown) if len(value) <= MAX_SPAN else None
+    if isinstance(value, Mapping):
+        ends = [_first(value, keys) for keys in (_START_KEYS, _END_KEYS)]
+        if any(end is not None for end in ends):
+            return _pair(ends, shown)
+        return _intervals(_first(value, _INTERVAL_KEYS), shown, depth + 1)
+    if not isinstance(value, list):
+        return None
+    if len(value) == 2 and (pair := _pair(value, shown)):
+        return pair
+    found: list[tuple[float, float]] = []
+    for item in value[: MAX_INTERVALS + 1]:
+        read = _intervals(item, shown, depth + 1)
+        if read is None:
+            return None
+        found += read
+    return found
+
+
+def _pair(ends: Sequence[object], shown: Sequence[float]) -> list[tuple[float, float]] | None:
+    times = [time for time in (read_time(end, shown) for end in ends) if time is not None]
+    return [(times[0], times[1])] if len(times) == len(ends) == 2 and times[0] <= times[1] else None
+
+
+def _one_or_several(value: object) -> list[object]:
+    """What stands for a box at one time: nothing, one value, or each of a list of lists."""
+    if value is None or value == []:
+        return []
+    several = isinstance(value, list) and all(isinstance(item, list) for item in value)
+    return list(value) if several else [value]  # type: ignore[call-overload]
+
+
+def _box(value: object, view: View) -> tuple[float, float, float, float] | None:
+    """[x0, y0, x1, y1] in pixels of four numbers as the model writes them; None for anything else or without area."""
+    if not isinstance(value, list) or len(value) != 4:
+        return None
+    if not all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < MAX_COORDINATE for x in value):
+        return None
+    x0, y0, x1, y1 = read_box([float(x) for x in value], view.boxes, view.width, view.height)
+    return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None

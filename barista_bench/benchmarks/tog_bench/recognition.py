@@ -1,0 +1,169 @@
+"""Which predicted object is which true one: by name, one to one.
+
+The paper compares embeddings of category names (all-mpnet-base-v2) and does not state its threshold; `exact` and
+`synonyms` need no model. A pair counts if its similarity reaches the threshold; of all one-to-one assignments the one
+of greatest total similarity is taken (`scipy.optimize.linear_sum_assignment`). Where names leave it open, as between
+two chairs, the pairs that overlap more are taken: a task does not say which chair is the first.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.errors import ConfigError, DataError, ModelError
+from barista_bench.yaml_files import load_yaml
+
+if TYPE_CHECKING:
+    from barista_bench.sentence_similarity import SentenceEncoder
+
+Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
+Floats: TypeAlias = NDArray[np.float64]
+ENCODER = "sentence-transformers/all-mpnet-base-v2"
+THRESHOLD = 0.6
+"""Our choice: the paper states none. The report's sweep shows what others give."""
+DECIMALS = 6
+"""Of similarities, as `sentence_similarity` rounds them."""
+
+_ARTICLE = re.compile(r"\A(?:the|a|an|my|your|his|her)\s+", re.IGNORECASE)
+_NUMBER = re.compile(r"\s+#?\d{1,3}\Z")
+_BETWEEN = re.compile(r"[\s_,;\-]+")
+
+
+class TrueName(NamedTuple):
+    """What an object is called: its category, and other names that are right too."""
+
+    category: str
+    synonyms: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> list[str]:
+        """As they are compared, the category first."""
+        return [plain_name(name) for name in (self.category, *self.synonyms)]
+
+
+def plain_name(name: str) -> str:
+    """A name as it is compared: lower case, without an article, punctuation around it, or the number of its kind.
+
+    >>> plain_name(" The Trash-Can. "), plain_name("chair 2"), plain_name("coffee_cup")
+    ('trash can', 'chair', 'coffee cup')
+    """
+    text = _BETWEEN.sub(" ", name.casefold().strip(" \t\r\n.,;:!?'\"()[]*`"))
+    return _NUMBER.sub("", _ARTICLE.sub("", text.strip())).strip() or text.strip()
+
+
+@functools.cache
+def synonym_groups() -> tuple[tuple[str, ...], ...]:
+    """The packaged groups of names, usual name first."""
+    data = resources.files(__package__).joinpath("synonyms.yaml").read_bytes()
+    groups = msgspec.convert(load_yaml(data, "synonyms.yaml"), list[list[str]])
+    return tuple(tuple(plain_name(name) for name in group) for group in groups)
+
+
+@functools.cache
+def _group_of() -> dict[str, int]:
+    return {name: number for number, group in enumerate(synonym_groups()) for name in group}
+
+
+@functools.lru_cache(maxsize=2)
+def sentence_encoder(name: str) -> SentenceEncoder:
+    """A sentence encoder (a folder, or a Hub id), loaded once.
+
+    Raises:
+        ConfigError: it cannot be loaded; names what needs no model.
+    """
+    from barista_bench.sentence_similarity import SentenceEncoder
+
+    try:
+        return SentenceEncoder.load(name)
+    except (ModelError, DataError) as error:
+        raise ConfigError(
+            f"option encoder: {error}; or choose matcher=exact or matcher=synonyms, which need no model; a run that is "
+            "finished is scored anew by them, without asking the model again"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Recogniser:
+    """A way to compare names, and the similarity from which on two of them mean one thing.
+
+    `exact`: 1 where the plain names are equal, else 0. `synonyms`: also where the predicted name is one of the true
+    object's synonyms, or stands in one packaged group with its category. `embeddings`: the cosine of the plain names'
+    embeddings, the best of category and annotated synonyms.
+    """
+
+    matcher: Matcher = "embeddings"
+    threshold: float = THRESHOLD
+    encoder: str = ENCODER
+
+    def similarities(self, predicted: Sequence[str], true: Sequence[TrueName]) -> Floats:
+        """(predicted, true): how alike names are, 1 for the same. Raises ConfigError without the encoder."""
+        names = [plain_name(name) for name in predicted]
+        if self.matcher == "embeddings" and names:
+            columns = [self._encoder.similarity(names, item.plain).max(axis=1) for item in true]
+            return np.stack(columns, axis=1)
+        return np.array([[self._same(name, item) for item in true] for name in names]).reshape(-1, len(true))
+
+    def prepare(self, questions: Iterable[tuple[Sequence[str], Sequence[TrueName]]]) -> None:
+        """Embed the names of many answers together, (predicted, true) each: far faster than one by one."""
+        if self.matcher == "embeddings":
+            names: set[str] = set()
+            for predicted, true in questions:
+                names.update(map(plain_name, predicted), *(item.plain for item in true))
+            self._encoder.embed(sorted(names))
+
+    @property
+    def revision(self) -> str | None:
+        """Commit or content hash of the encoder; None where names are not embedded."""
+        return self._encoder.revision if self.matcher == "embeddings" else None
+
+    @property
+    def _encoder(self) -> SentenceEncoder:
+        return sentence_encoder(self.encoder)
+
+    def _same(self, name: str, true: TrueName) -> float:
+        if self.matcher == "exact":
+            return float(name == true.plain[0])
+        group = _group_of().get(name)
+        return float(name in true.plain or (group is not None and group == _group_of().get(true.plain[0])))
+
+
+def assign(
+    similarity: Floats, threshold: float, overlap: Callable[[int, int], float] = lambda predicted, true: 0.0
+) -> list[int | None]:
+    """For each predicted object the true one that it is, or None; one to one, at the greatest total similarity.
+
+    Args:
+        similarity: (predicted, true).
+        threshold: least similarity of a pair, above 0.
+        overlap: of a pair, from 0 to 1: decides between assignments of equal similarity.
+
+    >>> assign(np.array([[0.9, 0.8], [0.9, 0.1]]), 0.5), assign(np.array([[0.4]]), 0.5)
+    ([1, 0], [None])
+    """
+    matches: list[int | None] = [None] * similarity.shape[0]
+    allowed = similarity >= threshold
+    crowded = allowed & ((allowed.sum(axis=0) > 1)[None, :] | (allowed.sum(axis=1) > 1)[:, None])
+    if not crowded.any():  # nothing to decide, as with most answers
+        for row, column in zip(*(axis.tolist() for axis in np.nonzero(allowed)), strict=True):
+            matches[row] = column
+        return matches
+    from scipy.optimize import linear_sum_assignment  # slow to import, and few commands score
+
+    gain = np.where(allowed, np.round(similarity, DECIMALS), 0.0)
+    # All overlaps together are worth less than the last decimal of one similarity.
+    least = 10.0**-DECIMALS / (2 * min(similarity.shape) + 1)
+    for row, column in zip(*(axis.tolist() for axis in np.nonzero(crowded)), strict=True):
+        gain[row, column] += least * overlap(row, column)
+    for row, column in zip(*(axis.tolist() for axis in linear_sum_assignment(-gain)), strict=True):
+        if allowed[row, column]:
+            matches[row] = column
+    return matches

@@ -1,0 +1,206 @@
+"""Reads annotations, ours or others' through a field map, and checks them: a bad task costs that task, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+import msgspec
+
+from barista_bench.benchmarks.tog_bench.annotations import (
+    FORMAT,
+    MAX_TASKS,
+    AnnotationFile,
+    TaskRecord,
+    VideoRecord,
+)
+from barista_bench.benchmarks.tog_bench.checks import checked_task, checked_videos
+from barista_bench.benchmarks.tog_bench.field_map import FieldMap, Node, load_field_map, packaged_maps
+from barista_bench.benchmarks.tog_bench.importing import import_records
+from barista_bench.errors import DataError
+from barista_bench.paths import confined
+from barista_bench.scene_graph import Problem
+from barista_bench.scene_graph.problems import ProblemLog
+
+FIELD_MAP = "field_map.yaml"
+"""A field map of this name beside the annotation files says how they are read."""
+MAX_BYTES = 2**29
+"""Largest annotation file that is read; the published numbers make about 20 MB."""
+MAX_FILES = 10_000
+MEDIA = frozenset({".mp4", ".mkv", ".mov", ".webm", ".avi", ".frames"})
+"""Suffixes of videos, and of folders of frames (`.frames`)."""
+
+RecordT = TypeVar("RecordT", VideoRecord, TaskRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTask:
+    """A task, and where it stands: `row` counts from 0 in its file."""
+
+    task: TaskRecord
+    file: str
+    row: int
+
+
+@dataclass(slots=True)
+class TogRelease:
+    """Annotations that were read and checked.
+
+    Args:
+        root: the file or folder of annotations.
+        videos: folder of the media.
+        problems: what is wrong with the files.
+        tasks: in canonical order: by video, then in the order of the files.
+        facts: by video id.
+    """
+
+    root: Path
+    videos: Path
+    problems: Sequence[Problem]
+    tasks: tuple[PlacedTask, ...]
+    facts: Mapping[str, VideoRecord]
+
+    def video_path(self, video_id: str) -> Path:
+        """Where a video lies or would lie. Raises DataError for one outside of the media folder."""
+        return confined(self.videos, video_file(video_id))
+
+
+def video_file(video_id: str) -> str:
+    """The video's path below the media folder: the id itself where it has a medium's suffix, else with `.mp4`.
+
+    >>> video_file("scene0707_00"), video_file("scene0707_00.mkv"), video_file("scene0707_00.frames")
+    ('scene0707_00.mp4', 'scene0707_00.mkv', 'scene0707_00.frames')
+    """
+    return video_id if PurePosixPath(video_id).suffix.lower() in MEDIA else f"{video_id}.mp4"
+
+
+def open_release(root: Path, videos: Path | None = None) -> TogRelease:
+    """Read annotation files: one, or all `*.json` and `*.jsonl` of a folder.
+
+    A file in our format says so itself. Others are read through `field_map.yaml` beside them, or else through the
+    packaged field map whose keys their records have.
+
+    Args:
+        root: the file or folder.
+        videos: folder of the media; the annotations' where None.
+
+    Raises:
+        DataError: there are no annotation files.
+        ConfigError: the field map cannot be used.
+    """
+    folder = root if root.is_dir() else root.parent
+    files = _files(root)
+    given = folder / FIELD_MAP
+    field_map = load_field_map(given) if given.exists() else None
+    problems: list[Problem] = []
+    tasks: dict[str, PlacedTask] = {}
+    facts: dict[str, VideoRecord] = {}
+    for path in files:
+        log = ProblemLog(path.name)
+        found_facts, found = _read(path, field_map, log)
+        for name, video in found_facts.items():
+            if facts.setdefault(name, video) != video:
+                what = f"{name!r:.80} is described otherwise in another file; its tasks here are left out"
+                log.error("videos", what, "keep one record a video")
+        for placed in found:
+            if facts[placed.task.video] != found_facts[placed.task.video]:
+                continue
+            if placed.task.id in tasks:
+                what = f"the id {placed.task.id!r:.80} stands twice; the second task is left out"
+                log.error(f"tasks[{placed.row}].id", what, "give every task an id of its own")
+            else:
+                tasks[placed.task.id] = placed
+        problems += log
+    ordered = tuple(sorted(tasks.values(), key=lambda placed: placed.task.video))
+    return TogRelease(root, videos or folder, tuple(problems), ordered, facts)
+
+
+def _files(root: Path) -> list[Path]:
+    if root.is_file():
+        return [root]
+    if not root.is_dir():
+        raise DataError(f"{root}: no such file or folder. Remedy: name the annotations of ToG-Bench")
+    found = sorted(p for p in root.iterdir() if p.suffix in (".json", ".jsonl") and not p.name.startswith((".", "_")))
+    if not found:
+        raise DataError(f"{root}: holds no *.json or *.jsonl. Remedy: name the folder of the annotation files")
+    if len(found) > MAX_FILES:
+        raise DataError(f"{root}: holds more than {MAX_FILES} annotation files. Remedy: join them")
+    return found
+
+
+def _read(path: Path, field_map: FieldMap | None, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[PlacedTask]]:
+    """Videos and tasks of one file; a file that cannot be used has none, and a problem."""
+    try:
+        content = _content(path)
+        if isinstance(content, dict) and content.get("format") == FORMAT:
+            videos, rows = _own(content, log)
+        else:
+            used = field_map or _recognised(content)
+            videos, tasks = import_records(content, used, log)
+            rows = list(enumerate(tasks))
+    except DataError as error:
+        log.error("", f"{error}; the file is left out", "correct the file, or describe it in field_map.yaml")
+        return {}, []
+    facts = checked_videos(videos, log)
+    checked = ((row, checked_task(task, f"tasks[{row}]", facts, log)) for row, task in rows)
+    return facts, [PlacedTask(task, path.name, row) for row, task in checked if task is not None]
+
+
+def _content(path: Path) -> object:
+    """A decoded JSON file; of a JSONL file, the list of its lines. Raises DataError."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise DataError(f"larger than {MAX_BYTES} bytes")
+        data = path.read_bytes()
+        if path.suffix == ".jsonl":
+            return msgspec.json.decode(b"[" + b",".join(line for line in data.splitlines() if line.strip()) + b"]")
+        return msgspec.json.decode(data)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"not valid JSON ({error})") from error
+
+
+def _own(content: dict[str, object], log: ProblemLog) -> tuple[list[VideoRecord], list[tuple[int, TaskRecord]]]:
+    """A file in our format: record by record, so that a bad one costs no other."""
+    tasks, videos = content.get("tasks"), content.get("videos")
+    if not isinstance(tasks, list) or not isinstance(videos, list):
+        raise DataError("tasks or videos is no list")
+    if len(tasks) > MAX_TASKS:
+        raise DataError(f"has more than {MAX_TASKS} tasks")
+    _check_outer(content)
+    found_videos = [video for _, video in _records(videos, "videos", VideoRecord, log)]
+    return found_videos, list(_records(tasks, "tasks", TaskRecord, log))
+
+
+def _check_outer(content: dict[str, object]) -> None:
+    """Raise DataError for what is wrong with the file beside its records."""
+    try:
+        msgspec.convert({**content, "videos": [], "tasks": []}, AnnotationFile)
+    except msgspec.ValidationError as error:
+        raise DataError(str(error)[:300]) from error
+
+
+def _records(
+    rows: Sequence[object], section: str, kind: type[RecordT], log: ProblemLog
+) -> Iterator[tuple[int, RecordT]]:
+    for place, row in enumerate(rows):
+        try:
+            yield place, msgspec.convert(row, kind)
+        except msgspec.ValidationError as error:
+            log.error(f"{section}[{place}]", f"{error!s:.300}; it is left out", "see schema.json and docs/tog_bench.md")
+
+
+def _recognised(content: object) -> FieldMap:
+    """The packaged field map that fits the first record. Raises DataError where none does."""
+    for field_map in packaged_maps():
+        try:
+            first = next(Node(content).each(field_map.records), None)
+        except DataError:
+            continue
+        if first and isinstance(first.value, dict) and set(field_map.recognised_by) <= set(first.value):
+            return field_map
+    known = ", ".join(field_map.name for field_map in packaged_maps())
+    raise DataError(f"neither in our format nor in a known one ({known})")

@@ -1,0 +1,43 @@
+"""ViSTa (arXiv 2411.13211): do models understand sequences of actions? Videos are matched with descriptions."""
+
+from barista_bench.benchmark import Benchmark
+from barista_bench.benchmarks.vista.counting import counts
+from barista_bench.benchmarks.vista.mini import write_mini
+from barista_bench.benchmarks.vista.release import VistaRelease, open_release
+from barista_bench.benchmarks.vista.tables import paper_tables
+from barista_bench.benchmarks.vista.tasks import All, Minecraft, RealWorld, VirtualHome
+
+TASKS = (VirtualHome, RealWorld, Minecraft, All)
+"""The environments in the order of the paper, and all of them together."""
+
+BENCHMARK = Benchmark(
+    name="vista",
+    title="ViSTa",
+    description="Which description of a sequence of actions fits a video? In virtual homes, real rooms and Minecraft.",
+    tasks=TASKS,
+    licence="other",
+    homepage="https://github.com/Eugleo/vista-dataset",
+    citation="""@article{vista2024,
+  title   = {ViSTa Dataset: Do vision-language models understand sequential tasks?},
+  author  = {Wybitul, Evžen and Gunter, Evan Ryan and Seleznyov, Mikhail and Lindner, David},
+  journal = {arXiv preprint arXiv:2411.13211},
+  year    = {2024}
+}""",
+    video_file=lambda video_id: video_id,
+    open_release=open_release,
+    compares_sets=True,
+    paper_tables=paper_tables,
+    write_mini=write_mini,
+)
+
+__all__ = [
+    "BENCHMARK",
+    "TASKS",
+    "All",
+    "Minecraft",
+    "RealWorld",
+    "VirtualHome",
+    "VistaRelease",
+    "counts",
+    "open_release",
+]

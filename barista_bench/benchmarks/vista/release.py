@@ -1,0 +1,300 @@
+"""Reads a ViSTa release (arXiv 2411.13211) and checks it: problem sets, their videos, and `metadata.csv` beside them.
+
+    metadata.csv                                     a row for each video, set and fitting description
+    tasks/<environment>/<level>/<type>/<id>.yaml     descriptions, and what a generative model is told
+    tasks/<environment>/<level>/<type>/<id>_data.json   which video fits which description
+
+The two files of a set are what is asked; the table is compared with them. Names starting with `_` are drafts of the
+release's authors and are passed over. A bad entry costs that entry, a bad file its set; both are told in `problems`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from barista_bench.benchmarks.vista.documents import (
+    Metadata,
+    Row,
+    VideoEntry,
+    read_description,
+    read_entries,
+    read_metadata,
+    read_rows,
+)
+from barista_bench.benchmarks.vista.problem_sets import (
+    ENVIRONMENTS,
+    FIRST_LEVEL,
+    TYPES,
+    LabelledVideo,
+    ProblemSet,
+    theme,
+)
+from barista_bench.errors import DataError
+from barista_bench.paths import confined, name_problem
+from barista_bench.scene_graph import Problem
+from barista_bench.scene_graph.problems import ProblemLog
+
+TASKS_FOLDER, TABLE, ENTRIES_END = "tasks", "metadata.csv", "_data.json"
+MULTILABEL = frozenset({"minecraft/foundation/multilabel"})
+"""The sets whose videos may fit several descriptions. Elsewhere a label with a comma is a mistake."""
+
+MAX_SETS = 100_000
+MAX_VIDEOS = 100_000
+"""Of one set."""
+_LABEL = re.compile(r"\w[\w.\-]{0,99}")
+_LEVEL = re.compile(r"level_([1-9])")
+_MAX_TEXT = 20_000
+_REFETCH = "compare with the release, or fetch it again"
+
+
+@dataclass(slots=True)
+class VistaRelease:
+    """A release, read and checked.
+
+    Args:
+        root: the folder with `tasks`.
+        videos: the folder below which `<environment>/<path>` lies; videos need not be there.
+        sets: by their ids, in their order.
+        rows: of `metadata.csv`, by the set's id; empty where there is no such table.
+        problems: what is wrong, by name.
+        passed_over: files below `tasks` that belong to no set, e.g. drafts (`_template.yaml`).
+    """
+
+    root: Path
+    videos: Path
+    sets: Mapping[str, ProblemSet]
+    rows: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    problems: Sequence[Problem] = ()
+    passed_over: Sequence[str] = ()
+
+    def video_path(self, video_id: str) -> Path:
+        """Where a video lies or would lie. Raises DataError for one outside of `videos`."""
+        return confined(self.videos, video_id)
+
+
+def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
+    """Read a release. `root` is its folder `data`, or the folder that holds that one.
+
+    Raises:
+        DataError: there is no release in the folder, or nothing in it can be used.
+    """
+    folder = next((place for place in (root, root / "data") if (place / TASKS_FOLDER).is_dir()), None)
+    if folder is None:
+        raise DataError(f"{root}: no folder {TASKS_FOLDER}/ in it. Remedy: name the release's folder `data`")
+    names, passed_over = _files(folder / TASKS_FOLDER)
+    sets, problems = {}, []
+    for name in names:
+        log = ProblemLog(f"{TASKS_FOLDER}/{name}")
+        found = _read_set(folder, name, log)
+        problems += log.kept
+        if found is not None:
+            sets[found.set_id] = found
+    rows, told = _read_table(folder)
+    if not sets:
+        first = f" (the first: {problems[0]})" if problems else ""
+        raise DataError(f"{folder}: none of {len(names)} problem sets can be used{first}. Remedy: {_REFETCH}")
+    if rows:
+        told += [problem for name in names for problem in _differences(name.removesuffix(".yaml"), sets, rows)]
+        told += _unknown_sets(rows, names)
+    return VistaRelease(folder, videos or folder, sets, rows, (*problems, *told), passed_over)
+
+
+def _files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
+    """Description files of sets below `tasks`, sorted, and what else lies there."""
+    names, others = [], []
+    for path in sorted(tasks.rglob("*")):
+        if path.is_dir():
+            continue
+        relative = path.relative_to(tasks)
+        is_draft = any(part.startswith("_") for part in relative.parts)
+        if not is_draft and path.suffix == ".yaml":
+            names.append(relative.as_posix())
+        elif is_draft or not path.name.endswith(ENTRIES_END):
+            others.append(relative.as_posix())
+        if len(names) > MAX_SETS:
+            raise DataError(f"{tasks}: more than {MAX_SETS} problem sets. Remedy: it is no release of ViSTa")
+    return names, tuple(others)
+
+
+def _read_set(root: Path, name: str, log: ProblemLog) -> ProblemSet | None:
+    """One set; None where it cannot be used, which is told."""
+    parts = name.split("/")
+    level = _level_of(parts[1]) if len(parts) > 2 else None
+    if level is None or parts[0] not in ENVIRONMENTS:
+        log.error("", "lies in no environment and level that are known; the set is left out", "move or rename it")
+        return None
+    try:
+        described = read_description(confined(root / TASKS_FOLDER, name))
+        entries = read_entries(confined(root / TASKS_FOLDER, name.removesuffix(".yaml") + ENTRIES_END))
+    except DataError as error:
+        log.error("", f"{_plain(error, root)}; the set is left out", _REFETCH)
+        return None
+    descriptions = _descriptions(described.label_prompts, log)
+    set_id, release_type = name.removesuffix(".yaml"), parts[-2]
+    videos = tuple(_videos(entries, descriptions, parts[0], set_id in MULTILABEL, log))
+    if not descriptions or not videos:
+        log.error("", "is left with no description or no video; the set is left out", _REFETCH)
+        return None
+    if release_type not in TYPES:
+        log.warning("", f"is of the unknown type {release_type[:100]!r}, counted as `other`", "rename its folder")
+    if described.example_gpt is None:
+        log.warning("example_gpt", "is absent: generative models are asked without an example", "none is needed")
+    metadata = _metadata(described.metadata, log)
+    shared = {each.description: each.shared_prefix for each in metadata.prefix_lens}
+    found = ProblemSet(
+        set_id=set_id,
+        environment=ENVIRONMENTS[parts[0]],
+        level=level,
+        type=theme(release_type),
+        release_level=parts[1],
+        release_type=release_type,
+        descriptions=descriptions,
+        prompt=described.prompt_gpt,
+        example=described.example_gpt,
+        videos=videos,
+        concepts={kind: tuple(names) for kind, names in metadata.concepts.items()},
+        shared_prefix={label: shared[text] for label, text in descriptions.items() if text in shared},
+        slicing_consistent=metadata.is_consistent_wrt_slicing,
+    )
+    _tell_oddities(found, log)
+    return found
+
+
+def _level_of(folder: str) -> int | None:
+    """
+    >>> _level_of("extrapyramidal"), _level_of("level_8"), _level_of("level_x")
+    (1, 8, None)
+    """
+    match = _LEVEL.fullmatch(folder)
+    return 1 if folder in FIRST_LEVEL else int(match[1]) if match else None
+
+
+def _descriptions(prompts: Mapping[str, str], log: ProblemLog) -> dict[str, str]:
+    found = {}
+    for label, text in prompts.items():
+        if not _LABEL.fullmatch(label) or len(text) > _MAX_TEXT or not text.strip():
+            log.error(f"label_prompts.{label[:100]}", "is no label with a description; it is left out", "correct it")
+        else:
+            found[label] = text.strip()
+    return found
+
+
+def _videos(
+    entries: Sequence[VideoEntry], descriptions: Mapping[str, str], folder: str, multilabel: bool, log: ProblemLog
+) -> Iterator[LabelledVideo]:
+    """The entries that can be used, each video once."""
+    if len(entries) > MAX_VIDEOS:
+        log.error("", f"has {len(entries)} videos; those after {MAX_VIDEOS} are left out", _REFETCH)
+    seen: dict[str, tuple[str, ...]] = {}
+    for at, entry in enumerate(entries[:MAX_VIDEOS]):
+        key = f"{ENTRIES_END.strip('_')}[{at}]"
+        unfit = next((what for part in entry.path.split("/") if (what := name_problem(part))), None)
+        if unfit:
+            log.error(f"{key}.path", f"is no path below the videos ({unfit}); the video is left out", "correct it")
+            continue
+        labels = tuple(dict.fromkeys(entry.label.split(","))) if multilabel else (entry.label,)
+        unknown = [label for label in labels if label not in descriptions]
+        if unknown:
+            log.error(f"{key}.label", f"{unknown[0][:100]!r} has no description; the video is left out", "correct it")
+            continue
+        video_id = f"{folder}/{entry.path}"
+        if video_id in seen:
+            same = set(seen[video_id]) == set(labels)
+            (log.warning if same else log.error)(
+                f"{key}.path",
+                f"stands in this set twice, {'with the same label' if same else 'with different labels'}; "
+                "the first entry counts",
+                "remove one",
+            )
+            continue
+        seen[video_id] = labels
+        yield LabelledVideo(video_id, labels, at)
+
+
+def _metadata(content: object, log: ProblemLog) -> Metadata:
+    if content is None:
+        log.warning("metadata", "is absent: analysis knows no concepts of this set", "none is needed")
+        return Metadata()
+    try:
+        return read_metadata(content)
+    except DataError as error:
+        log.warning("metadata", f"{error}; it is passed over", "correct it")
+        return Metadata()
+
+
+def _tell_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
+    """What costs nothing, but moves scores."""
+    used = {label for video in problem_set.videos for label in video.labels}
+    unused = [label for label in problem_set.descriptions if label not in used]
+    if unused:
+        log.warning("label_prompts", f"no video fits {', '.join(unused[:5])}", "add one, or remove the description")
+    texts = Counter(problem_set.descriptions.values())
+    if len(texts) < len(problem_set.descriptions):
+        log.warning("label_prompts", "two labels have one description: no model can tell them apart", "correct one")
+    if len(problem_set.videos) == 1:
+        log.warning("", "holds one video, whose scores cannot be standardised: the set is not scored", "add videos")
+
+
+def _read_table(root: Path) -> tuple[dict[str, list[Row]], list[Problem]]:
+    """Rows by set id. A table that is absent or broken costs the comparison alone."""
+    rows: dict[str, list[Row]] = {}
+    try:
+        for _, row in read_rows(root / TABLE):
+            set_id = row.problem_set.removeprefix(f"{TASKS_FOLDER}/").removesuffix(".yaml")
+            rows.setdefault(set_id, []).append(row)
+    except DataError as error:
+        return {}, [Problem("warning", TABLE, "", f"{_plain(error, root)}; nothing was compared with it", "fetch it")]
+    return rows, []
+
+
+def _differences(set_id: str, sets: Mapping[str, ProblemSet], rows: Mapping[str, Sequence[Row]]) -> Iterator[Problem]:
+    """Where the table says otherwise than the files of a set."""
+    if set_id not in sets:
+        return
+    found, told = sets[set_id], rows.get(set_id, ())
+    entries = Counter((v.video_id, found.descriptions[label]) for v in found.videos for label in v.labels)
+    listed = Counter((row.video, row.description.strip()) for row in told)
+    for what, extra in (("has no row for", entries - listed), ("has a row that no entry has,", listed - entries)):
+        if extra:
+            (video, text), count = next(iter(extra)), extra.total()
+            more = f", and {count - 1} more" if count > 1 else ""
+            yield _table_warning(set_id, f"{what} {video!r} with {text[:60]!r}{more}; the set's own files count")
+    several = sum(len(video.labels) > 1 for video in found.videos)
+    if several:
+        what = f"has {len(told)} rows for {len(found.videos)} videos, of which {several} fit several descriptions"
+        yield _table_warning(set_id, f"{what}; a right answer names any of them", "none is needed")
+    for name, own, values in (
+        ("environment", found.environment, {ENVIRONMENTS.get(row.environment, row.environment) for row in told}),
+        ("level", found.level, {row.level for row in told}),
+        ("problem_set_type", found.release_type, {row.problem_set_type for row in told}),
+    ):
+        if values - {own}:
+            yield _table_warning(set_id, f"says {name} {_shown(values)}, the folder {own}; the folder counts")
+
+
+def _unknown_sets(rows: Mapping[str, Sequence[Row]], names: Iterable[str]) -> list[Problem]:
+    known = {name.removesuffix(".yaml") for name in names}
+    return [
+        Problem(
+            "error", TABLE, set_id[:200], f"its {len(own)} rows name a set without files; they are not asked", _REFETCH
+        )
+        for set_id, own in sorted(rows.items())
+        if set_id not in known
+    ]
+
+
+def _plain(error: DataError, root: Path) -> str:
+    """What is wrong, without the remedy and the root, which a problem tells itself."""
+    return str(error).partition(". Remedy:")[0].replace(f"{root}/", "")
+
+
+def _table_warning(set_id: str, what: str, remedy: str = _REFETCH) -> Problem:
+    return Problem("warning", TABLE, set_id, what, remedy)
+
+
+def _shown(values: Iterable[object]) -> str:
+    return ", ".join(sorted(str(value)[:50] for value in values)[:5])

@@ -1,0 +1,47 @@
+"""Answers that are scores: what a model writes that ranks given texts instead of generating one.
+
+A dual encoder answers `{"scores": {"A": 0.31, "B": 0.27}}`, one finite number for each label of `Task.choices`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping
+
+MAX_TEXT = 2**20
+"""Characters of an answer that are read."""
+
+
+def write_scores(scores: Mapping[str, float]) -> str:
+    """The answer of a model that scores; six decimals, so that what hardware rounds differently stays the same.
+
+    >>> write_scores({"A": 0.31000000001, "B": -0.5})
+    '{"scores": {"A": 0.31, "B": -0.5}}'
+    """
+    return json.dumps({"scores": {label: round(float(value), 6) for label, value in scores.items()}})
+
+
+def read_scores(text: str, labels: Collection[str]) -> dict[str, float] | None:
+    """The scores of such an answer, in the order of `labels`; None where the text is anything else.
+
+    >>> read_scores('{"scores": {"B": 1, "A": 0.5}}', ["A", "B"])
+    {'A': 0.5, 'B': 1.0}
+    >>> read_scores("(A)", ["A", "B"])
+    """
+    if len(text) > MAX_TEXT or not text.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    scores = found.get("scores") if isinstance(found, dict) and set(found) == {"scores"} else None
+    if not isinstance(scores, dict) or set(scores) != set(labels):
+        return None
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in scores.values()):
+        return None
+    try:
+        read = {label: float(scores[label]) for label in labels}
+    except OverflowError:
+        return None
+    return read if all(map(math.isfinite, read.values())) else None

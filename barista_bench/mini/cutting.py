@@ -1,0 +1,158 @@
+"""Encodes small videos, and cuts and joins them: what small releases of other benchmarks are made of.
+
+The same frames give the same bytes with the same build of FFmpeg: one thread encodes, and no time is written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.video import FrameReader, open_reader
+
+Picture = NDArray[np.uint8]
+
+_AT_ONCE = 32  # frames decoded together
+_SAME_RATE = 1e-3  # relative difference of two rates that count as one
+
+
+def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[int, int], fps: Fraction | int) -> Path:
+    """Write H.264 in MP4, with a keyframe a second. The file appears only when it is complete.
+
+    Args:
+        out: where to; a file there is replaced.
+        pictures: uint8 RGB, each of shape (height, width, 3).
+        size: (width, height) in pixels, both even.
+        fps: frames a second.
+
+    Raises:
+        ConfigError: the size is odd or the rate is not positive.
+        DataError: there is no picture, or one of another size.
+    """
+    target, (width, height), rate = Path(out), size, Fraction(fps)
+    if width % 2 or height % 2 or min(size) < 2:
+        raise ConfigError(f"{target}: {width}x{height} px cannot be encoded. Remedy: give even sizes of 2 or more")
+    if rate <= 0:
+        raise ConfigError(f"{target}: {rate} frames a second. Remedy: give a positive number")
+    every = max(1, round(rate))
+    options = {
+        "preset": "superfast",
+        "crf": "20",
+        "x264-params": f"keyint={every}:min-keyint={every}:scenecut=0:open-gop=0:bframes=2",
+    }
+    part = target.with_name(f".{target.name}.part")
+    written = 0
+    try:
+        with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container:
+            stream = container.add_stream("libx264", rate=rate, options=options)
+            stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+            stream.codec_context.thread_count = 1  # threads would make the bytes depend on the machine
+            for picture in pictures:
+                if picture.shape != (height, width, 3):
+                    raise DataError(f"{target}: frame {written} has shape {picture.shape}, not {(height, width, 3)}")
+                frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
+                frame.pts, frame.time_base = written, 1 / rate
+                container.mux(stream.encode(frame))
+                written += 1
+            container.mux(stream.encode())
+        if not written:
+            raise DataError(f"{target}: there is no frame to write. Remedy: choose frames that the source has")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def cut_clip(
+    source: str | Path,
+    out: str | Path,
+    start: int,
+    stop: int,
+    *,
+    size: tuple[int, int] | None = None,
+    fps: Fraction | int | None = None,
+    reverse: bool = False,
+) -> Path:
+    """Encode the frames [start, stop) of a video, or of a folder of frames, anew.
+
+    Args:
+        size: (width, height) of the clip, both even; None for the source's.
+        fps: frames a second of the clip; None for the source's. Frames are neither dropped nor repeated.
+        reverse: the last frame first.
+
+    Raises:
+        DataError: the source lacks one of the frames or cannot be read, or it is a folder and `fps` is None.
+        ConfigError: an odd size, or a rate that is not positive.
+    """
+    with open_reader(source) as reader:
+        if not 0 <= start < stop <= len(reader):
+            raise DataError(f"{reader.path}: no frames [{start}, {stop}): it has {len(reader)}. Remedy: choose others")
+        order = range(stop - 1, start - 1, -1) if reverse else range(start, stop)
+        wanted = size or reader.size
+        pictures = _resized(_read(reader, order), wanted)
+        return encode_video(out, pictures, size=wanted, fps=fps if fps is not None else _rate(reader))
+
+
+def join_clips(parts: Sequence[str | Path], out: str | Path) -> Path:
+    """Encode all frames of several videos of one size and rate as one video, in the order given.
+
+    Raises:
+        DataError: there is no part, one cannot be read, or their sizes or rates differ.
+    """
+    if not parts:
+        raise DataError(f"{out}: nothing to join. Remedy: give one clip or more")
+    size, rate = _common_form(parts)
+
+    def pictures() -> Iterator[Picture]:
+        for part in parts:
+            with open_reader(part) as reader:
+                yield from _read(reader, range(len(reader)))
+
+    return encode_video(out, pictures(), size=size, fps=rate)
+
+
+def _common_form(parts: Sequence[str | Path]) -> tuple[tuple[int, int], Fraction]:
+    """The size and the rate that all parts share; a part of one frame has no rate of its own."""
+    size: tuple[int, int] | None = None
+    rate: Fraction | None = None
+    for part in parts:
+        with open_reader(part) as reader:
+            size = size or reader.size
+            found = _rate(reader) if len(reader) > 1 else rate
+            rate = rate or found
+            if reader.size != size or (rate and found and abs(found / rate - 1) > _SAME_RATE):
+                raise DataError(
+                    f"{part}: {reader.size[0]}x{reader.size[1]} px at {reader.fps:.3f} fps, unlike the clips "
+                    "before it. Remedy: cut all clips with the same size and fps"
+                )
+    assert size is not None
+    if rate is None:
+        raise DataError(f"{parts[0]}: single frames have no rate. Remedy: join clips of two frames or more")
+    return size, rate
+
+
+def _read(reader: FrameReader, order: range) -> Iterator[Picture]:
+    for begin in range(0, len(order), _AT_ONCE):
+        yield from reader.read(order[begin : begin + _AT_ONCE])
+
+
+def _resized(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Picture]:
+    for picture in pictures:
+        if (picture.shape[1], picture.shape[0]) == size:
+            yield picture
+        else:
+            yield np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BILINEAR), dtype=np.uint8)
+
+
+def _rate(reader: FrameReader) -> Fraction:
+    """The source's frames a second; of variable rates their mean."""
+    if reader.fps <= 0:
+        raise DataError(f"{reader.path}: its frames a second are not known. Remedy: say fps")
+    return Fraction(reader.fps).limit_denominator(1001)

@@ -1,0 +1,73 @@
+"""Requests that are answered by masks, for segmenters that read phrases and no prompt.
+
+Asked through `Request.inputs`:
+
+    answer: "masks"
+    phrases: what to find; all instances of all phrases are one region
+    frames: which of the request's images are wanted, by place from 0; all of them where this is left out
+    mode: "sequential" for one pass over the clip, else each image alone
+
+The answer has a compressed COCO run-length encoding of the image's size for each wanted image with anything found:
+
+    {"masks": [{"frame": 3, "rle": {"size": [height, width], "counts": "..."}}]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pycocotools import mask as coco_mask
+
+from barista_bench.models.base import Request
+
+Mask = NDArray[np.bool_]
+
+
+def wants_masks(request: Request) -> bool:
+    """Whether a request is to be answered by masks."""
+    return request.inputs.get("answer") == "masks"
+
+
+def is_sequential(request: Request) -> bool:
+    """Whether its images are to be seen as one clip."""
+    return wants_masks(request) and request.inputs.get("mode") == "sequential"
+
+
+def problem_with(request: Request) -> str | None:
+    """Why a request for masks cannot be taken; None where it can."""
+    phrases, frames = request.inputs.get("phrases"), request.inputs.get("frames", [])
+    if not isinstance(phrases, list | tuple) or not phrases:
+        return "there are no phrases to segment"
+    if not all(isinstance(phrase, str) and phrase.strip() for phrase in phrases):
+        return "its phrases are not all texts"
+    if not isinstance(frames, list | tuple) or not all(type(frame) is int for frame in frames):
+        return "its frames are no list of places"
+    if not request.images:
+        return "there are no images to segment"
+    late = [frame for frame in frames if not 0 <= frame < len(request.images)]
+    return f"there is no image {late[0]} among {len(request.images)}" if late else None
+
+
+def phrases_of(request: Request) -> tuple[str, ...]:
+    """The distinct phrases of a request without problems, in their order."""
+    return tuple(dict.fromkeys(cast("Sequence[str]", request.inputs["phrases"])))
+
+
+def wanted_images(request: Request) -> tuple[int, ...]:
+    """The places of the images to segment, in order."""
+    frames = cast("Sequence[int]", request.inputs.get("frames", range(len(request.images))))
+    return tuple(sorted(set(frames)))
+
+
+def write_masks(masks: Mapping[int, Mask]) -> str:
+    """The answer: masks (height, width) by the places of their images. Empty ones are left out."""
+    entries = []
+    for place, mask in sorted(masks.items()):
+        if mask.any():
+            rle = coco_mask.encode(np.asfortranarray(mask, dtype=np.uint8))
+            entries.append({"frame": place, "rle": {"size": list(mask.shape), "counts": rle["counts"].decode()}})
+    return json.dumps({"masks": entries})

@@ -1,0 +1,128 @@
+"""Choices that a task leaves to its user: declared by the task, checked here, recorded with every run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from barista_bench.errors import ConfigError
+
+OptionValue: TypeAlias = "bool | int | float | str | None"
+MAX_TEXT = 1000
+"""Characters of a textual value."""
+MAX_NUMBER = 2**63
+"""Numbers are smaller than this on both sides of 0: what `run.json` can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One choice.
+
+    Args:
+        default: what holds where nothing is said; its kind is the option's kind. None: off, and `kind` says of what.
+        help: a line for people.
+        changes: what depends on it. What changes the scores alone may be chosen anew whenever a run is scored; the
+            others belong to the run, and a run folder keeps to them.
+        choices: the values there are; empty for any.
+        low: least number.
+        high: greatest number.
+        kind: of values, where the default is None.
+    """
+
+    default: OptionValue
+    help: str
+    changes: Literal["prompt", "parsing", "scores"]
+    choices: tuple[OptionValue, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    kind: type[bool | int | float | str] | None = None
+
+    def checked(self, name: str, value: object) -> OptionValue:
+        """The value, if the option takes it.
+
+        Raises:
+            ConfigError: it does not; names the option.
+        """
+        if value is None and self.default is None:
+            return None
+        kind = self.kind or type(self.default)
+        if kind is float and type(value) is int and abs(value) < MAX_NUMBER:
+            value = float(value)
+        wanted = f"Remedy: give {self._wanted(kind)}: {self.help}"
+        if type(value) is not kind or not isinstance(value, bool | int | float | str):
+            raise ConfigError(f"option {name} is {_shown(value)}. {wanted}")
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            raise ConfigError(f"option {name} has more than {MAX_TEXT} characters. {wanted}")
+        if self.choices and value not in self.choices:
+            raise ConfigError(f"option {name} is {_shown(value)}. {wanted}")
+        if isinstance(value, int | float) and not self._holds(value):
+            raise ConfigError(f"option {name} is {_shown(value)}. {wanted}")
+        return value
+
+    def _holds(self, value: float) -> bool:
+        """Whether a number is one that can be written down, and in the option's range."""
+        if not math.isfinite(value) if isinstance(value, float) else abs(value) >= MAX_NUMBER:
+            return False
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+    def _wanted(self, kind: type) -> str:
+        if self.choices:
+            return f"one of {', '.join(map(str, self.choices))}"
+        names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+        ends = [f"{word} {value:g}" for word, value in (("from", self.low), ("to", self.high)) if value is not None]
+        return " ".join([names[kind], *ends])
+
+
+def effective(declared: Mapping[str, Option], given: Mapping[str, object], owner: str) -> dict[str, OptionValue]:
+    """The value of every declared option, those given among them.
+
+    Raises:
+        ConfigError: one is not declared, or its value cannot be used.
+    """
+    for name in given:
+        if name not in declared:
+            known = f"use one of {', '.join(declared)}" if declared else "leave it out"
+            raise ConfigError(f"{owner} has no option {_shown(name)}. Remedy: {known}")
+    return {
+        name: option.checked(name, given[name]) if name in given else option.default
+        for name, option in declared.items()
+    }
+
+
+def _shown(value: object) -> str:
+    if type(value) is int and abs(value) >= MAX_NUMBER:  # Python writes out no integer of more than 4300 digits
+        return "a number that is too large"
+    return f"{value!r}"[:100] if isinstance(value, bool | int | float | str) else f"a {type(value).__name__}"
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
+    """`name=value` or `task.name=value` pairs, values as JSON where they are JSON, else as text.
+
+    Raises:
+        ConfigError: a pair has no name or no `=`, or two of them contradict each other.
+
+    >>> parse_pairs(["limit=100", "relations.frame_step=50"])
+    {'limit': 100, 'relations': {'frame_step': 50}}
+    """
+    overrides: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"{_shown(pair)} is no setting. Remedy: write name=value")
+        task, dot, own = name.partition(".")
+        place = overrides.setdefault(task, {}) if dot else overrides
+        key, read = own if dot else name, _read(value)
+        if not isinstance(place, dict) or (key in place and place[key] != read):
+            raise ConfigError(f"{_shown(pair)} contradicts what was said of {_shown(task)} before. Remedy: keep one")
+        place[key] = read
+    return overrides
+
+
+def _read(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,121 @@
+"""The counterparts of the papers' tables and figures: what a benchmark makes of its runs, printed like all else.
+
+Names no benchmark: `Benchmark.paper_tables` gets the samples of every model, and gives tables and charts as data.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from barista_bench.benchmark import Benchmark
+from barista_bench.errors import BaristaError
+from barista_bench.judging.scoring import JudgedRun, raw_scores
+from barista_bench.paper_tables import (
+    ModelSamples,
+    PaperChart,
+    PaperTable,
+    Point,
+    Ranged,
+    TableCell,
+    sample_name,
+)
+from barista_bench.reporting import charts
+from barista_bench.reporting.figures import DrawnFigure
+from barista_bench.reporting.judges import labelled
+from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, interval, number
+from barista_bench.running.scoring import ScoredRun
+from barista_bench.task import Scored, Status
+
+LabelledRuns = Sequence[tuple[str, ScoredRun]]
+"""Runs of one benchmark by their models' labels."""
+Judged = Mapping[Path, Sequence[JudgedRun]]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperPart:
+    """One benchmark's tables and figures; `left_out` says why there are none."""
+
+    heading: str
+    tables: tuple[Table, ...] = ()
+    figures: tuple[DrawnFigure, ...] = ()
+    left_out: str = ""
+
+
+def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: Judged, *, drawing: bool) -> PaperPart:
+    """What `benchmark.paper_tables` makes of these runs; charts are tables too, so that their numbers can be read."""
+    if benchmark.paper_tables is None:
+        return PaperPart(heading)
+    try:
+        found = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
+    except BaristaError as error:
+        return PaperPart(heading, left_out=f"The tables of {heading}: {error}")
+    tables, figures = list[Table](), list[DrawnFigure]()
+    for one in found:
+        if isinstance(one, PaperTable):
+            tables.append(as_table(one))
+            continue
+        tables.append(numbers_of(one))
+        figure = charts.chart(f"paper_{benchmark.name}_{one.title}", one) if drawing else None
+        figures += [figure] if figure else []
+    return PaperPart(heading, tuple(tables), tuple(figures))
+
+
+def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:
+    """A run as `paper_tables` takes it: a judge's score of a sample is the mean over its criteria, if it has all."""
+    by_run: dict[int, list[Scored]] = defaultdict(list)
+    for sample in run.samples:
+        if sample.record.status is not Status.INFRA_ERROR:
+            by_run[sample.record.run].append(Scored(sample.example, sample.prediction))
+    judged: dict[str, dict[str, float]] = {}
+    for _, judge, one in labelled([(label, judges)]):
+        own = judged.setdefault(judge, {})
+        for (example_id, place), verdicts in one.verdicts.items():
+            scores = raw_scores(verdicts)
+            if scores and len(scores) == len({verdict.criterion for verdict in verdicts}):
+                own[sample_name(example_id, place)] = statistics.fmean(scores.values())
+    return ModelSamples(label, run.task, tuple(tuple(by_run[key]) for key in sorted(by_run)), judged)
+
+
+def as_table(paper: PaperTable) -> Table:
+    """A column is numeric where nothing but numbers, and nothing at all, stands in it."""
+    columns = tuple(
+        Column(name, numeric=all(not isinstance(row[place], str) for row in paper.rows))
+        for place, name in enumerate(paper.columns)
+    )
+    rows = tuple(tuple(_cell(cell) for cell in row) for row in paper.rows)
+    return Table(paper.title, columns, rows, paper.note, folded=len(rows) > 30)
+
+
+def numbers_of(chart: PaperChart) -> Table:
+    """A row an x, a column a series."""
+    places = list(dict.fromkeys(point.x for series in chart.series for point in series.points))
+    if all(isinstance(place, int | float) for place in places):
+        places.sort(key=float)
+    columns = (Column(chart.x, numeric=False), *(Column(series.name, chart.y) for series in chart.series))
+    by_series = [{point.x: point for point in series.points} for series in chart.series]
+    rows = tuple(
+        (Cell(place if isinstance(place, str) else f"{place:g}"), *(_point(own.get(place)) for own in by_series))
+        for place in places
+    )
+    return Table(f"{chart.title}: the numbers", columns, rows, chart.note, folded=True)
+
+
+def _point(point: Point | None) -> Cell:
+    if point is None or not math.isfinite(point.y):
+        return Cell(NOTHING)
+    if point.low is None or point.high is None:
+        return Cell(number(float(point.y)))
+    return _cell(Ranged(point.y, point.low, point.high))
+
+
+def _cell(cell: TableCell) -> Cell:
+    if isinstance(cell, Ranged):
+        return Cell(number(float(cell.value)), notes=(interval(float(cell.low), float(cell.high)),))
+    if isinstance(cell, float) and not math.isfinite(cell):
+        return Cell(NOTHING)
+    return Cell(number(cell))

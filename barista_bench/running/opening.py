@@ -1,0 +1,170 @@
+"""What a run is about before anything is asked: tasks with their examples, of one benchmark or of all that are here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from barista_bench.benchmarks import BENCHMARKS, get_task, task_class, task_names, task_options
+from barista_bench.builders.card import DEFAULT, MANIFEST, read_manifest
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.prompt_sets import PromptTexts, load_prompts
+from barista_bench.running.catalog import check_fit
+from barista_bench.running.config import RunConfig
+from barista_bench.running.dataset import ExampleSet, config_names, open_examples
+from barista_bench.task import Task
+
+log = logging.getLogger(__name__)
+
+ALL = "all"
+"""All tasks that a dataset has; all benchmarks that a folder has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """One task of a run before anything is asked. `data` is where its examples come from."""
+
+    task: Task
+    examples: ExampleSet
+    folder: Path
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A task to open."""
+
+    benchmark: str
+    task: str
+    data: str
+    folder: Path
+    split: str
+
+
+def open_tasks(config: RunConfig) -> list[Opened]:
+    """The tasks of a run with their examples.
+
+    With `benchmark=all`, `data` is a folder of built datasets, the run folders are `<out>/<benchmark>/<task>`, and
+    `split=all` is the first of each benchmark's leaderboards.
+
+    Raises:
+        ConfigError, DataError: a task is unknown, its examples cannot be opened, or two share an example id.
+    """
+    chosen = list(_of_all_benchmarks(config) if config.benchmark == ALL else _of_one_benchmark(config))
+    options = task_options([task_class(one.benchmark, one.task) for one in chosen], config.option)
+    opened = []
+    for one, own in zip(chosen, options, strict=True):
+        prompts = load_prompts(config.prompts, one.task) if config.prompts else None
+        task = get_task(one.benchmark, one.task, prompts, protocol=config.protocol, options=own)
+        if prompts is not None:
+            _refuse_lacking_texts(task, prompts)
+        examples = open_examples(
+            one.data, one.benchmark, one.task, split=one.split, root=config.root, limit=config.limit
+        )
+        task.refuse_other_protocol(examples.examples)
+        opened.append(Opened(task, examples, one.folder, one.data))
+    _refuse_shared_ids(opened)
+    return _that_fit(opened, config) if ALL in (config.benchmark, *config.task) else opened
+
+
+def _refuse_lacking_texts(task: Task, prompts: PromptTexts) -> None:
+    """Before anything is asked: a text that a later question lacks would cost the answers before it."""
+    own = get_task(task.benchmark, task.name).prompts.extra
+    if lacking := sorted(set(own) - set(prompts.extra)):
+        raise ConfigError(
+            f"the prompts of {task.benchmark}/{task.name} have no text extra.{lacking[0]}, which this task asks. "
+            "Remedy: write one"
+        )
+
+
+def _that_fit(opened: Sequence[Opened], config: RunConfig) -> list[Opened]:
+    """Of all tasks, those that the model can be asked: not every task has every baseline, or texts to score.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    kept, reason = [], None
+    for one in opened:
+        try:
+            check_fit(config.model, one.task, one.examples)
+        except ConfigError as error:
+            log.warning("left out: %s", error)
+            reason = error
+        else:
+            kept.append(one)
+    if reason is not None and not kept:
+        raise reason
+    return kept
+
+
+def benchmarks_in(folder: str | Path) -> dict[str, Path]:
+    """Benchmark name to its built dataset, of those that lie directly in a folder.
+
+    Raises:
+        DataError: there is none, or two are of one benchmark.
+    """
+    found: dict[str, Path] = {}
+    for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}")):  # hidden ones are what a killed build leaves
+        name = str(read_manifest(path.parent).get("benchmark", DEFAULT))
+        if name not in BENCHMARKS:
+            log.warning("left out: %s: is of %r, which this version does not know", path.parent, name)
+            continue
+        if name in found:
+            both = f"{found[name].name} and {path.parent.name}"
+            raise DataError(f"{folder}: {both} are both of {name}. Remedy: keep one of them here")
+        found[name] = path.parent
+    if not found:
+        raise DataError(f"{folder}: no built dataset in it. Remedy: name the folder in which `build` wrote datasets")
+    return {name: found[name] for name in BENCHMARKS if name in found}
+
+
+def _of_all_benchmarks(config: RunConfig) -> Iterator[_Chosen]:
+    if config.task not in ((ALL,), RunConfig.model_fields["task"].default):
+        raise ConfigError("all benchmarks have all of their tasks run. Remedy: leave task out, or name one benchmark")
+    if config.root is not None:
+        raise ConfigError("root is the folder of one dataset's videos. Remedy: leave it out, or name one benchmark")
+    for name, path in benchmarks_in(config.data).items():
+        # All of a benchmark that can be scored: some hide the answers of a split.
+        split = BENCHMARKS[name].leaderboards[0] if config.split == ALL else config.split
+        for task in _present(name, str(path)):
+            yield _Chosen(name, task, str(path), config.out / name / task, split)
+
+
+def _of_one_benchmark(config: RunConfig) -> Iterator[_Chosen]:
+    names = config.task
+    known = task_names(config.benchmark)
+    if names == (ALL,):
+        names = _present(config.benchmark, config.data)
+    elif ALL in names and ALL not in known:
+        raise ConfigError("task names all and more. Remedy: give one or the other")
+    if len(set(names)) < len(names):
+        raise ConfigError(f"task names one twice: {', '.join(names)}. Remedy: name each once")
+    several = len(names) > 1 or config.task == (ALL,)
+    for name in names:
+        folder = config.out / name if several else config.out
+        yield _Chosen(config.benchmark, name, config.data, folder, config.split)
+
+
+def _present(benchmark: str, data: str) -> tuple[str, ...]:
+    """The tasks that a dataset has; where one is called `all`, it holds the others."""
+    known, present = task_names(benchmark), config_names(data)
+    if ALL in known and ALL in present:
+        return (ALL,)
+    chosen = tuple(name for name in known if name in present)
+    if not chosen:
+        raise DataError(f"{data}: none of {', '.join(known)} is here. Remedy: name what `build` wrote")
+    return chosen
+
+
+def _refuse_shared_ids(opened: Sequence[Opened]) -> None:
+    seen: dict[str, str] = {}
+    for one in opened:
+        name = f"{one.task.benchmark}/{one.task.name}"
+        for example in one.examples.examples:
+            if seen.setdefault(example.example_id, name) != name:
+                raise ConfigError(
+                    f"example {example.example_id!r} stands in {seen[example.example_id]} and {name}. "
+                    "Remedy: run these tasks one by one"
+                )

@@ -1,0 +1,180 @@
+"""Answers that another harness recorded (`Benchmark.formats`) as run folders of ours."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from barista_bench import __version__
+from barista_bench.benchmark import RecordedAnswer, RecordedAnswers
+from barista_bench.benchmarks import BENCHMARKS, get_task
+from barista_bench.builders.frozen import content_hash, refuse_unusable, write_frozen
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
+from barista_bench.options import OptionValue
+from barista_bench.prompt import BoxFormat
+from barista_bench.prompt_sets import PromptTexts
+from barista_bench.running.asking import sample_status
+from barista_bench.running.config import MAX_RUNS
+from barista_bench.running.keys import digest, prompt_options, sample_key
+from barista_bench.running.log import SampleLog, SampleRecord
+from barista_bench.running.run_folder import CONFIG_FILE, log_file
+from barista_bench.running.shards import Shard
+from barista_bench.task import Example, Task
+
+log = logging.getLogger(__name__)
+
+OWN_EXAMPLES = "examples.jsonl"
+NAMED = 20
+"""Problems that are named one by one."""
+
+
+def known_formats() -> dict[str, str]:
+    """Format name to the benchmark that reads it."""
+    return {name: benchmark.name for benchmark in BENCHMARKS.values() for name in benchmark.formats}
+
+
+def import_recorded(
+    predictions: str | Path,
+    out: str | Path,
+    form: str,
+    *,
+    model: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> list[Path]:
+    """Make a run folder for each task that `predictions` answer.
+
+    Args:
+        predictions: file or folder in the format `form`.
+        out: parent of the run folders, each called as its task; none of them may be there yet.
+        form: one of `known_formats`.
+        model: the model's name, where the files do not tell it.
+        options: of the tasks; each gets those that it has.
+
+    Returns:
+        The run folders.
+
+    Raises:
+        ConfigError: the format is unknown, or a folder is there already.
+        DataError: the predictions cannot be read; names file and place.
+    """
+    formats = known_formats()
+    if form not in formats:
+        raise ConfigError(f"no format {form!r}. Remedy: use one of {', '.join(formats)}")
+    recorded = BENCHMARKS[formats[form]].formats[form](Path(predictions))
+    if not recorded:
+        raise DataError(f"{predictions}: no recorded answers of the format {form} here. Remedy: name their folder")
+    problems = [problem for one in recorded for problem in one.problems]
+    for problem in problems[:NAMED]:
+        log.warning("%s: left out: %s", predictions, problem)
+    if len(problems) > NAMED:
+        log.warning("%s: %d records in all have problems", predictions, len(problems))
+    unknown = set(options or {}) - {name for one in recorded for name in one.task.options}
+    if unknown:
+        raise ConfigError(f"no task here has an option {sorted(unknown)[0]!r}. Remedy: leave it out")
+    # All of it before the first folder is written, so that nothing is left behind.
+    wanted = []
+    for one in recorded:
+        own = {name: value for name, value in (options or {}).items() if name in one.task.options}
+        text = f"Another harness asked this in its own words; read from the format {form}."
+        prompts = PromptTexts(version=0, system="", user=text, sha256=digest(text))
+        task = get_task(one.task.benchmark, one.task.name, prompts, options=own)
+        wanted.append((task, one, Path(out).absolute() / task.name))
+    _refuse_taken([folder for _, _, folder in wanted])
+    for _, one, _ in wanted:
+        _check(one, str(predictions))
+    return [_write(task, one, folder, form, model or one.model) for task, one, folder in wanted]
+
+
+def _refuse_taken(folders: Sequence[Path]) -> None:
+    for folder, count in Counter(folders).items():
+        if count > 1:
+            raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ConfigError(f"{folder}: is there already. Remedy: choose another --out")
+
+
+def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
+    by_id = {example.example_id: example for example in recorded.examples}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        partial.chmod(0o755)
+        write_frozen(recorded.examples, partial / OWN_EXAMPLES)
+        identity = asdict(ModelIdentity(model, settings={"harness": form}))
+        with SampleLog(log_file(partial, Shard(0, 1))) as samples:
+            for answer in recorded.answers:
+                samples.append(_record(task, by_id[answer.example_id], answer, identity))
+        described = _described(task, recorded, identity, out / OWN_EXAMPLES)
+        (partial / CONFIG_FILE).write_text(json.dumps(described, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        if out.exists():
+            out.rmdir()
+        os.replace(partial, out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return out
+
+
+def _check(recorded: RecordedAnswers, where: str) -> None:
+    refuse_unusable(recorded.examples, where)
+    known = {example.example_id for example in recorded.examples}
+    counts = Counter((answer.example_id, answer.run) for answer in recorded.answers)
+    for (example_id, run), count in counts.items():
+        if example_id not in known:
+            raise DataError(f"an answer is to {example_id!r}, which is no example. Remedy: correct the reader")
+        if count > 1:
+            raise DataError(f"{example_id}: run {run} answers it {count} times. Remedy: keep one")
+        if not 0 <= run < MAX_RUNS:
+            raise DataError(f"{example_id}: run is {run}. Remedy: count runs from 0 to {MAX_RUNS - 1}")
+
+
+def _record(task: Task, example: Example, answer: RecordedAnswer, identity: dict[str, Any]) -> SampleRecord:
+    fingerprint = digest("recorded", task.benchmark, task.name, task.version, example.example_id)
+    completion = (
+        Failure(answer.error or "the record holds no answer") if answer.text is None else Completion(answer.text)
+    )
+    status, error = sample_status(task, example.inputs, completion, BoxFormat())
+    return SampleRecord(
+        key=sample_key(example.example_id, fingerprint, identity, _GENERATION, answer.run),
+        fingerprint=fingerprint,
+        example_id=example.example_id,
+        run=answer.run,
+        status=status,
+        text=answer.text,
+        error=error,
+    )
+
+
+_GENERATION = asdict(GenerationConfig())
+
+
+def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], data: Path) -> dict[str, Any]:
+    chosen: dict[str, OptionValue] = dict(task.chosen)
+    return {
+        "barista_bench": __version__,
+        "protocol": task.protocol,
+        "prompts": asdict(task.prompts),
+        "options": chosen,
+        "identity": {
+            "benchmark": task.benchmark,
+            "task": task.name,
+            "task_version": task.version,
+            "split": "all",
+            "content_hash": content_hash(recorded.examples),
+            "prompts_hash": None,
+            "model": {**identity, "box_format": asdict(BoxFormat())},
+            "generation": _GENERATION,
+            "options": prompt_options(task),
+        },
+        "runs": 1 + max((answer.run for answer in recorded.answers), default=0),
+        "data": {"path": str(data), "root": None, "limit": None},
+        "versions": {"barista_bench": __version__},
+    }

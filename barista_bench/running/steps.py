@@ -1,0 +1,81 @@
+"""Answers on the way to the last one, of tasks that ask in several steps (`Task.follow_up`).
+
+They are logged apart from the samples, in `steps.jsonl` (or `steps-<rank>.jsonl`), so that a run that was broken off
+between two steps goes on at the second, and so that nothing that reads samples has to tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from barista_bench.models import Completion
+from barista_bench.running.keys import digest
+from barista_bench.running.log import SampleLog, SampleRecord, read_records
+from barista_bench.running.shards import Shard
+from barista_bench.task import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One answer on the way. `cut` says that it reached the token limit."""
+
+    text: str
+    cut: bool = False
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class StepLog:
+    """The steps of a run folder: those of earlier starts, and a log for those of this one."""
+
+    log: SampleLog
+    known: Mapping[str, SampleRecord] = field(default_factory=dict)
+
+    def before(self, key: str) -> tuple[Step, ...]:
+        """The steps that the sample `key` has behind it."""
+        found: list[Step] = []
+        while (record := self.known.get(step_key(key, len(found)))) is not None and record.text is not None:
+            cut = record.status is Status.TRUNCATED
+            found.append(Step(record.text, cut, record.input_tokens, record.output_tokens, record.seconds))
+        return tuple(found)
+
+    def append(self, record: SampleRecord, place: int) -> None:
+        """Log `record`, which has the key of its sample, as the step at `place`."""
+        self.log.append(msgspec.structs.replace(record, key=step_key(record.key, place)))
+
+
+def steps_file(folder: Path, shard: Shard) -> Path:
+    """The log of steps of one process."""
+    return folder / ("steps.jsonl" if shard.alone else f"steps-{shard.rank}.jsonl")
+
+
+def read_steps(folder: Path) -> dict[str, SampleRecord]:
+    """Steps of all processes, by `step_key`. Of two records of one step the first counts."""
+    found: dict[str, SampleRecord] = {}
+    for path in sorted(folder.glob("steps*.jsonl")):
+        for record in read_records(path):
+            found.setdefault(record.key, record)
+    return found
+
+
+def step_key(key: str, place: int) -> str:
+    """Identity of the step at `place` (from 0) of the sample `key`."""
+    return digest(key, "step", place)
+
+
+def totals(steps: tuple[Step, ...], completion: Completion) -> tuple[int | None, int | None]:
+    """Input and output tokens of all steps and of the last answer; None where one of them is not known."""
+    inputs = [*(step.input_tokens for step in steps), completion.input_tokens]
+    outputs = [*(step.output_tokens for step in steps), completion.output_tokens]
+    return _sum(inputs), _sum(outputs)
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None

@@ -1,0 +1,86 @@
+"""YAML that people write: plain values, each name once and nothing that stands for something else, of bounded size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from barista_bench.errors import BaristaError, ConfigError
+
+MAX_BYTES = 2**20
+"""Of one file."""
+_MAX_DIGITS = 400
+"""Characters of one number: far above every number that a setting can hold."""
+_MAX_SHOWN = 200
+"""Characters of what a parser says that an error shows."""
+_MAX_NAME = 100
+"""Likewise of a name."""
+
+
+def load_yaml(
+    data: bytes | str, where: str, *, error: type[BaristaError] = ConfigError, remedy: str = "correct that line"
+) -> object:
+    """The content of one YAML document; None for an empty one.
+
+    Args:
+        data: the document, UTF-8 or UTF-16 (with its mark) where it is bytes.
+        where: what errors call it, such as a path.
+        error: what is raised.
+        remedy: what errors advise.
+
+    Raises:
+        BaristaError: of the kind `error`. It is larger than `MAX_BYTES`, no YAML, holds an alias, a name that stands
+            twice in one mapping, a number of more than 400 characters or a tag that makes objects. Names the line and
+            shows nothing of its text but such a name.
+    """
+    if len(data) > MAX_BYTES:
+        raise error(f"{where}: has {len(data)} bytes, more than {MAX_BYTES}. Remedy: give the file that is meant")
+    try:
+        return yaml.load(data, Loader=_PlainLoader)  # noqa: S506  (a SafeLoader)
+    # Beside its own errors, PyYAML lets through those of values that do not fit their tag, as of dates of month 13.
+    except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
+        raise error(f"{where}: is no YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """Refuses aliases, since a few lines of them can spell gigabytes, and long numbers, since Python's integers take
+    time in the square of their digits."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            said = "aliases (*name) are not read: write the value out"
+            raise yaml.composer.ComposerError(None, None, said, self.get_mark())
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen:
+                said = f"{key.value[:_MAX_NAME]!r} stands here twice"
+                raise yaml.constructor.ConstructorError(None, None, said, key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        if len(node.value) > _MAX_DIGITS:
+            said = f"a number of {len(node.value)} characters"
+            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
+        is_whole = node.tag == "tag:yaml.org,2002:int"
+        return self.construct_yaml_int(node) if is_whole else self.construct_yaml_float(node)
+
+
+_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_number)
+_PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_number)
+
+
+def _cause(raised: Exception) -> str:
+    """One line, without the excerpt that PyYAML shows: it may hold a secret."""
+    if isinstance(raised, yaml.MarkedYAMLError):
+        said = " ".join((raised.problem or "").split())[:_MAX_SHOWN]
+        return f"line {raised.problem_mark.line + 1}: {said}" if raised.problem_mark else said
+    if isinstance(raised, RecursionError):
+        return "nested too deeply"
+    return " ".join(str(raised).split())[:_MAX_SHOWN] or type(raised).__name__

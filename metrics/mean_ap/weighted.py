@@ -1,0 +1,263 @@
+"""COCO's statistics of many draws of images at once, from images that are matched once.
+
+`accumulate` takes one list of images; a bootstrap or a permutation test wants thousands. Here every step is done for
+all draws together, label by label, and only what differs is computed:
+
+* Predictions are summed up, not sorted: a draw changes how often each counts, never the order of their images.
+* Interpolated precision is the highest one from a place on, and precision rises along a run of right predictions and
+  falls along wrong ones. So a prediction that is taken w times is looked at once, at its last copy. Only where an
+  image has several predictions of one score, right and wrong ones, its copies are gone through one by one.
+* Area ranges and thresholds at which the same predictions are right share one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .accumulate import AT_50, AT_75, STATISTICS
+from .matching import AREAS, Matches
+from .values import Bools, Floats, Ints
+
+TOGETHER = 1024
+"""Draws that are summed at once."""
+_PRECISIONS = 6  # the first six of STATISTICS
+_BEST = (1, 10)
+
+
+def weighted_statistics(matches: Matches, weights: Ints | Floats) -> Floats:
+    """(D, 12) STATISTICS of D draws of images, -1 where a draw has no reference for one.
+
+    Args:
+        matches: of I images.
+        weights: (D, I) how often each draw takes each image, whole numbers of 0 and more.
+
+    Each row is what `statistics(accumulate(matches, select(matches, images)))` gives for the list in which every
+    image stands in its own place, as often in a row as it is taken, but for the rounding of sums.
+
+    >>> from .scoring import evaluate_images
+    >>> good, bad = {"boxes": [[0, 0, 9, 9]]}, {"boxes": [[50, 50, 59, 59]]}
+    >>> found = evaluate_images([good, bad], [good, good])
+    >>> weighted_statistics(found.matches, np.array([[1, 1], [0, 1], [2, 0], [0, 0]]))[:, 0].round(3).tolist()
+    [0.505, 0.0, 1.0, -1.0]
+    """
+    most = np.max(weights, axis=0, initial=0).astype(np.int64)
+    parts = [(label, _plan(label, most)) for label in _labels(matches)]
+    scratch = _Scratch(max((len(plan.image) for _, plan in parts if plan), default=0))
+    values = np.empty((len(weights), len(STATISTICS)))
+    for start in range(0, len(weights), TOGETHER):
+        some = slice(start, start + TOGETHER)
+        by_image = np.ascontiguousarray(weights[some].T, dtype=np.float64)
+        values[some] = _means(parts, by_image, matches.recalls, scratch).T
+    return values.astype(np.float32).astype(np.float64) if matches.single_precision else values
+
+
+_THRESHOLDS = 10
+# Of each statistic: its area range, and how many thresholds it is a mean over.
+_AREA_OF = np.array([0, 0, 0, 1, 2, 3, 0, 0, 0, 1, 2, 3])
+_SIZES = np.array([_THRESHOLDS, 1, 1, *[_THRESHOLDS] * 9], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """What `Matches` holds of one label with references: P of its predictions, G of its references."""
+
+    right: Bools  # (A, T, P)
+    counted: Bools  # (A, T, P)
+    image: Ints
+    rank: Ints
+    block: Ints
+    reference_image: Ints
+    in_range: Bools  # (A, G)
+
+
+def _means(
+    parts: Sequence[tuple[_Label, _Plan | None]], by_image: Floats, recalls: Floats, scratch: _Scratch
+) -> Floats:
+    """(12, D) the STATISTICS of (I, D) weights: means over the labels of which a draw has a reference."""
+    sums, counts = np.zeros((2, len(STATISTICS), by_image.shape[1]))
+    own = _AREA_OF[_PRECISIONS:]
+    for label, plan in parts:
+        support = label.in_range.astype(np.float64) @ by_image[label.reference_image]
+        present = support > 0
+        counts += _SIZES[:, None] * present[_AREA_OF]
+        hits = _hits(label).T @ by_image[label.image]
+        sums[_PRECISIONS:] += np.where(present[own], hits / np.where(present, support, 1.0)[own], 0.0)
+        if plan is not None:
+            sums[:_PRECISIONS] += plan.times @ _interpolated(plan, plan.taken(by_image), support, recalls, scratch)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), -1.0)
+
+
+def _labels(matches: Matches) -> Iterator[_Label]:
+    order = np.argsort(matches.reference_label, kind="stable")
+    references = matches.reference_label[order]
+    for label in np.unique(references).tolist():
+        own = slice(*np.searchsorted(matches.label, [label, label + 1]).tolist())
+        found = order[slice(*np.searchsorted(references, [label, label + 1]).tolist())]
+        yield _Label(
+            matches.right[..., own],
+            matches.counted[..., own],
+            matches.image[own],
+            matches.rank[own],
+            matches.block[own],
+            matches.reference_image[found],
+            matches.in_range[:, found],
+        )
+
+
+def _hits(label: _Label) -> Floats:
+    """(P, 6) at how many thresholds each prediction is right, as the last six of STATISTICS count it."""
+    hits = label.right.sum(axis=1, dtype=np.float64)
+    return np.stack([*(hits[0] * (label.rank < best) for best in _BEST), *hits], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be summed for one label: S places, U rows of right predictions and V of counted ones.
+
+    `image` (S,); `copy` (S,) which of an image's copies the place is, -1 for all of them together; `right` (U, S) and
+    `counted` (V, S) how many predictions of each kind the place holds; `counted_of` (U,); `area_of` (U,), whose
+    references count; `times` (6, U) how often each of the first six STATISTICS takes the row.
+    """
+
+    image: Ints
+    copy: Ints
+    right: Floats
+    counted: Floats
+    counted_of: Ints
+    area_of: Ints
+    times: Floats
+
+    def taken(self, by_image: Floats) -> Floats:
+        """(S, D) how often each draw takes each place."""
+        taken = by_image[self.image]
+        single = self.copy >= 0
+        taken[single] = taken[single] > self.copy[single, None]
+        return taken
+
+
+def _plan(label: _Label, most: Ints) -> _Plan | None:
+    """None where no prediction of a label is right at any threshold: its precision is 0 then."""
+    rows: dict[tuple[bytes, bytes, bytes], int] = {}
+    kinds: list[tuple[int, int]] = []
+    takers = []
+    for area in range(len(AREAS)):
+        if not label.in_range[area].any():
+            continue
+        inside = label.in_range[area].tobytes()
+        for threshold in np.flatnonzero(label.right[area].any(axis=1)).tolist():
+            right, counted = label.right[area, threshold], label.counted[area, threshold]
+            row = rows.setdefault((right.tobytes(), counted.tobytes(), inside), len(rows))
+            if row == len(kinds):
+                kinds.append((area, threshold))
+            takers += [(statistic, row) for statistic in _takers(area, threshold)]
+    if not rows:
+        return None
+    times = np.zeros((_PRECISIONS, len(rows)))
+    np.add.at(times, tuple(np.array(takers).T), 1)
+    areas, thresholds = np.array(kinds).T
+    right, counted = label.right[areas, thresholds], label.counted[areas, thresholds]
+    place, copy, column = _places(label, right, counted, most)
+    image = np.zeros(len(copy), dtype=np.int64)
+    image[place] = label.image[column]
+    summed = np.zeros((2, len(rows), len(copy)))
+    np.add.at(summed[0].T, place, right.T[column])
+    np.add.at(summed[1].T, place, counted.T[column])
+    kept = np.flatnonzero(most[image] > 0)
+    different, counted_of = np.unique(summed[1][:, kept], axis=0, return_inverse=True)
+    return _Plan(image[kept], copy[kept], summed[0][:, kept], different, counted_of.ravel(), areas, times)
+
+
+def _takers(area: int, threshold: int) -> Iterator[int]:
+    """Which of the first six STATISTICS are means over this row."""
+    yield 0 if area == 0 else area + 2
+    if area == 0 and threshold in (AT_50, AT_75):
+        yield 1 if threshold == AT_50 else 2
+
+
+def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[Ints, Ints, Ints]:
+    """For each (prediction, copy) its place, and the prediction; and by place which copy it is.
+
+    Predictions of one image and one score stand together, and an image that is taken twice brings them twice over.
+    Where they are all right or all wrong in every row, they are one place, whatever the number of copies.
+    """
+    new = (np.diff(label.block, prepend=-1) != 0) | (np.diff(label.image, prepend=-1) != 0)
+    group = np.cumsum(new) - 1
+    starts = np.flatnonzero(new)
+    hits, looked = (np.add.reduceat(rows, starts, axis=1, dtype=np.int64) for rows in (right, counted))
+    mixed: Bools = np.any((hits > 0) & (hits < looked), axis=0)
+    if not mixed.any():
+        return group, np.full(len(starts), -1), np.arange(len(group))
+    members = np.split(np.arange(len(group)), starts[1:])
+    place, copy, column = list[int](), list[int](), list[int]()
+    for number, own in enumerate(members):
+        copies = range(max(1, int(most[label.image[own[0]]]))) if mixed[number] else (-1,)
+        for which in copies:
+            for prediction in own.tolist():
+                if which >= 0 or prediction == own[0]:
+                    copy.append(which)
+                place.append(len(copy) - 1)
+                column.append(prediction)
+    return np.array(place), np.array(copy), np.array(column)
+
+
+class _Scratch:
+    """Room for S places of `TOGETHER` draws, used again and again: new memory each time costs more than the sums."""
+
+    def __init__(self, places: int) -> None:
+        self.seen, self.hits, self.best = np.empty((3, places, TOGETHER))
+        self.index = np.empty((places, TOGETHER), dtype=np.intp)
+
+
+def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, scratch: _Scratch) -> Floats:
+    """(U, D) mean over the recalls of the best precision at that recall or any higher one, 0 where it is not reached.
+
+    `taken` (S, D) is how often each draw takes each place.
+    """
+    draws = taken.shape[1]
+    values = np.empty((len(plan.right), draws))
+    reached = {area: _Reached(support[area], recalls) for area in np.unique(plan.area_of).tolist()}
+    for which, counted in enumerate(plan.counted):
+        seen = _summed(taken, counted, np.arange(len(counted)), scratch.seen[: len(counted), :draws])
+        seen += np.spacing(1)
+        for row in np.flatnonzero(plan.counted_of == which).tolist():
+            useful = np.flatnonzero(plan.right[row])  # precision is highest where something is right
+            room = slice(len(useful)), slice(draws)
+            hits = _summed(taken, plan.right[row], useful, scratch.hits[room])
+            best = np.take(seen, useful, axis=0, out=scratch.best[room], mode="clip")
+            np.divide(hits, best, out=best)
+            for place in range(len(useful) - 2, -1, -1):
+                np.maximum(best[place], best[place + 1], out=best[place])
+            found = reached[int(plan.area_of[row])].by(hits, scratch.index[room])
+            values[row] = np.einsum("sd,sd->d", best, found) - np.einsum("sd,sd->d", best[1:], found[:-1])
+    return values / len(recalls)
+
+
+def _summed(taken: Floats, each: Floats, places: Ints, out: Floats) -> Floats:
+    """(n, D) how many predictions stand at each of some places or before it, of those that `each` (S,) counts."""
+    np.take(taken, places, axis=0, out=out, mode="clip")
+    if (each[places] != 1).any():
+        out *= each[places, None]
+    for place in range(1, len(out)):  # faster than cumsum, which goes draw by draw
+        np.add(out[place - 1], out[place], out=out[place])
+    return out
+
+
+class _Reached:
+    """How many recalls so many right ones reach, looked up: of `support` (D,) references."""
+
+    def __init__(self, support: Floats, recalls: Floats) -> None:
+        totals, code = np.unique(support.astype(np.int64), return_inverse=True)
+        start = np.cumsum(totals + 1) - (totals + 1)
+        right = np.arange(int((totals + 1).sum())) - np.repeat(start, totals + 1)
+        share = right / np.repeat(np.maximum(totals, 1), totals + 1)
+        self._table = np.where(right > 0, np.searchsorted(recalls, share, side="right"), 0).astype(np.float64)
+        self._start = start[code].astype(np.float64)
+
+    def by(self, hits: Floats, index: Ints) -> Floats:
+        """(S, D) of as many right ones; in their place."""
+        hits += self._start
+        np.copyto(index, hits, casting="unsafe")
+        return np.take(self._table, index, out=hits, mode="clip")

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
+from barista_bench.benchmarks.egocot.mini import write_mini
+from barista_bench.mini import write_kitchen
+from barista_bench.task import Example, Sampling
+from tests.conftest import SHARED
+
+
+@pytest.fixture(scope="session")
+def egocot_kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three small videos of six to eight seconds, one of each preparation."""
+    root = tmp_path_factory.mktemp("egocot_kitchen") / "kitchen"
+    write_kitchen(root, videos=3, width=160, height=90, num_proc=1, seconds=(6.0, 8.0))
+    return root
+
+
+@pytest.fixture(scope="session")
+def mini_root(egocot_kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("egocot_mini") / "egocot"
+    write_mini(egocot_kitchen, root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def mini_release(mini_root: Path) -> EgocotRelease:
+    return open_release(mini_root)
+
+
+@pytest.fixture(scope="session")
+def mini_examples(mini_release: EgocotRelease) -> list[Example]:
+    found = list(Cot().examples(mini_release, Sampling(frames=4)))
+    return [example for example in found if isinstance(example, Example)]
+
+
+@pytest.fixture(scope="session")
+def dev(mini_examples: list[Example]) -> list[Example]:
+    return [example for example in mini_examples if example.metadata["split"] == "dev"]
+
+
+@pytest.fixture(scope="session")
+def hidden(mini_examples: list[Example]) -> list[Example]:
+    return [example for example in mini_examples if example.metadata["split"] == "test"]
+
+
+@pytest.fixture(scope="session")
+def page_folder() -> Path:
+    """The records of the benchmark's page, which lie beside the repository on some machines."""
+    folder = SHARED / "data" / "egocot"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is absent: the page's records are not part of this repository")
+    return folder

@@ -1,0 +1,225 @@
+"""True rationales with one falsehood planted, to see which are found. As a program, prints the rate of each kind:
+
+    python -m tests.egocot.planting KITCHEN
+
+`said` is the sentence with the falsehood; the rest of the rationale says what the evidence says.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from barista_bench.benchmarks.egocot import Cot, EvidenceBase, check_rationale, graph_evidence, open_release
+from barista_bench.benchmarks.egocot.claims import KINDS, ClaimKind
+from barista_bench.benchmarks.egocot.evidence import Fact, Place, other_side
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, ENTAILS, ONE_WAY, OPPOSITES
+from barista_bench.benchmarks.egocot.mini import write_mini
+from barista_bench.benchmarks.egocot.verbalise import fact_sentence, place_sentence, rationale_of
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.task import Example, Sampling
+from tests.egocot.rewording import reworded_fact, reworded_place
+
+FAR = 2.0
+"""Seconds between a planted time and any at which the thing is true."""
+
+
+class Planted(NamedTuple):
+    """`sort` tells sorts of falsehoods of one kind apart."""
+
+    kind: ClaimKind
+    sort: str
+    said: str
+    about: Fact | Place | None = None
+
+
+def planted(evidence: EvidenceBase, rng: random.Random) -> Iterator[Planted]:
+    """One falsehood of each sort for which the evidence gives occasion."""
+    sorts: dict[tuple[str, str], list[Planted]] = {}
+    for one in _all(evidence):
+        sorts.setdefault((one.kind, one.sort), []).append(one)
+    for found in sorts.values():
+        yield rng.choice(found)
+
+
+def _all(evidence: EvidenceBase) -> Iterator[Planted]:
+    facts = [fact for fact in evidence.facts if fact.annotated and fact.spans]
+    for fact in facts:
+        if (time := _wrong_time(fact.spans, evidence)) is not None:
+            yield _of_fact("time", "of a relation", fact._replace(spans=((time, time),)))
+        yield from _wrong_hand(fact, facts)
+        yield from _wrong_object(fact, evidence)
+        yield from _wrong_relation(fact, evidence)
+    places = [place for place in evidence.places if place.focused or evidence.complete]
+    for place in places[:: max(1, len(places) // 50)]:
+        times = [one.time for one in evidence.places if one.name == place.name]
+        if (time := _wrong_time(((min(times), max(times)),), evidence)) is not None and not evidence.complete:
+            yield _of_place("time", "of a place", place._replace(time=time))
+        yield from _wrong_place(place, evidence)
+    for name in sorted(evidence.refuted):
+        yield Planted("object", "that is asked about", f"The target object is the {name}.")
+
+
+def _of_fact(kind: ClaimKind, sort: str, fact: Fact) -> Planted:
+    return Planted(kind, sort, fact_sentence(fact), fact)
+
+
+def _of_place(kind: ClaimKind, sort: str, place: Place) -> Planted:
+    return Planted(kind, sort, place_sentence(place), place)
+
+
+def _wrong_time(spans: tuple[tuple[float, float], ...], evidence: EvidenceBase) -> float | None:
+    end = int(evidence.duration or 20.0)
+    free = [t for t in range(end + 1) if all(t < a - FAR or t > b + FAR for a, b in spans)]
+    return float(free[len(free) // 2]) if free else None
+
+
+def _wrong_hand(fact: Fact, facts: list[Fact]) -> Iterator[Planted]:
+    other = other_side(fact.subject)
+    if other is not None and fact.predicate in CONTACTS:
+        also = [one for one in facts if one.subject == other and one.object == fact.object]
+        if not also:
+            yield _of_fact("hand", "that acts", fact._replace(subject=other))
+
+
+def _wrong_object(fact: Fact, evidence: EvidenceBase) -> Iterator[Planted]:
+    if other_side(fact.subject) is None:
+        return
+    taken = {one.object for one in evidence.facts if one.subject == fact.subject} | {fact.object}
+    sort = "that is held" if fact.predicate == "holds" else "that is acted on otherwise"
+    for name in sorted(evidence.objects | evidence.refuted):
+        if name not in taken and "hand" not in name and name != "coffee":
+            yield _of_fact("object", sort, fact._replace(object=name))
+
+
+def _wrong_relation(fact: Fact, evidence: EvidenceBase) -> Iterator[Planted]:
+    same = {one.predicate for one in evidence.facts if {one.subject, one.object} == {fact.subject, fact.object}}
+    true = same | {name for one in same for name in ENTAILS.get(one, ())}
+    for first, second in OPPOSITES:
+        if first == fact.predicate and second not in true:
+            yield _of_fact("relation", "the opposite", fact._replace(predicate=second))
+    # What is on and under the same thing (a cup in a coffee machine) is so both ways round.
+    if fact.predicate in ONE_WAY and not {"on", "under"} <= same:
+        turned = fact._replace(subject=fact.object, object=fact.subject)
+        yield _of_fact("relation", "the other way round", turned)
+    for name in sorted(CONTACTS - true - {"manipulates", "touches", "opens", "closes"}):
+        if fact.predicate in CONTACTS and (fact.predicate, name) not in OPPOSITES:
+            yield _of_fact("relation", "another contact", fact._replace(predicate=name))
+
+
+def _wrong_place(place: Place, evidence: EvidenceBase) -> Iterator[Planted]:
+    x0, y0, x1, y1 = place.box
+    for sort, box in (("across", (1 - x1, y0, 1 - x0, y1)), ("down", (x0, 1 - y1, x1, 1 - y0))):
+        moved = (box[0] + box[2] - x0 - x1) / 2, (box[1] + box[3] - y0 - y1) / 2
+        # Things of the same name may be there; and near the middle nothing is far from its mirror image.
+        then = [one for one in evidence.places if one.name == place.name and abs(one.time - place.time) <= FAR]
+        if max(map(abs, moved)) > 0.4 and all(one.box == place.box or evidence.complete for one in then):
+            alone = all(abs(one.box[0] - x0) + abs(one.box[1] - y0) < 0.2 for one in then)
+            if alone:
+                yield _of_place("region", sort, place._replace(box=box))
+
+
+def is_found(evidence: EvidenceBase, one: Planted) -> bool:
+    """Whether the falsehood is contradicted in a rationale that is otherwise true."""
+    true = rationale_of(evidence)[:20]
+    checked = check_rationale("\n".join([*true, one.said]), evidence)
+    wrong = [finding for finding in checked.findings if finding.verdict == "contradicted"]
+    start = sum(len(line) + 1 for line in true)
+    return any(finding.claim.start >= start for finding in wrong)
+
+
+def rates(bases: list[EvidenceBase], seed: int = 0) -> dict[tuple[str, str], tuple[int, int]]:
+    """(kind, sort) -> how many were found, of how many."""
+    rng = random.Random(seed)
+    found: Counter[tuple[str, str]] = Counter()
+    there: Counter[tuple[str, str]] = Counter()
+    for evidence in bases:
+        for one in planted(evidence, rng):
+            there[one.kind, one.sort] += 1
+            found[one.kind, one.sort] += is_found(evidence, one)
+    order = {kind: place for place, kind in enumerate(KINDS)}
+    return {key: (found[key], there[key]) for key in sorted(there, key=lambda key: (order[key[0]], key[1]))}
+
+
+def in_other_words(one: Planted) -> Iterator[Planted]:
+    """The same falsehood in wordings that are not the package's own."""
+    said: Iterator[str] = iter(())
+    if isinstance(one.about, Fact):
+        said = reworded_fact(one.about, one.about.spans[0])
+    elif isinstance(one.about, Place):
+        said = reworded_place(one.about)
+    yield from (one._replace(said=text) for text in said)
+
+
+def reworded_rates(bases: list[EvidenceBase], seed: int = 0) -> dict[str, tuple[int, int]]:
+    """Kind -> how many reworded falsehoods were found, of how many; only of sorts that can be found at all."""
+    rng = random.Random(seed)
+    found, there = Counter[str](), Counter[str]()
+    for evidence in bases:
+        for one in planted(evidence, rng):
+            if one.sort not in ("another contact", "that is acted on otherwise"):
+                for other in in_other_words(one):
+                    there[one.kind] += 1
+                    found[one.kind] += is_found(evidence, other)
+    return {kind: (found[kind], there[kind]) for kind in KINDS if there[kind]}
+
+
+def reworded_truths(bases: list[EvidenceBase]) -> Counter[str]:
+    """Reworded true statements, by what is made of them: contradicted, else supported, else unread.
+
+    `supported`: a relation or a place was read and is supported. `unread`: none was.
+    """
+    counts: Counter[str] = Counter()
+    for evidence in bases:
+        facts = [fact for fact in evidence.facts if fact.annotated and fact.spans]
+        places = [place for place in evidence.places if place.focused]
+        texts = [text for fact in facts[:20] for text in reworded_fact(fact, fact.spans[0])]
+        for text in (*texts, *(text for place in places[:10] for text in reworded_place(place))):
+            findings = check_rationale(text, evidence).findings
+            said = [one for one in findings if one.claim.kind in ("hand", "relation", "region")]
+            if any(one.verdict == "contradicted" for one in findings):
+                counts["contradicted"] += 1
+            else:
+                counts["supported" if any(one.verdict == "supported" for one in said) else "unread"] += 1
+    return counts
+
+
+def item_bases(root: Path) -> list[EvidenceBase]:
+    """The evidence of every answered item of a release."""
+    examples = Cot().examples(open_release(root), Sampling(frames=2))
+    return [Cot.evidence_base(one) for one in examples if isinstance(one, Example) and one.metadata["split"] == "dev"]
+
+
+def graph_bases(kitchen: Path) -> list[EvidenceBase]:
+    """The scene graphs of a kitchen, whole and in parts of four seconds."""
+    graph = SceneGraph(kitchen)
+    known = sorted({item.category for video in graph for item in video.objects})
+    found = []
+    for video in graph:
+        length = round(4 * (video.video.fps or 30))
+        spans = [(start, min(start + length, video.frame_count)) for start in range(0, video.frame_count, length)]
+        found += [graph_evidence(video, span, known=known) for span in (None, *spans)]
+    return found
+
+
+def main() -> None:
+    kitchen = Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        write_mini(kitchen, Path(folder) / "egocot")
+        for title, bases in (("items", item_bases(Path(folder) / "egocot")), ("graphs", graph_bases(kitchen))):
+            print(f"{title} ({len(bases)})")
+            for (kind, sort), (found, there) in rates(bases).items():
+                print(f"  {kind:9} {sort:28} {found:4} of {there:4}  {found / there:.2f}")
+            print(f"{title}, in other words")
+            for kind, (found, there) in reworded_rates(bases).items():
+                print(f"  {kind:9} {'':28} {found:4} of {there:4}  {found / there:.2f}")
+            print(f"  true statements in other words: {dict(reworded_truths(bases))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""How letter and rationale are told apart (the rules of `answers.py`)."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks.egocot.answers import read_answer, steps_of, unnumbered
+
+CHOICES = {"A": "right hand", "B": "left hand", "C": "both hands", "D": "a kettle (white)"}
+
+
+@pytest.mark.parametrize(
+    ("text", "letter", "reasoning"),
+    [
+        ("1. It is held.\nANSWER: B", "B", "1. It is held."),
+        ("Reasoning: It is held.\n\n**Answer:** (b)", "B", "It is held."),
+        ("It is held. The answer is B.", "B", "It is held."),
+        ("ANSWER: B\nIt is held by that hand.", "B", "It is held by that hand."),
+        ("Answer: A? No.\nAnswer: C", "C", "Answer: A? No."),
+        ("The answer is B because it is held.", "B", "because it is held."),
+        ("So.\nThe final answer: **D**", "D", "So."),
+        ("So.\nAnswer: Option C", "C", "So."),
+        ("Answer: B left hand", "B", ""),
+        ("B", "B", ""),
+        ("(B)", "B", ""),
+        ("B. left hand\nIt is held.", "B", "It is held."),
+        ("D: a kettle (white) - it is held", "D", "it is held"),
+        ('{"answer": "B", "reasoning": ["one", "two"]}', "B", "one\ntwo"),
+        ('```json\n{"predicted_answer": "B.", "reasoning": {"step1": "one"}}\n```', "B", "one"),
+        ('{"scores": {"A": 0.1, "B": 0.4, "C": 0.2, "D": -1}}', "B", ""),
+    ],
+)
+def test_letter_and_rationale_are_read_apart(text: str, letter: str, reasoning: str) -> None:
+    assert read_answer(text, CHOICES) == (letter, reasoning)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "The left hand holds it.",
+        "Answer: a left hand, I think",  # an article is no letter
+        "Answer: A pot is held",
+        "Answer: E",
+        "Answer: AB",
+        "A hand is seen.",
+        "I am not sure.",
+        '{"answer": 2}',
+        '{"reasoning": "B"}',
+        "Answer:",
+        "Answers: none",
+    ],
+)
+def test_what_names_no_letter_by_itself_is_no_answer(text: str) -> None:
+    assert read_answer(text, CHOICES) is None
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("ANSWER: {0}", "ANSWER: {0}.", "ANSWER: {0}) so", "**ANSWER: {0}**", "ANSWER: {0} - so", "ANSWER: {0} (so)"),
+        *("ANSWER: {0} – so", "The answer is {0} because so", "Answer: {0} is right", "Final answer: **{0}** (so)"),
+        *("{0}", "{0}. so", "{0} - so", "{0} (so)", "Option {0} is right", "answer: {1}", "ANSWER: {0} - {2}"),
+    ],
+)
+def test_every_letter_is_read_in_the_forms_in_which_any_is(form: str) -> None:
+    """A is a word too, but a parser that reads it less often than B would favour models that prefer B."""
+    for letter, choice in CHOICES.items():
+        found = read_answer(form.format(letter, letter.lower(), choice), CHOICES)
+        assert found is not None, letter
+        assert found.letter == letter
+
+
+@pytest.mark.parametrize(
+    "form", ["ANSWER: {0} or {1}", "Answer: {0}/{1}", "({0}) and ({1})", "ANSWER: {0}, {1}", "{0} & {1}."]
+)
+def test_two_letters_in_one_answer_are_none(form: str) -> None:
+    for first in CHOICES:
+        for second in CHOICES:
+            if first != second:
+                assert read_answer(form.format(first, second), CHOICES) is None
+
+
+@pytest.mark.parametrize(("text", "letter"), [("ANSWER: B, A hand holds it.", "B"), ("ANSWER: C, and D is wrong", "C")])
+def test_a_word_behind_a_letter_is_no_second_letter(text: str, letter: str) -> None:
+    found = read_answer(text, CHOICES)
+    assert found is not None
+    assert found.letter == letter
+
+
+def test_a_missing_rationale_is_empty_and_no_failure() -> None:
+    for text in ("ANSWER: C", "**\n\nAnswer: C", "Reasoning:\nAnswer: C"):
+        found = read_answer(text, CHOICES)
+        assert found == ("C", ""), text
+
+
+def test_only_letters_of_the_question_count() -> None:
+    assert read_answer("ANSWER: D", {"A": "x", "B": "y"}) is None
+
+
+@given(st.text(max_size=300))
+def test_reading_never_raises_and_gives_a_known_letter_or_nothing(text: str) -> None:
+    found = read_answer(text, CHOICES)
+    assert found is None or found.letter in CHOICES
+
+
+LINES = st.lists(st.sampled_from(["The left hand holds it.", "At 00:01.00, a pot.", "", "Answer?"]), max_size=5)
+
+
+@given(LINES, st.sampled_from(sorted(CHOICES)))
+def test_what_the_prompt_asks_for_is_read_back(lines: list[str], letter: str) -> None:
+    found = read_answer("\n".join([*lines, f"ANSWER: {letter}"]), CHOICES)
+    assert found is not None
+    assert found.letter == letter
+    assert found.reasoning == "\n".join(lines).strip()
+
+
+@given(LINES, st.sampled_from(sorted(CHOICES)))
+def test_a_submission_record_is_read_as_an_answer(lines: list[str], letter: str) -> None:
+    found = read_answer(json.dumps({"predicted_answer": letter, "reasoning": "\n".join(lines)}), CHOICES)
+    assert found is not None
+    assert found.letter == letter
+
+
+def test_a_hostile_answer_is_read_within_bounds() -> None:
+    rng = random.Random(0)
+    for text in ("answer: " * 200_000, "((((" * 300_000, "Answer: " + " " * 900_000, "{" * 500_000, "*" * 900_000):
+        assert read_answer(text, CHOICES) is None
+    noise = "".join(rng.choice("answer:* _\n(B)") for _ in range(500_000))
+    assert read_answer(noise + "\nANSWER: C", CHOICES).letter == "C"
+
+
+def test_lone_surrogates_do_not_reach_the_results() -> None:
+    found = read_answer("\ud800 it\nANSWER: B", CHOICES)
+    assert found is not None
+    found.reasoning.encode()
+
+
+def test_steps_of_anything_else_than_texts_are_left_out() -> None:
+    assert steps_of(["a", 1, None, "b"]) == "a\nb"
+    assert steps_of({"x": "a", "y": ["b"]}) == "a"
+    assert steps_of(7) == ""
+
+
+def test_numbers_of_steps_are_no_words() -> None:
+    assert unnumbered("1. a\n2) b\n- step 3: c\n4 cups") == "a\nb\nc\n4 cups"

@@ -1,0 +1,279 @@
+"""The task: examples, prompt, figures, and what is refused of hidden answers."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from barista_bench.benchmarks import get_benchmark, get_task
+from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
+from barista_bench.benchmarks.egocot.taxonomy import SUBTASKS
+from barista_bench.errors import DataError
+from barista_bench.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.task import Example, Prediction, Sampling, Scored, SkippedExample
+from tests.egocot.made import record, write
+
+TASK = Cot()
+BOXES = BoxFormat()
+
+
+def answered(example: Example, letter: str | None, reasoning: str = "") -> Scored:
+    return Scored(example, None if letter is None else Prediction({"answer": letter, "reasoning": reasoning}))
+
+
+def wrong(example: Example) -> str:
+    return next(label for label in "ABCD" if label != example.target["answer"])
+
+
+def oracle(example: Example) -> Scored:
+    parsed = TASK.parse(TASK.reference_answer(example, BOXES), example.inputs, BOXES)
+    assert isinstance(parsed, Prediction)
+    return Scored(example, parsed)
+
+
+def test_the_benchmark_is_listed_and_its_task_found() -> None:
+    assert get_benchmark("egocot").video_file("m") == "media/m.mp4"
+    assert isinstance(get_task("egocot", "cot"), Cot)
+
+
+def test_an_example_shows_evenly_spread_frames_and_their_times(mini_examples: list[Example]) -> None:
+    example = mini_examples[0]
+    frames = [frame.frame_index for frame in example.frames]
+    count = int(str(example.metadata["frame_count"]))
+    assert (frames[0], frames[-1], len(frames)) == (0, count - 1, 4)
+    assert example.inputs["times"] == [round(frame / 30, 3) for frame in frames]
+    assert example.example_id == "egocot:mini_000000"
+    assert example.label == example.metadata["subtask"]
+
+
+def test_frames_can_be_asked_for_by_rate(mini_release: EgocotRelease) -> None:
+    example = next(iter(TASK.examples(mini_release, Sampling(rate=1.0, max_frames=5))))
+    assert isinstance(example, Example)
+    assert len(example.frames) == 5
+    example = next(iter(TASK.examples(mini_release, Sampling(rate=1.0))))
+    assert isinstance(example, Example)
+    assert [frame.frame_index for frame in example.frames[:3]] == [0, 30, 60]
+
+
+def test_absent_and_broken_media_are_skipped_with_a_reason(tmp_path: Path) -> None:
+    write(tmp_path, "dev.json", [record("q1"), record("q2", media_id="broken", source=None)])
+    (tmp_path / "media").mkdir()
+    (tmp_path / "media/broken.mp4").write_bytes(b"no video")
+    found = list(TASK.examples(open_release(tmp_path), Sampling(frames=2)))
+    assert all(isinstance(one, SkippedExample) for one in found)
+    reasons = {one.frame.video_id: one.reason for one in found if isinstance(one, SkippedExample)}
+    assert "under the terms of those" in reasons["clip_1"]
+    assert "broken.mp4" in reasons["broken"]
+
+
+def test_the_page_records_load_run_and_score_over_a_stand_in_video(
+    page_folder: Path, egocot_kitchen: Path, tmp_path: Path
+) -> None:
+    """The page has no media: any video stands in, since no pixel is looked at."""
+    clip = next(egocot_kitchen.glob("*/video.mp4"))
+    (tmp_path / "media").mkdir()
+    release = open_release(page_folder, tmp_path)
+    for item in release.items.values():
+        shutil.copy(clip, release.video_path(item.media_id))
+    examples = [one for one in TASK.examples(release, Sampling(frames=2)) if isinstance(one, Example)]
+    assert len(examples) == 5
+    figures = TASK.aggregate([oracle(example) for example in examples])
+    assert figures["accuracy"] == 1.0
+    assert figures["n_claims"] > 5
+    assert set(figures["per_group"]) == {"EGP", "STR", "PCI", "HGR"}
+
+
+def test_the_prompt_shows_times_question_and_choices_and_nothing_of_the_truth(dev: list[Example]) -> None:
+    for example in dev:
+        prompt = TASK.prompt(example, BOXES)
+        assert prompt.parts[:4] == tuple(map(ImagePart, range(4)))
+        (text,) = [part.text for part in prompt.parts if isinstance(part, TextPart)]
+        assert "frame 1: 00:00.00" in text
+        assert str(example.inputs["question"]) in text
+        assert all(f"{label}. {choice}" in text for label, choice in TASK.choices(example).items())
+        assert "{" not in text
+        blind = replace(example, target={"answer": None, "reasoning": []}, evidence={})
+        assert TASK.prompt(blind, BOXES) == prompt
+
+
+def test_the_reference_is_right_and_reasoned_and_chance_is_neither(dev: list[Example]) -> None:
+    figures = TASK.aggregate([oracle(example) for example in dev])
+    assert [figures[name] for name in ("accuracy", "reasoned", "claim_precision", "claim_recall")] == [1.0] * 4
+    assert (figures["verified_scr"], figures["contradiction_rate"]) == (0.0, 0.0)
+    rng = random.Random(0)
+    said = [TASK.parse(TASK.random_answer(one, rng, BOXES), one.inputs, BOXES) for one in dev]
+    assert all(isinstance(one, Prediction) and one.value["reasoning"] == "" for one in said)
+
+
+def test_an_unreadable_answer_is_wrong_and_its_evidence_still_to_be_said(dev: list[Example]) -> None:
+    figures = TASK.aggregate([answered(dev[0], None), oracle(dev[1])])
+    assert (figures["accuracy"], figures["coverage"], figures["n_failed"]) == (0.5, 0.5, 1)
+    assert 0 < figures["claim_recall"] < 1
+
+
+def test_a_right_answer_with_a_false_claim_is_what_verified_scr_counts(dev: list[Example]) -> None:
+    late = "At 00:59.00 it happens."  # the videos have some seconds
+    samples = [
+        answered(dev[0], str(dev[0].target["answer"]), late),
+        answered(dev[1], str(dev[1].target["answer"]), "Because."),
+        answered(dev[2], wrong(dev[2]), late),
+    ]
+    figures = TASK.aggregate(samples)
+    assert (figures["accuracy"], figures["verified_scr"]) == (2 / 3, 1 / 2)
+    assert (figures["contradiction_rate"], figures["n_claims"]) == (1.0, 2)
+
+
+def reference(samples: list[Scored]) -> dict[str, float]:
+    """The figures from their definitions, one sample after the other."""
+    right = claims = good = bad = bad_right = 0
+    for sample in samples:
+        if sample.prediction is None:
+            continue
+        checked = TASK.check(sample.example, sample.prediction)
+        verdicts = [finding.verdict for finding in checked.findings]
+        hit = sample.prediction.value["answer"] == sample.example.target["answer"]
+        right += hit
+        claims += len(verdicts)
+        good += verdicts.count("supported")
+        bad += verdicts.count("contradicted")
+        bad_right += hit and "contradicted" in verdicts
+    found = {"accuracy": right / len(samples)}
+    found |= {"claim_precision": good / claims, "contradiction_rate": bad / claims} if claims else {}
+    return found | ({"verified_scr": bad_right / right} if right else {})
+
+
+def random_samples(examples: list[Example], rng: random.Random) -> list[Scored]:
+    sentences = [str(step) for example in examples for step in example.target["reasoning"]]
+    return [
+        answered(
+            rng.choice(examples),
+            rng.choice([None, "A", "B", "C", "D"]),
+            " ".join(rng.sample(sentences, rng.randint(0, 4))),
+        )
+        for _ in range(rng.randint(1, 12))
+    ]
+
+
+def test_figures_equal_their_definitions_on_random_samples(dev: list[Example]) -> None:
+    rng = random.Random(1)
+    for _ in range(40):
+        samples = random_samples(dev, rng)
+        figures = TASK.aggregate(samples)
+        want = reference(samples)
+        assert {name: figures[name] for name in want} == pytest.approx(want)
+        for group in ("per_group", "per_subtask"):
+            parts = figures[group]
+            assert sum(part["support"] for part in parts.values()) == len(samples)
+        key = {"per_group": "group", "per_subtask": "subtask"}
+        for part, name in key.items():
+            for value, own in figures[part].items():
+                mine = reference([s for s in samples if s.example.metadata[name] == value])
+                assert {k: own[k] for k in mine} == pytest.approx(mine)
+
+
+def test_resampling_with_ones_gives_the_figures_and_draws_are_those_of_repeated_samples(dev: list[Example]) -> None:
+    rng = random.Random(2)
+    samples = [*random_samples(dev, rng), oracle(dev[0])]
+    counts = np.array([[1] * len(samples), [rng.randint(0, 2) for _ in samples]], dtype=np.float64)
+    counts[1, -1] = 1
+    drawn = TASK.resampled(samples, counts)
+    for row, weights in enumerate(counts):
+        repeated = [s for s, count in zip(samples, weights, strict=True) for _ in range(int(count))]
+        figures = TASK.aggregate(repeated)
+        for name, values in drawn.items():
+            assert values[row] == pytest.approx(figures[name]) if name in figures else np.isnan(values[row]), name
+
+
+def test_hidden_answers_can_be_run_and_never_scored(hidden: list[Example]) -> None:
+    example = hidden[0]
+    assert example.target == {"answer": None, "reasoning": []}
+    assert TASK.prompt(example, BOXES).parts
+    parsed = TASK.parse("It is held.\nANSWER: A", example.inputs, BOXES)
+    assert isinstance(parsed, Prediction)
+    assert TASK.score(example, parsed) == {}
+    refused: list[Callable[[], object]] = [
+        lambda: TASK.aggregate([Scored(example, parsed)]),
+        lambda: TASK.resampled([Scored(example, parsed)], np.ones((1, 1))),
+        lambda: TASK.check(example, parsed),
+        lambda: TASK.rationale(example, parsed),
+        lambda: TASK.explain(example, parsed),
+        lambda: TASK.failures(example, parsed),
+        lambda: TASK.reference_answer(example, BOXES),
+    ]
+    for ask in refused:
+        with pytest.raises(DataError, match=r"answer is hidden \(split test\).*Remedy: score the split dev"):
+            ask()
+
+
+def test_the_truth_of_a_hidden_question_is_in_no_file(mini_root: Path) -> None:
+    for one in json.loads((mini_root / "test.json").read_text()):
+        assert not {"answer", "reasoning", "evidence"} & set(one)
+
+
+def test_the_prior_is_the_commonest_letter_of_the_subtask_in_other_videos(dev: list[Example]) -> None:
+    def other(label: str, letter: str) -> Example:
+        return replace(dev[0], label=label, target={"answer": letter, "reasoning": []})
+
+    asked = replace(dev[0], label="AOG")
+    others = [other("AOG", "C"), *[other("HOA", "B")] * 5]
+    assert TASK.prior_answer(asked, others, BOXES) == "ANSWER: C"
+    assert TASK.prior_answer(asked, others[1:], BOXES) == "ANSWER: B"
+    assert TASK.prior_answer(asked, [], BOXES) == "ANSWER: A"
+
+
+def test_explanations_and_failures_name_the_contradicted_claims(dev: list[Example]) -> None:
+    sample = answered(dev[0], wrong(dev[0]), "At 00:59.00 it happens.")
+    rows = TASK.explain(dev[0], sample.prediction).rows
+    assert [row.verdict for row in rows] == ["miss", "wrong", "wrong"]
+    assert "00:59.00 (the video is over by then)" in rows[-1].text
+    assert [failure.kind for failure in TASK.failures(dev[0], sample.prediction)] == ["wrong_option", "wrong_time"]
+    assert TASK.failures(dev[0], oracle(dev[0]).prediction) == ()
+    assert [failure.kind for failure in TASK.failures(dev[0], None)] == ["format"]
+    assert [row.verdict for row in TASK.explain(dev[0], None).rows] == ["miss"]
+
+
+def test_boxes_in_focus_are_drawn_on_the_frame_of_their_time(mini_release: EgocotRelease) -> None:
+    drawn = 0
+    for example in TASK.examples(mini_release, Sampling(rate=4.0)):
+        assert isinstance(example, Example)
+        for overlay in TASK.overlays(example, None):
+            time = float(str(example.inputs["times"][overlay.image]))
+            boxes = example.evidence["focused_boxes"]
+            near = [b for b in boxes if abs(b["time"] - time) <= 0.26]
+            assert list(overlay.box) in [b["box"] for b in near]
+            drawn += 1
+    assert drawn > 10
+
+
+def test_the_judge_is_shown_the_choices_in_words(dev: list[Example]) -> None:
+    shown = TASK.rationale(dev[0], Prediction({"answer": wrong(dev[0]), "reasoning": "Because."}))
+    right = str(dev[0].target["answer"])
+    assert shown.correct_answer == f"{right}. {TASK.choices(dev[0])[right]}"
+    assert shown.answer.startswith(f"{wrong(dev[0])}. ")
+    assert all(text in shown.question for text in TASK.choices(dev[0]).values())
+    assert shown.reference_reasoning.splitlines() == dev[0].target["reasoning"]
+
+
+def test_examples_go_through_datasets_without_loss(mini_examples: list[Example]) -> None:
+    from datasets import Dataset, Features
+
+    rows = [{name: getattr(e, name) for name in ("inputs", "target", "metadata", "evidence")} for e in mini_examples]
+    made = Dataset.from_list(rows, features=Features(TASK.features()))
+    assert [made[place] for place in range(len(rows))] == json.loads(json.dumps(rows))
+
+
+def test_equal_lexical_figures_for_numbered_and_unnumbered_steps(dev: list[Example]) -> None:
+    assert TASK.score(dev[0], oracle(dev[0]).prediction)["lexical_f1"] == 1.0
+    assert TASK.score(dev[0], None)["lexical_f1"] == 0.0
+
+
+def test_subtasks_have_examples_of_every_code(mini_examples: list[Example]) -> None:
+    missing = {subtask.code for subtask in SUBTASKS} - {example.label for example in mini_examples}
+    assert missing <= {"HGC"}  # a kitchen of three may have no moment with both hands on named things

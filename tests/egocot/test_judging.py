@@ -1,0 +1,206 @@
+"""`barista-bench judge` on a run whose task asks for reasons: R and SCR, from the sample log to the results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench.benchmarks.egocot import Cot, read_submission
+from barista_bench.builders.folder import build
+from barista_bench.cli import app
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.judging import session
+from barista_bench.judging.results import read_judged
+from barista_bench.judging.scoring import all_judged, score_judged
+from barista_bench.judging.session import judge, read_judge
+from barista_bench.models import Completion, Failure, Request
+from barista_bench.models.scripted import ScriptedModel
+from barista_bench.prompt import BoxFormat
+from barista_bench.reporting import write_report
+from barista_bench.running import runner
+from barista_bench.running.scoring import ScoredRun, score
+from barista_bench.running.submission_file import write_submission_file
+from barista_bench.task import Example
+from tests.judging.conftest import never
+from tests.judging.judges import ScriptedJudge, material
+
+
+@pytest.fixture(scope="module")
+def dataset(mini_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("egocot_dataset") / "egocot"
+    return build(mini_root, out, benchmark="egocot", sampling={"frames": 2}, cache=False).folder
+
+
+@pytest.fixture
+def make_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    def make(answer: Callable[[str, int], str], *, runs: int = 2, split: str = "dev") -> Path:
+        model = ScriptedModel("student", answer)
+        monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
+        out = tmp_path / "run"
+        runner.run(dataset, out, benchmark="egocot", task=("cot",), runs=runs, model="student", split=split)
+        return out
+
+    return make
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptedJudge], ScriptedJudge]:
+    def install(found: ScriptedJudge) -> ScriptedJudge:
+        monkeypatch.setattr(session, "load_model", lambda *args, **kwargs: found)
+        return found
+
+    return install
+
+
+def said(example_id: str, seed: int) -> str:
+    """Some without a letter, some without a reason."""
+    kind = hashlib.sha256(f"{example_id}{seed}".encode()).digest()[0]
+    if kind % 7 == 0:
+        return "I cannot tell."
+    reason = "" if kind % 5 == 0 else f"1. Because of {kind % 3}.\n"
+    return f"{reason}ANSWER: {'ABCD'[kind % 4]}"
+
+
+def by_hash(request: Request, place: int) -> Completion | Failure:
+    kind = hashlib.sha256(json.dumps(material(request)).encode()).digest()[0]
+    if kind % 9 == 0:
+        return Completion("no JSON")
+    return Completion(json.dumps({"reasoning_score": kind % 6, "analysis": "so"}), input_tokens=10, output_tokens=2)
+
+
+def definitions(run: ScoredRun) -> dict[str, float]:
+    """R and SCR of the first run from their definitions, by asking the judge anew."""
+    scores: list[tuple[int | None, bool]] = []
+    for sample in run.samples:
+        if sample.record.run:
+            continue
+        right = bool(sample.prediction) and sample.prediction.value["answer"] == sample.example.target["answer"]
+        if sample.prediction is None or not sample.prediction.value["reasoning"]:
+            scores.append((0, right))
+            continue
+        shown = Cot().rationale(sample.example, sample.prediction)
+        fields = {name: getattr(shown, name) for name in shown.__dataclass_fields__}
+        kind = hashlib.sha256(json.dumps(fields).encode()).digest()[0]
+        scores.append((None if kind % 9 == 0 else kind % 6, right))
+    judged = [(score, right) for score, right in scores if score is not None]
+    rights = [score for score, right in judged if right]
+    return {
+        "r": sum(score for score, _ in judged) / len(judged),
+        "scr": sum(score <= 2 for score in rights) / len(rights),
+        "judged": len(judged),
+    }
+
+
+def test_r_and_scr_are_those_of_their_definitions(
+    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
+) -> None:
+    folder = make_run(said)
+    judge_model = use(ScriptedJudge(by_hash))
+    done = judge(folder, "any")
+    found = score_judged(done.run, done.folder)
+    results, want = found.results, definitions(done.run)
+    assert results.figures["r"].runs[0] == pytest.approx(want["r"])
+    assert results.figures["mean"].runs[0] == pytest.approx(want["r"] / 5)
+    assert results.figures["scr"].runs[0] == pytest.approx(want["scr"])
+    assert (results.method, results.scale, results.tops) == ("reasoning", 5.0, {"r": 5.0})
+    assert {config.temperature for config in judge_model.configs} == {0.0}
+    coverage = results.coverage
+    assert coverage.finished == coverage.expected == len(done.run.samples)
+    assert coverage.verdicts["parse_error"] == coverage.expected - coverage.judged > 0
+    assert coverage.answered < coverage.expected
+    assert results.scoring["rule"] == coverage.expected - coverage.answered
+    assert read_judged(done.folder / "results.json") == results
+    assert read_judge(done.folder).draws == 1
+
+
+def test_groups_pool_their_samples(
+    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
+) -> None:
+    folder = make_run(said)
+    use(ScriptedJudge(by_hash))
+    done = judge(folder, "any")
+    results = score_judged(done.run, done.folder).results
+    assert set(results.breakdowns) == {"split", "group", "subtask", "source"}
+    for parts in (*results.breakdowns.values(), results.per_category):
+        assert sum(part.expected for part in parts.values()) == results.coverage.expected
+        assert sum(part.judged for part in parts.values()) == results.coverage.judged
+    groups = results.breakdowns["group"].values()
+    pooled = sum(part.figures["r"].mean * part.judged for part in groups) / results.coverage.judged
+    # Runs differ a little in how many of their samples are judged.
+    assert pooled == pytest.approx(results.figures["r"].mean, abs=0.15)
+    assert results.breakdowns["split"]["dev"].figures["r"].mean == pytest.approx(results.figures["r"].mean)
+
+
+def test_a_second_start_asks_only_what_failed(
+    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
+) -> None:
+    folder = make_run(lambda example, seed: f"Because of {example}.\nANSWER: A", runs=1)
+    use(ScriptedJudge(lambda request, place: Failure("down")))
+    first = judge(folder, "any")
+    assert first.failed > 0
+    assert score_judged(first.run, first.folder).results.coverage.judged == 0
+    use(ScriptedJudge(by_hash))
+    second = judge(folder, "any")
+    assert (second.asked, second.folder) == (first.failed, first.folder)
+    use(ScriptedJudge(never))
+    assert judge(folder, "any").asked == 0
+
+
+def test_the_offline_judges_need_no_model(make_run: Callable[..., Path], dev: list[Example]) -> None:
+    references = {one.example_id: Cot().reference_answer(one, BoxFormat()) for one in dev}
+    folder = make_run(lambda example, seed: references[example], runs=1)
+    for name in ("lexical", "oracle"):
+        done = judge(folder, name)
+        figures = score_judged(done.run, done.folder).results.figures
+        assert (figures["r"].mean, figures["scr"].mean) == (5.0, 0.0), name
+    assert {one.results.judge.name for one in all_judged(score(folder))} == {"lexical", "oracle"}
+
+
+def test_rubrics_and_made_up_steps_are_refused(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    folder = make_run(said, runs=1)
+    with pytest.raises(ConfigError, match="judged by one rubric"):
+        judge(folder, "lexical", rubric=tmp_path / "rubric.yaml")
+
+
+def test_a_run_over_hidden_answers_is_never_scored(make_run: Callable[..., Path]) -> None:
+    folder = make_run(said, runs=1, split="test")
+    with pytest.raises(DataError, match=r"answer is hidden \(split test\)"):
+        score(folder)
+    assert not (folder / "results.json").exists()
+    with pytest.raises(DataError, match="answer is hidden"):
+        judge(folder, "lexical")
+
+
+def test_the_command_prints_r_and_scr(make_run: Callable[..., Path]) -> None:
+    folder = make_run(said, runs=1)
+    done = CliRunner().invoke(app, ["judge", str(folder), "--judge", "lexical"])
+    assert done.exit_code == 0, done.output
+    assert "r 0." in done.output
+    assert "scr " in done.output
+    assert "a floor" in done.output
+
+
+def test_the_report_shows_the_leaderboards_and_the_verdicts(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    folder = make_run(said, runs=1)
+    judge(folder, "lexical")
+    write_report([score(folder)], tmp_path / "report")
+    text = (tmp_path / "report/report.md").read_text()
+    for title in ("Accuracy leaderboard", "Reasoning leaderboard", "Evidence-checked reasoning", "Judge and evidence"):
+        assert title in text
+
+
+def test_of_a_run_over_all_splits_only_known_answers_are_scored_and_the_rest_is_submitted(
+    make_run: Callable[..., Path], dev: list[Example], hidden: list[Example], tmp_path: Path
+) -> None:
+    folder, known = make_run(said, runs=1, split="all"), len(dev)
+    coverage = score(folder).results.coverage
+    assert (coverage.expected, coverage.scored) == (known, known)
+    path, count = write_submission_file(folder, tmp_path / "answers.json")
+    assert count == len(read_submission(path)) == known + len(hidden)
+    with pytest.raises(DataError, match=r"run 1 has no finished sample.*Remedy"):
+        write_submission_file(folder, tmp_path / "answers.json", 1)

@@ -1,0 +1,263 @@
+"""Reading the benchmark's annotation files: what is kept, what is left out, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barista_bench.benchmarks.egocot import EgocotRelease, open_release
+from barista_bench.benchmarks.egocot.clock import clock, read_clock
+from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SIZES, SUBTASKS, group_called, subtask_called
+from barista_bench.errors import DataError
+from tests.egocot.made import record, write
+
+
+def opened(root: Path, *records: dict[str, Any], name: str = "dev.json") -> EgocotRelease:
+    write(root, name, list(records))
+    return open_release(root)
+
+
+def test_the_page_sample_and_the_quiz_items_load_without_a_problem(page_folder: Path) -> None:
+    release = open_release(page_folder)
+    assert not release.problems
+    assert sorted(release.items) == ["ego_000000", "quiz_egp", "quiz_hgr", "quiz_pci", "quiz_str"]
+    sample = release.items["ego_000000"]
+    assert (sample.subtask.code, sample.answer, sample.split) == ("AOG", "B", "dev")
+    assert sample.evidence.focused_boxes[0].box == (329, 317, 470, 511)
+    assert sample.evidence.relations[0][:3] == ("left hand", "near", "bottle")
+    assert release.items["quiz_pci"].evidence.timestamps == (30.0, 30.25)
+    assert {item.subtask.code for item in release.items.values()} == {"AOG", "HOA", "LVR", "LCOI", "PR"}
+
+
+def test_an_item_has_its_times_in_seconds_and_its_boxes_as_corners(tmp_path: Path) -> None:
+    item = opened(tmp_path, record()).items["q1"]
+    assert item.evidence.timestamps == (2.0, 4.0)
+    assert item.evidence.relations[0] == ("left hand", "near", "tray", 2.0, 2.5)
+    assert item.evidence.boxes[0] == ("4", 2.0, (10, 60, 50, 100))
+    assert item.reasoning == ("At 00:02.00 the left hand is on the kettle.", "So it is the left hand.")
+
+
+def test_steps_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    steps = {f"step{n}": f"number {n}" for n in (10, 2, 1)}
+    assert opened(tmp_path, record(reasoning=steps)).items["q1"].reasoning == ("number 1", "number 2", "number 10")
+
+
+@pytest.mark.parametrize("content", [[record()], {"samples": [record()]}, record()], ids=["list", "object", "record"])
+def test_a_json_file_may_hold_a_list_an_object_with_a_list_or_one_record(tmp_path: Path, content: object) -> None:
+    write(tmp_path, "annotations.json", content)
+    assert list(open_release(tmp_path).items) == ["q1"]
+
+
+def test_jsonl_and_a_single_file_as_the_release(tmp_path: Path) -> None:
+    path = write(tmp_path, "all.jsonl", [record("q1"), record("q2")])
+    release = open_release(path)
+    assert list(release.items) == ["q1", "q2"]
+    assert release.video_path("clip_1") == tmp_path / "media/clip_1.mp4"
+
+
+def test_the_split_is_the_records_then_the_files_then_whether_an_answer_is_given(tmp_path: Path) -> None:
+    write(tmp_path, "public_test.json", [record("t1"), record("t2", answer=None, reasoning=None)])
+    write(tmp_path, "rest.json", [record("r1"), record("r2", answer=None), record("r3", split="test")])
+    items = open_release(tmp_path).items
+    assert {qid: items[qid].split for qid in items} == {
+        "t1": "test",
+        "t2": "test",
+        "r1": "dev",
+        "r2": "test",
+        "r3": "test",
+    }
+    assert items["t2"].answer is None
+    assert items["t2"].reasoning == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "what"),
+    [
+        ({"sub_category_en": "Cooking"}, "sub_category_en", "is no subtask"),
+        ({"answer": "E"}, "answer", "none of the choices"),
+        ({"answer": "left hand"}, "answer", "'left hand'"),
+        ({"answer": None, "split": "dev"}, "answer", "missing in the split dev"),
+        ({"choices": {"A": "one"}}, "choices", "a dict"),
+        ({"choices": ["one", "two"]}, "choices", "a list"),
+        ({"choices": {"A": "one", "bb": "two"}}, "choices", "is no letter"),
+        ({"media_id": "../secret"}, "media_id", "cannot be the name of a file"),
+        ({"media_id": "a/b"}, "media_id", "cannot be the name of a file"),
+        ({"qid": "a b"}, "qid", "is no id"),
+        ({"question": " "}, "question", "' '"),
+        ({"question": "\ud800"}, "question", "is "),
+        ({"evidence": []}, "evidence", "a list"),
+        ({"reasoning": {"step1": 3}}, "reasoning", "a dict"),
+    ],
+)
+def test_a_bad_record_costs_itself_and_names_its_key(
+    tmp_path: Path, changes: dict[str, Any], key: str, what: str
+) -> None:
+    release = opened(tmp_path, record("good"), record(**{"qid": "bad", **changes}))
+    assert list(release.items) == ["good"]
+    (problem,) = [one for one in release.problems if one.severity == "error"]
+    assert problem.file == "dev.json"
+    assert problem.key == f"[1].{key}"
+    assert what in problem.what
+    assert "Remedy: " in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("part", "row", "key"),
+    [
+        ("relations", {"subject_name": "hand", "predicate": "near", "object_name": "x", "time": ["soon"]}, "time"),
+        ("relations", {"subject_name": "hand", "predicate": "", "object_name": "x", "time": []}, "predicate"),
+        ("relations", {"subject_name": "a", "predicate": "near", "object_name": "b", "time": ["2", "1"]}, "time"),
+        ("bboxes", {"distinct_id": 1, "time": "00:01.00", "bbox": [5, 5, 5, 9]}, "bbox"),
+        ("bboxes", {"distinct_id": 1, "time": "00:01.00", "bbox": [1, 2, 3]}, "bbox"),
+        ("focused_bboxes", {"distinct_id": True, "time": "00:01.00", "bbox": [1, 2, 3, 4]}, "distinct_id"),
+        ("target_objects", {"distinct_id": 1}, "label"),
+    ],
+)
+def test_a_bad_row_of_evidence_costs_that_row(tmp_path: Path, part: str, row: dict[str, Any], key: str) -> None:
+    content = record()
+    rows = len(content["evidence"][part])
+    content["evidence"][part].append(row)
+    release = opened(tmp_path, content)
+    (problem,) = release.problems
+    assert (problem.severity, problem.key) == ("warning", f"[0].evidence.{part}[{rows}].{key}")
+    kept = {"relations": "relations", "bboxes": "boxes", "focused_bboxes": "focused_boxes", "target_objects": "objects"}
+    assert len(getattr(release.items["q1"].evidence, kept[part])) == rows
+
+
+def test_what_is_not_in_the_schema_is_named_once_with_its_count(tmp_path: Path) -> None:
+    release = opened(tmp_path, record("q1", reviewer="x"), record("q2", reviewer="y"))
+    (problem,) = release.problems
+    assert (problem.severity, problem.key) == ("warning", "reviewer")
+    assert "2 records" in problem.what
+
+
+def test_a_wrong_group_and_a_strange_source_are_warnings(tmp_path: Path) -> None:
+    release = opened(tmp_path, record(big_category_en="Predictive & Causal Inference", source="videos/clip_1.mp4"))
+    assert {(one.severity, one.key) for one in release.problems} == {
+        ("warning", "[0].big_category_en"),
+        ("warning", "[0].source"),
+    }
+    assert release.items["q1"].subtask.group == "EGP"
+
+
+def test_a_qid_that_stands_twice_counts_once(tmp_path: Path) -> None:
+    release = opened(tmp_path, record(), record(question="Another one?"))
+    assert release.items["q1"].question.startswith("At 2.0")
+    assert "stands twice" in release.problems[0].what
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[" * 100_000, b'{"question": 1e999}'])
+def test_hostile_bytes_are_a_problem_and_no_crash(tmp_path: Path, content: bytes) -> None:
+    write(tmp_path, "dev.json", [record()])
+    (tmp_path / "other.json").write_bytes(content)
+    release = open_release(tmp_path)
+    assert list(release.items) == ["q1"]
+    assert [one.file for one in release.problems] == ["other.json"]
+
+
+def test_no_question_at_all_is_an_error_that_names_the_first_problem(tmp_path: Path) -> None:
+    write(tmp_path, "dev.json", [record(answer="Z")])
+    with pytest.raises(DataError, match=r"holds no EgoCoT-Bench question \(first problem: .*none of the choices"):
+        open_release(tmp_path)
+    with pytest.raises(DataError, match=r"no \.json or \.jsonl file"):
+        open_release(write(tmp_path / "other", "media_manifest.json", []).parent)
+    with pytest.raises(DataError, match="no such file or folder"):
+        open_release(tmp_path / "absent")
+
+
+def test_missing_media_name_the_licences_and_the_recipe_of_the_manifest(tmp_path: Path) -> None:
+    entry = {
+        "media_id": "clip_1",
+        "dataset": "Ego4D",
+        "uid": "abc",
+        "start": "01:00.00",
+        "end": 75.5,
+        "fps": 4,
+        "width": 910,
+        "height": 512,
+    }
+    write(tmp_path, "media_manifest.jsonl", [entry, {"media_id": "clip_2"}, entry])
+    release = opened(tmp_path, record(), record("q2", media_id="clip_9", source=None))
+    assert release.manifest["clip_1"].recipe == (
+        *("ffmpeg", "-ss", "60", "-to", "75.5", "-i", "SOURCE.mp4"),
+        *("-vf", "fps=4,scale=910:512", "-an", "media/clip_1.mp4"),
+    )
+    assert release.manifest["clip_1"].fetch == "abc of Ego4D, under the terms of Ego4D"
+    assert "it is from Ego4D" in release.missing("clip_1")
+    assert "ffmpeg -ss 60" in release.missing("clip_1")
+    assert "EPIC-KITCHENS" in release.missing("clip_9")
+    assert [one.key for one in release.problems] == ["line 2", "line 3"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"media_id": "../x"}, "media_id"),
+        ({"uid": None, "url": None}, "both uid and url"),
+        ({"url": "file:///etc/passwd"}, "https"),
+        ({"end": 1, "start": 2}, "end is not after start"),
+        ({"fps": 0}, "fps is out of range"),
+        ({"width": 1.5}, "width or height"),
+        ({"start": "noon"}, "start is no number"),
+    ],
+)
+def test_a_bad_manifest_entry_is_left_out_and_named(tmp_path: Path, changes: dict[str, Any], what: str) -> None:
+    write(tmp_path, "manifest.json", [{"media_id": "m", "dataset": "d", "uid": "u", **changes}])
+    release = opened(tmp_path, record())
+    assert not release.manifest
+    assert what in release.problems[0].what
+
+
+def test_a_recipe_cannot_smuggle_in_a_second_command(tmp_path: Path) -> None:
+    write(tmp_path, "manifest.json", [{"media_id": "m; rm -rf x", "dataset": "d", "uid": "u"}])
+    entry = opened(tmp_path, record()).manifest["m; rm -rf x"]
+    assert entry.shown_recipe.endswith("'media/m; rm -rf x.mp4'")
+
+
+def test_the_taxonomy_has_four_groups_of_three_and_the_sizes_of_the_benchmark() -> None:
+    assert [sum(s.group == group for s in SUBTASKS) for group in GROUPS] == [3, 3, 3, 3]
+    assert sum(SIZES[s.code] for s in SUBTASKS) == 3172
+    assert subtask_called("location  VISIBILITY retrospection") is subtask_called("LVR")
+    assert group_called("High-level Grounded Reasoning") == "HGR"
+    assert subtask_called("") is None
+
+
+@pytest.mark.parametrize("text", ["00:01", "0:1:2:3", "-1", "1e3", "٣", "nan", "", "00:61.5x", None, True, [1]])
+def test_what_is_no_time_is_none(text: object) -> None:
+    assert text == "00:01" or read_clock(text) is None
+
+
+def test_times_are_written_as_they_are_read() -> None:
+    assert [read_clock(clock(quarter / 4)) for quarter in range(4000)] == [quarter / 4 for quarter in range(4000)]
+
+
+def test_a_large_release_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barista_bench.benchmarks.egocot.files.MAX_BYTES", 100)
+    write(tmp_path, "dev.json", [record()])
+    with pytest.raises(DataError, match="larger than 100 bytes"):
+        open_release(tmp_path)
+
+
+def test_one_file_read_twice_gives_the_same_items(tmp_path: Path) -> None:
+    path = write(tmp_path, "dev.json", [record("b"), record("a"), record("c", media_id="aaa", source=None)])
+    assert list(open_release(path).items) == ["c", "a", "b"]
+    assert json.loads(path.read_text())[0]["qid"] == "b"
+
+
+def test_a_time_too_large_for_a_float_costs_its_row(tmp_path: Path) -> None:
+    assert read_clock(10**400) is None
+    content = record()
+    content["evidence"]["focus_times"] = [10**400, "00:02.00"]
+    release = opened(tmp_path, content)
+    assert release.items["q1"].evidence.focus_times == (2.0,)
+    assert any("focus_times[0]" in str(problem) for problem in release.problems)
+
+
+def test_unknown_keys_are_named_in_text_that_can_be_printed(tmp_path: Path) -> None:
+    release = opened(tmp_path, {**record(), "\ud800\x1b[2J": 1})
+    (problem,) = release.problems
+    assert str(problem).encode().isascii() or str(problem).isprintable()
+    assert "\x1b" not in str(problem)

@@ -1,0 +1,129 @@
+"""The submission file: what is written, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks import get_benchmark
+from barista_bench.benchmarks.egocot import Cot
+from barista_bench.benchmarks.egocot.submission import (
+    SubmissionLine,
+    check_complete,
+    read_submission,
+    submission_lines,
+    write_submission,
+)
+from barista_bench.errors import DataError
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Example, Prediction, Scored
+
+
+def answered(example: Example, letter: str = "B", reasoning: str = "It is held.") -> Scored:
+    return Scored(example, Prediction({"answer": letter, "reasoning": reasoning}))
+
+
+def test_hidden_questions_are_submitted_by_qid(hidden: list[Example]) -> None:
+    lines = submission_lines([answered(example) for example in reversed(hidden)])
+    assert [line.qid for line in lines] == sorted(example.example_id.removeprefix("egocot:") for example in hidden)
+    assert set(lines[0].model_dump()) == {"qid", "predicted_answer", "reasoning"}
+    check_complete(lines, [line.qid for line in lines])
+
+
+def test_an_unreadable_answer_is_sent_empty_and_not_left_out(hidden: list[Example]) -> None:
+    (line,) = submission_lines([Scored(hidden[0], None)])
+    assert (line.predicted_answer, line.reasoning) == ("", "")
+
+
+@pytest.mark.parametrize("name", ["submission.json", "submission.jsonl"])
+def test_what_is_written_is_read_back(hidden: list[Example], tmp_path: Path, name: str) -> None:
+    lines = submission_lines([answered(example, reasoning="„Ja“\nline 2") for example in hidden])
+    path = write_submission(lines, tmp_path / "deep" / name)
+    assert read_submission(path) == lines
+    assert isinstance(
+        json.loads(path.read_text().splitlines()[0] if name.endswith("l") else path.read_text()), dict | list
+    )
+    assert [one.name for one in path.parent.iterdir()] == [name]
+
+
+def test_what_is_no_submission_of_this_benchmark_is_refused(hidden: list[Example]) -> None:
+    with pytest.raises(DataError, match="answered twice"):
+        submission_lines([answered(hidden[0]), answered(hidden[0])])
+    with pytest.raises(DataError, match="none of its choices"):
+        submission_lines([answered(hidden[0], "Z")])
+    with pytest.raises(DataError, match="no question of EgoCoT-Bench"):
+        submission_lines([answered(replace(hidden[0], benchmark="barista"))])
+
+
+def test_a_submission_has_every_question_once(hidden: list[Example]) -> None:
+    lines = submission_lines([answered(example) for example in hidden])
+    qids = [line.qid for line in lines]
+    with pytest.raises(DataError, match=f"1 of {len(qids)} questions are missing, first '{qids[0]}'"):
+        check_complete(lines[1:], qids)
+    with pytest.raises(DataError, match="stands twice"):
+        check_complete([*lines, lines[0]], qids)
+    with pytest.raises(DataError, match="no question of this split"):
+        check_complete(lines, qids[1:])
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"qid": "a", "predicted_answer": "BB", "reasoning": ""}', "record 0.predicted_answer"),
+        ('{"qid": "a", "predicted_answer": 1, "reasoning": ""}', "record 0.predicted_answer"),
+        ('{"qid": "a", "predicted_answer": "B"}', "record 0.reasoning"),
+        ('{"qid": "a", "predicted_answer": "B", "reasoning": "", "x": 1}', "record 0.x"),
+        ("[1, 2", "is no JSON"),
+        ("[" * 50_000, "is no JSON"),
+        ('[{"qid": "", "predicted_answer": "B", "reasoning": ""}]', "record 0.qid"),
+    ],
+)
+def test_broken_files_are_named_with_record_and_field(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(text)
+    with pytest.raises(DataError, match=what):
+        read_submission(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no submission file"):
+        read_submission(tmp_path / "s.jsonl")
+
+
+def test_a_submission_is_scored_over_the_answers_that_lie_beside_it(
+    dev: list[Example], mini_root: Path, tmp_path: Path
+) -> None:
+    shutil.copy(mini_root / "dev.json", tmp_path / "dev.json")
+    task = Cot()
+    samples = [answered(example, "B", "At 99:00 it happens.") for example in dev[1:]]
+    write_submission(submission_lines([*samples, Scored(dev[0], None)]), tmp_path / "mine_submission.jsonl")
+    (found,) = get_benchmark("egocot").formats["egocot_submission"](tmp_path)
+    assert (found.model, found.task, len(found.examples)) == ("mine_submission", Cot, len(dev))
+    read = {}
+    for example, answer in zip(found.examples, found.answers, strict=True):
+        parsed = task.parse(str(answer.text), example.inputs, BoxFormat())
+        read[example.example_id] = Scored(example, parsed if isinstance(parsed, Prediction) else None)
+    assert read[dev[0].example_id].prediction is None
+    figures = task.aggregate(list(read.values()))
+    assert figures["accuracy"] == sum(one.target["answer"] == "B" for one in dev[1:]) / len(dev)
+    assert figures["contradiction_rate"] == 0.0  # nobody knows how long the videos are
+    with pytest.raises(DataError, match="no submission file"):
+        get_benchmark("egocot").formats["egocot_submission"](mini_root)
+
+
+@given(st.lists(st.tuples(st.text(min_size=1, max_size=20), st.sampled_from(["", "A", "Z"]), st.text(max_size=50))))
+def test_any_lines_survive_both_containers(tmp_path_factory: pytest.TempPathFactory, rows) -> None:
+    try:
+        lines = [SubmissionLine(qid=qid, predicted_answer=letter, reasoning=text) for qid, letter, text in rows]
+        "".join(qid + text for qid, _, text in rows).encode()
+    except UnicodeError:
+        return
+    folder = tmp_path_factory.mktemp("lines")
+    for name in ("s.json", "s.jsonl"):
+        assert read_submission(write_submission(lines, folder / name)) == lines

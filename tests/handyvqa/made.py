@@ -1,0 +1,83 @@
+"""Small HanDyVQA releases and answers, made by hand: every number in them is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from barista_bench.benchmarks.handyvqa import HandyvqaRelease
+from barista_bench.prompt import BoxFormat
+from barista_bench.scene_graph import encode_mask
+from barista_bench.task import Example, FrameRef, Prediction, Scored, SkippedExample, Task
+
+BOXES = BoxFormat()
+WIDTH, HEIGHT = 96, 64
+CUPS = ["a white cup", "a red cup", "a blue cup", "a green cup", "a black cup"]
+
+
+def record(item_id: str = "action_0000", **changes: Any) -> dict[str, Any]:
+    """A valid record; a change to None leaves a key out."""
+    content = {"id": item_id, "question": "Which cup is lifted?", "options": CUPS, "correct_idx": [1]} | changes
+    return {key: value for key, value in content.items() if value is not None}
+
+
+def write_lines(path: Path, records: Sequence[object]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    return path
+
+
+def write_folder(folder: Path, frames: int = 20, size: tuple[int, int] = (WIDTH, HEIGHT)) -> Path:
+    """Frame i is grey of the value 10 * i."""
+    folder.mkdir(parents=True)
+    for place in range(frames):
+        Image.new("RGB", size, (10 * place,) * 3).save(folder / f"{place:06d}.png")
+    return folder
+
+
+def rectangle(x0: int, y0: int, x1: int, y1: int, size: tuple[int, int] = (HEIGHT, WIDTH)) -> NDArray[np.bool_]:
+    mask = np.zeros(size, dtype=bool)
+    mask[y0:y1, x0:x1] = True
+    return mask
+
+
+def rle(mask: NDArray[np.bool_]) -> dict[str, Any]:
+    encoded = encode_mask(mask)
+    return {"size": list(encoded.size), "counts": encoded.counts}
+
+
+def target(option: int, mask: NDArray[np.bool_]) -> dict[str, Any]:
+    return {"option": option, "segmentation": rle(mask)}
+
+
+def examples_of(task: Task, release: HandyvqaRelease, **overrides: Any) -> list[Example | SkippedExample]:
+    sampling = task.sampling.with_overrides(overrides, task.sampling_uses)
+    return list(task.examples(release, sampling))  # type: ignore[attr-defined]
+
+
+def question(
+    task: type[Task], options: Sequence[str], correct: Sequence[int], item_id: str = "q", video: str | None = None
+) -> Example:
+    """A multiple-choice example, as if it had been built."""
+    return Example(
+        example_id=item_id,
+        benchmark="handyvqa",
+        task=task.name,
+        label="; ".join(options[place] for place in correct),
+        frames=tuple(FrameRef(video or f"{item_id}_frames", index) for index in range(3)),
+        inputs={"question": "Which?", "options": list(options)},
+        target={"correct": list(correct)},
+        metadata={"split": "test", "n_frames": 3},
+    )
+
+
+def answered(task: Task, example: Example, text: str | None) -> Scored:
+    """An answer, parsed as a run would; None for a model that said nothing."""
+    parsed = None if text is None else task.parse(text, example.inputs, BOXES)
+    return Scored(example, parsed if isinstance(parsed, Prediction) else None)

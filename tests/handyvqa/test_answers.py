@@ -1,0 +1,89 @@
+"""Both readings of an answer, on the shapes that real outputs have and on worse ones."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from string import ascii_lowercase
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks.handyvqa.answers import Reading, parse_letters, strict_letters, written
+from barista_bench.choices import write_scores
+from barista_bench.task import ParseError
+from tests.handyvqa.made import CUPS
+
+AWKWARD: list[tuple[str, str, str]] = [
+    # answer, letters by the released rule, letters by the strict reading
+    ("(D) a green cup", "D", "D"),
+    ("(d) a green cup", "D", ""),  # lower case
+    ("D) a green cup", "D", ""),  # half a bracket
+    ("D. a green cup", "", ""),  # no bracket: unanswered as released
+    ("D", "", ""),
+    ("The answer is D.", "", ""),
+    ("", "", ""),
+    ("I cannot tell.", "", ""),
+    ("(B) a red cup\n(D) a green cup", "BD", "BD"),
+    ("(D) a green cup\n(B) a red cup", "BD", "DB"),  # released: sorted
+    ("(D) a green cup\n\nNot the others (black cup, spoon) though.", "DN", "D"),  # a letter of prose
+    ("I choose (C).", "C", ""),  # not on a line of its own
+    ("(B) <Description of Option B>", "B", "B"),  # the placeholder, repeated
+    ("(B) a long tale of cups", "B", "B"),  # its own words
+    ("(B) a green cup", "B", ""),  # the letter of one option, the text of another
+    ("(F) a cup", "F", ""),  # no such option
+    ("(E.) a black cup", "E", ""),  # full stops are deleted first
+    ("  (E)   A BLACK CUP  ", "E", "E"),
+    ("(A)(B)", "AB", "A"),  # one line names one option
+    ("**(C)** a blue cup", "C", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "released", "strict"), AWKWARD, ids=[repr(case[0])[:40] for case in AWKWARD])
+def test_awkward_answers_are_read_as_expected_by_hand(text: str, released: str, strict: str) -> None:
+    parsed = parse_letters(text, CUPS)
+    if not released:
+        assert isinstance(parsed, ParseError)
+        assert strict_letters(text, CUPS) is None
+        return
+    assert not isinstance(parsed, ParseError)
+    reading = Reading.of(parsed)
+    assert "".join(reading.released) == released
+    assert "".join(reading.strict or ()) == strict
+    assert reading.scores is None
+
+
+def test_scores_choose_the_highest_in_both_readings() -> None:
+    text = write_scores({"A": 0.1, "B": 0.4, "C": -0.2, "D": 0.4, "E": 0.0})
+    parsed = parse_letters(text, CUPS)
+    assert not isinstance(parsed, ParseError)
+    reading = Reading.of(parsed)
+    assert reading.released == reading.strict == ("B", "D")
+    assert reading.scores == (0.1, 0.4, -0.2, 0.4, 0.0)
+
+
+def test_scores_of_other_labels_are_text_like_any_other() -> None:
+    assert isinstance(parse_letters(write_scores({"A": 0.1}), CUPS), ParseError)
+
+
+def test_an_answer_in_the_asked_format_reads_back() -> None:
+    assert strict_letters(written(["E", "A"], CUPS), CUPS) == ("E", "A")
+
+
+@given(st.text(max_size=300) | st.text(alphabet="(ABab).: \n", max_size=300))
+def test_any_text_is_read_or_refused_and_strict_letters_are_released_ones(text: str) -> None:
+    parsed = parse_letters(text, CUPS)
+    lowered = text.strip().lower().replace(".", "")
+    by_scan = {a for a, b in pairwise(lowered) if b == ")" and a in ascii_lowercase}
+    if isinstance(parsed, ParseError):
+        assert not by_scan
+        return
+    reading = Reading.of(parsed)
+    assert list(reading.released) == sorted(letter.upper() for letter in by_scan)
+    assert set(reading.strict or ()) <= set(reading.released) & set("ABCDE")
+
+
+def test_a_huge_answer_of_brackets_is_read_in_time() -> None:
+    parsed = parse_letters("(" * 400_000 + " " * 400_000 + "(A)", CUPS)
+    assert not isinstance(parsed, ParseError)
+    assert Reading.of(parsed).released == ("A",)

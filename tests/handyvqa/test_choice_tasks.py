@@ -1,0 +1,202 @@
+"""Scores of multiple-choice answers, against scikit-learn and a transcription of the released rule."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from barista_bench.metrics.choice_accuracy import handyvqa_accuracy, handyvqa_average_precision
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score
+
+from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Objects, Parts
+from barista_bench.choices import write_scores
+from barista_bench.prompt import ImagePart, TextPart
+from barista_bench.task import Example, Prediction, Scored, Task
+from tests.handyvqa.made import BOXES, CUPS, answered, question
+
+ACTION, OBJECTS = Action(), Objects()
+CHOICE_TASKS = [task for task in BENCHMARK.tasks if "rvos" not in task.name]
+
+ANSWERS = st.one_of(
+    st.none(),
+    st.lists(st.sampled_from("ABCDEFab"), max_size=4).map(lambda letters: "\n".join(f"({x}) it" for x in letters)),
+    st.sampled_from(["no idea", "B", "both (s) and e)", "(a), (b) and (z)"]),
+)
+
+
+def run_of(task: Task, answers: Sequence[str | None], truths: Sequence[Sequence[int]], n: int = 6) -> list[Scored]:
+    options = [f"thing {place}" for place in range(n)]
+    examples = [question(type(task), options, sorted(set(truth)), f"q{k}") for k, truth in enumerate(truths)]
+    return [answered(task, example, text) for example, text in zip(examples, answers, strict=True)]
+
+
+def letters_by_the_released_rule(text: str) -> list[str]:
+    return sorted(set(re.findall(r"\(?([a-z])\)", text.strip().lower().replace(".", ""))))
+
+
+@given(st.lists(st.tuples(ANSWERS, st.integers(0, 5)), min_size=1, max_size=30))
+def test_accuracy_is_that_of_the_released_rule(rows: list[tuple[str | None, int]]) -> None:
+    answers, truths = [row[0] for row in rows], [[row[1]] for row in rows]
+    figures = ACTION.aggregate(run_of(ACTION, answers, truths))
+    right = answered_count = 0
+    for text, (truth,) in zip(answers, truths, strict=True):
+        found = letters_by_the_released_rule(text or "")
+        answered_count += bool(found)
+        right += bool(found) and found[0] == "abcdef"[truth]
+    assert figures["accuracy"] == (right / answered_count if answered_count else 0.0)
+    assert figures["accuracy_counted"] == right / len(rows)
+    assert figures["coverage"] == answered_count / len(rows)
+    same = handyvqa_accuracy(answers, [truth for (truth,) in truths])
+    assert figures["accuracy_counted"] == same["accuracy"]
+    assert figures["accuracy"] == (same["accuracy_on_parsed"] or 0.0)
+    assert figures["n_failed"] == same["n_failed"]
+
+
+@given(st.lists(st.tuples(ANSWERS, st.lists(st.integers(0, 5), min_size=1, max_size=5)), min_size=1, max_size=30))
+def test_average_precision_is_that_of_scikit_learn_over_all_options(rows: list[tuple[str | None, list[int]]]) -> None:
+    answers, truths = [row[0] for row in rows], [row[1] for row in rows]
+    figures = OBJECTS.aggregate(run_of(OBJECTS, answers, truths))
+    labels: list[int] = []
+    scores: list[int] = []
+    labels_all: list[int] = []
+    scores_all: list[int] = []
+    for text, truth in zip(answers, truths, strict=True):
+        found = letters_by_the_released_rule(text or "")
+        mine = [int(place in truth) for place in range(6)]
+        said = [int(letter in found) for letter in "abcdef"]
+        labels_all, scores_all = labels_all + mine, scores_all + said
+        if found:
+            labels, scores = labels + mine, scores + said
+    expected = average_precision_score(labels, scores) if labels else 0.0
+    assert figures["average_precision"] == pytest.approx(expected)
+    assert figures["average_precision_counted"] == pytest.approx(average_precision_score(labels_all, scores_all))
+    same = handyvqa_average_precision(answers, truths, [6] * len(rows))
+    assert figures["average_precision_counted"] == pytest.approx(same["average_precision"])
+    assert figures["prevalence"] == pytest.approx(same["prevalence"])
+
+
+def test_scores_of_a_dual_encoder_rank_all_options_together() -> None:
+    rng = random.Random(3)
+    truths = [[rng.randrange(6)] for _ in range(40)]
+    scores = [[round(rng.uniform(-1, 1), 6) for _ in range(6)] for _ in truths]
+    answers = [write_scores(dict(zip("ABCDEF", row, strict=True))) for row in scores]
+    figures = OBJECTS.aggregate(run_of(OBJECTS, answers, truths))
+    labels = [int(place in truth) for truth in truths for place in range(6)]
+    expected = average_precision_score(labels, np.concatenate(scores))
+    assert figures["average_precision"] == pytest.approx(expected)
+    accuracy = np.mean([int(np.argmax(row)) == truth for row, (truth,) in zip(scores, truths, strict=True)])
+    assert ACTION.aggregate(run_of(ACTION, answers, truths))["accuracy"] == pytest.approx(accuracy)
+    assert figures["exact_match"] == figures["exact_match_strict"] == pytest.approx(accuracy)
+
+
+def test_strict_and_released_scores_differ_where_prose_names_letters() -> None:
+    truths = [[1], [1], [1], [1]]
+    answers = ["(B) thing 1", "(B) thing 1\nand no other cup (a)", "it is b)", "B"]
+    figures = ACTION.aggregate(run_of(ACTION, answers, truths))
+    assert figures["accuracy"] == pytest.approx(2 / 3)  # the (a) of the second goes first; the fourth is left out
+    assert figures["accuracy_counted"] == 0.5
+    assert figures["accuracy_strict"] == 0.5
+    assert (figures["coverage"], figures["coverage_strict"]) == (0.75, 0.5)
+
+
+def test_a_letter_without_an_option_is_an_answer_and_wrong() -> None:
+    figures = ACTION.aggregate(run_of(ACTION, ["(Z) none"], [[0]]))
+    assert (figures["accuracy"], figures["coverage"], figures["coverage_strict"]) == (0.0, 1.0, 0.0)
+
+
+def test_objects_are_matched_as_sets() -> None:
+    scores = OBJECTS.score(*_scored(OBJECTS, "(A) thing 0\n(C) thing 2\n(D) thing 3", [0, 2]))
+    assert scores["exact_match"] == 0
+    assert scores["f1"] == pytest.approx(4 / 5)
+    assert OBJECTS.score(*_scored(OBJECTS, None, [0, 2])) == dict.fromkeys(scores, 0.0)
+
+
+def _scored(task: Task, text: str | None, truth: list[int]) -> tuple[Example, Prediction | None]:
+    (sample,) = run_of(task, [text], [truth])
+    return sample.example, sample.prediction
+
+
+def test_without_a_single_answer_the_figures_are_zero_and_say_so() -> None:
+    single = ACTION.aggregate(run_of(ACTION, [None, "B"], [[1], [1]]))
+    assert (single["accuracy"], single["coverage"]) == (0.0, 0.0)
+    multiple = OBJECTS.aggregate(run_of(OBJECTS, [None, "B"], [[1], [1]]))
+    assert (multiple["average_precision"], multiple["coverage"]) == (0.0, 0.0)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(ANSWERS, st.lists(st.integers(0, 5), min_size=1, max_size=3)), min_size=1, max_size=12),
+    st.integers(0, 2**32 - 1),
+)
+def test_resampled_figures_are_those_of_the_samples_drawn(rows: list[tuple[str | None, list[int]]], seed: int) -> None:
+    for task, truths in ((OBJECTS, [row[1] for row in rows]), (ACTION, [row[1][:1] for row in rows])):
+        samples = run_of(task, [row[0] for row in rows], truths)
+        drawn = np.random.default_rng(seed).integers(0, 3, (4, len(samples)))
+        weights = np.vstack([np.ones(len(samples)), drawn, np.zeros(len(samples))]).astype(float)
+        fast, slow = task.resampled(samples, weights), Task.resampled(task, samples, weights)
+        assert task.primary in fast
+        for name, values in fast.items():
+            np.testing.assert_allclose(values, slow[name], atol=1e-12, err_msg=name)
+        assert np.isnan(fast[task.primary][-1])
+
+
+@pytest.mark.parametrize("task", CHOICE_TASKS, ids=lambda task: task.name)
+def test_the_oracle_is_right_and_chance_is_chance(task: type[Task]) -> None:
+    one, rng = task(), random.Random(1)
+    truths = [sorted(rng.sample(range(5), 1 if task is not Objects else 1 + k % 3)) for k in range(4000)]
+    examples = [question(task, CUPS, truth, f"q{k}") for k, truth in enumerate(truths)]
+    oracle = [answered(one, example, one.reference_answer(example, BOXES)) for example in examples[:50]]
+    figures = one.aggregate(oracle)
+    assert figures[one.primary] == 1.0
+    assert figures["coverage"] == figures["coverage_strict"] == 1.0
+    chance = [answered(one, e, one.random_answer(e, random.Random(k), BOXES)) for k, e in enumerate(examples)]
+    expected = 1 / 5 if task is not Objects else sum(map(len, truths)) / (5 * len(truths))
+    assert one.aggregate(chance)[one.primary] == pytest.approx(expected, abs=0.02)
+
+
+def test_the_prior_answers_the_place_that_is_right_most_often_elsewhere() -> None:
+    others = [question(Action, CUPS, [place], f"o{k}") for k, place in enumerate((3, 3, 1, 4, 4))]
+    mine = question(Action, CUPS[:4], [0])
+    assert ACTION.prior_answer(mine, others, BOXES) == "(D) a green cup"
+    assert ACTION.prior_answer(mine, [], BOXES) == "(A) a white cup"
+    few = question(Action, CUPS[:3], [0])
+    assert ACTION.prior_answer(few, others, BOXES) == "(B) a red cup"
+
+
+def test_a_prompt_shows_the_images_first_and_every_option() -> None:
+    for task in CHOICE_TASKS:
+        prompt = task().prompt(question(task, CUPS, [2]), BOXES)
+        assert [part.index for part in prompt.parts if isinstance(part, ImagePart)] == [0, 1, 2]
+        text = prompt.parts[-1]
+        assert isinstance(text, TextPart)
+        for letter, cup in zip("ABCDE", CUPS, strict=True):
+            assert f"({letter}) {cup}\n" in text.text
+        assert "{" not in text.text
+
+
+def test_a_prompt_does_not_depend_on_the_truth() -> None:
+    prompts = {ACTION.prompt(question(Action, CUPS, [place]), BOXES) for place in range(5)}
+    assert len(prompts) == 1
+
+
+def test_choices_are_the_options_in_order() -> None:
+    assert dict(Parts().choices(question(Parts, CUPS, [2]))) == dict(zip("ABCDE", CUPS, strict=True))
+
+
+def test_an_explanation_names_right_missed_and_wrong_options() -> None:
+    (sample,) = run_of(OBJECTS, ["(A) thing 0\n(C) thing 2\n(K) what"], [[0, 1]])
+    rows = [(row.verdict, row.text) for row in OBJECTS.explain(sample.example, sample.prediction).rows]
+    assert rows == [
+        ("hit", "(A) thing 0"),
+        ("miss", "(B) thing 1"),
+        ("wrong", "(C) thing 2"),
+        ("wrong", "(K) there is no such option"),
+    ]
+    kinds = [failure.kind for failure in OBJECTS.failures(sample.example, sample.prediction)]
+    assert kinds == ["missed", "wrong_option", "wrong_option"]
+    assert [failure.kind for failure in OBJECTS.failures(sample.example, None)] == ["format"]

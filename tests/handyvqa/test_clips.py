@@ -1,0 +1,201 @@
+"""Which frames of a clip are shown, of all kinds of clips, and what becomes of absent ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from barista_bench.benchmarks.handyvqa import Action, RvosParts, open_release
+from barista_bench.errors import ConfigError
+from barista_bench.sampling import Sampling
+from barista_bench.task import Example, SkippedExample
+from tests.handyvqa.made import HEIGHT, WIDTH, examples_of, record, rectangle, target, write_folder, write_lines
+from tests.releases import write_video
+
+MASK = rectangle(10, 10, 40, 30)
+
+
+def indices(found: Example | SkippedExample) -> list[int]:
+    assert isinstance(found, Example), found
+    return [frame.frame_index for frame in found.frames]
+
+
+def derive(root: Path, *records: dict[str, Any], frames: int = 16, **more: Any) -> list[Example | SkippedExample]:
+    write_lines(root / "action.jsonl", records)
+    return examples_of(Action(), open_release(root, None), frames=frames, **more)
+
+
+def test_published_sampling_is_the_default() -> None:
+    assert Action().sampling == Sampling(limit=None, frames=16)
+
+
+def test_a_folder_named_after_the_record_is_its_clip(tmp_path: Path) -> None:
+    write_folder(tmp_path / "action_0000_frames", 31)
+    (example,) = derive(tmp_path, record())
+    assert indices(example) == list(range(0, 31, 2))
+    assert isinstance(example, Example)
+    assert example.video_id == "action_0000_frames"
+    assert example.metadata == {
+        "split": "test",
+        "category": "action",
+        "n_options": 5,
+        "n_correct": 1,
+        "n_frames": 16,
+        "centre_seconds": None,
+    }
+    assert example.evidence == {"file": "action.jsonl", "row": 0}
+
+
+@pytest.mark.parametrize("place", ["action_0000.mp4", "action/action_0000.mp4"])
+def test_a_video_named_after_the_record_is_its_clip(tmp_path: Path, place: str) -> None:
+    (tmp_path / "action").mkdir()
+    write_video(tmp_path / place, frames=5)
+    (example,) = derive(tmp_path, record())
+    assert indices(example) == [0, 1, 2, 3, 4]  # fewer than 16: all of them
+    assert isinstance(example, Example)
+    assert example.video_id == place
+
+
+def test_a_clip_is_five_seconds_around_its_centre(tmp_path: Path) -> None:
+    write_video(tmp_path / "long.mp4", frames=240)  # 8 s at 30 a second
+    clip = {"video": "long.mp4", "centre_seconds": 4.0}
+    (example,) = derive(tmp_path, record(clip=clip), frames=2)
+    assert indices(example) == [45, 195]  # 1.5 s and 6.5 s
+    early = {"video": "long.mp4", "centre_seconds": 1.0}
+    (example,) = derive(tmp_path, record(clip=early), frames=3)
+    assert indices(example) == [0, 52, 105]  # cut at the start of the video
+
+
+def test_a_window_of_a_folder_goes_by_its_rate(tmp_path: Path) -> None:
+    write_folder(tmp_path / "frames", 20)
+    clip = {"frames": "frames", "centre_seconds": 5.0, "fps": 2.0}
+    (example,) = derive(tmp_path, record(clip=clip), frames=3)
+    assert indices(example) == [5, 10, 15]
+
+
+def test_the_number_of_frames_is_an_override(tmp_path: Path) -> None:
+    write_folder(tmp_path / "action_0000_frames", 9)
+    assert [indices(derive(tmp_path, record(), frames=count)[0]) for count in (1, 3)] == [[4], [0, 4, 8]]
+
+
+def test_an_absent_or_damaged_clip_is_skipped_by_name_and_never_scored(tmp_path: Path) -> None:
+    (tmp_path / "c_frames").mkdir()
+    (tmp_path / "c_frames/000000.png").write_bytes(b"no picture")
+    (tmp_path / "d.mp4").write_bytes(b"no video")
+    late = {"video": "e.mp4", "centre_seconds": 60.0}
+    write_video(tmp_path / "e.mp4", frames=10)
+    write_folder(tmp_path / "f_frames", 3)
+    found = derive(tmp_path, record("a"), record("c"), record("d"), record("e", clip=late), record("f"))
+    *skipped, good = found
+    assert indices(good) == [0, 1, 2]
+    reasons = [item.reason for item in skipped if isinstance(item, SkippedExample)]
+    assert len(reasons) == 4
+    for item_id, reason, wanted in zip("acde", reasons, ("a_frames", "000000.png", "d.mp4", "e.mp4"), strict=True):
+        assert reason.startswith(f"{item_id}: ")
+        assert wanted in reason
+    assert "--videos" in reasons[0]
+
+
+def test_a_clip_that_is_a_link_out_of_the_media_is_skipped(tmp_path: Path) -> None:
+    write_folder(tmp_path / "outside", 3)
+    write_folder(tmp_path / "media/b_frames", 3)
+    (tmp_path / "media/a_frames").symlink_to(tmp_path / "outside")
+    write_lines(tmp_path / "annotations/action.jsonl", [record("a"), record("b")])
+    skipped, good = examples_of(Action(), open_release(tmp_path / "annotations", tmp_path / "media"))
+    assert isinstance(skipped, SkippedExample)
+    assert "leads outside" in skipped.reason
+    assert indices(good) == [0, 1, 2]
+
+
+def test_media_may_lie_elsewhere(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "annotations/action.jsonl", [record()])
+    write_folder(tmp_path / "media/action_0000_frames", 4)
+    release = open_release(path.parent, tmp_path / "media")
+    assert indices(examples_of(Action(), release)[0]) == [0, 1, 2, 3]
+    assert release.video_path("action_0000_frames") == tmp_path / "media/action_0000_frames"
+
+
+def test_examples_come_by_id_and_can_be_chosen_by_video_and_split(tmp_path: Path) -> None:
+    for name in ("action_2", "action_10", "action_1"):
+        write_folder(tmp_path / f"{name}_frames", 2)
+    records = [record("action_10"), record("action_1", split="train"), record("action_2")]
+    names = [found.example_id for found in derive(tmp_path, *records) if isinstance(found, Example)]
+    assert names == ["action_1", "action_2", "action_10"]
+    chosen = derive(tmp_path, *records, videos=["action_2_frames"])
+    assert [found.example_id for found in chosen if isinstance(found, Example)] == ["action_2"]
+    chosen = derive(tmp_path, *records, splits=["train"])
+    assert [found.example_id for found in chosen if isinstance(found, Example)] == ["action_1"]
+
+
+def test_another_benchmarks_release_is_refused() -> None:
+    class Other:
+        root, videos, problems = Path("elsewhere"), Path("elsewhere"), ()
+
+        def video_path(self, video_id: str) -> Path:
+            return self.videos / video_id
+
+    with pytest.raises(ConfigError, match="is no HanDyVQA release"):
+        list(Action().examples(Other(), Action().sampling))
+
+
+def segmented(root: Path, *moments: dict[str, Any], clip: dict[str, Any] | None = None) -> Example | SkippedExample:
+    annotated = [{**moment, "targets": [target(1, MASK)]} for moment in moments]
+    write_lines(root / "rvos_parts.jsonl", [record("parts_0000", annotated=annotated, clip=clip)])
+    (found,) = examples_of(RvosParts(), open_release(root, None))
+    return found
+
+
+def test_annotated_frames_are_always_shown(tmp_path: Path) -> None:
+    write_folder(tmp_path / "parts_0000_frames", 100, (WIDTH, HEIGHT))
+    found = segmented(tmp_path, {"frame": 50}, {"frame": 1}, {"frame": 98})
+    assert isinstance(found, Example)
+    assert len(found.frames) == 16
+    places = found.inputs["frames"]
+    assert [found.frames[place].frame_index for place in places] == [1, 50, 98]  # type: ignore[index, union-attr]
+
+
+def test_annotated_seconds_are_of_the_whole_video(tmp_path: Path) -> None:
+    write_video(tmp_path / "long.mp4", frames=240, size=(WIDTH, HEIGHT))
+    found = segmented(tmp_path, {"second": 3.0}, {"frame": 123}, clip={"video": "long.mp4", "centre_seconds": 4.0})
+    assert isinstance(found, Example)
+    places = found.inputs["frames"]
+    assert [found.frames[place].frame_index for place in places] == [90, 123]  # type: ignore[index, union-attr]
+
+
+@pytest.mark.parametrize(
+    ("moments", "size", "reason"),
+    [
+        ([{"frame": 20}], (WIDTH, HEIGHT), "the annotated frame 20 is outside of the clip, 0 to 19"),
+        ([{"frame": 3}], (WIDTH, HEIGHT + 2), "its frames are 96x66 px, the masks 96x64"),
+        ([{"frame": place} for place in range(17)], (WIDTH, HEIGHT), "17 frames must be shown, but only 16"),
+    ],
+)
+def test_annotations_that_do_not_fit_the_clip_are_skipped(
+    tmp_path: Path, moments: list[dict[str, int]], size: tuple[int, int], reason: str
+) -> None:
+    write_folder(tmp_path / "parts_0000_frames", 20, size)
+    found = segmented(tmp_path, *moments)
+    assert isinstance(found, SkippedExample)
+    assert reason in found.reason
+
+
+def test_max_side_scales_images_down_and_never_up(tmp_path: Path) -> None:
+    write_folder(tmp_path / "action_0000_frames", 3)
+    (example,) = derive(tmp_path, record())
+    assert isinstance(example, Example)
+    frames = [np.full((HEIGHT, WIDTH, 3), 10 * place, np.uint8) for place in range(3)]
+    for side, size in ((48, (48, 32)), (None, (WIDTH, HEIGHT)), (500, (WIDTH, HEIGHT))):
+        task = Action(options={"max_side": side})
+        shown = task.shown(example, task.images(example, frames))
+        assert {image.size for image in shown} == {size}
+        assert [image.getpixel((0, 0)) for image in shown] == [(0,) * 3, (10,) * 3, (20,) * 3]
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ConfigError, match="max_side"):
+        Action(options={"max_side": 3})
+    with pytest.raises(ConfigError, match="mode"):
+        RvosParts(options={"mode": "backwards"})

@@ -1,0 +1,126 @@
+"""The 150 public records with a real model's outputs, where they are at hand; they are no part of the repository."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from barista_bench.benchmark import RecordedAnswers
+from barista_bench.benchmarks.handyvqa import open_release
+from barista_bench.benchmarks.handyvqa.answers import Reading
+from barista_bench.benchmarks.handyvqa.outputs import read_outputs
+from barista_bench.task import Json, Prediction
+from tests.conftest import SHARED
+from tests.handyvqa.made import BOXES, answered
+
+SAMPLE = SHARED / "data/handyvqa/sample_150.jsonl"
+
+BY_HAND: dict[str, tuple[str, str, str]] = {
+    # id: letters by the released rule, by the strict one, and the right ones, read off the outputs by eye
+    "objects_0000": ("AC", "AC", "CD"),  # two lines
+    "objects_0001": ("AF", "AF", "DF"),  # its own words behind the letters
+    "objects_0002": ("BF", "BF", "BEF"),
+    "objects_0003": ("BF", "BF", "BF"),
+    "objects_0004": ("AE", "AE", "AE"),
+    "objects_0006": ("DE", "DE", "DEG"),
+    "objects_0007": ("BC", "BC", "BF"),  # the placeholders of the format, repeated
+    "objects_0010": ("DE", "DE", "DE"),  # E before D
+    "objects_0014": ("AE", "AE", "AF"),
+    "objects_0016": ("DF", "DF", "AF"),  # F before D
+    "objects_0018": ("EF", "EF", "EF"),
+    "objects_0022": ("BDF", "BDF", "BD"),
+    "objects_0023": ("EN", "E", "EF"),  # prose with a list in brackets, whose last word ends in n
+    "objects_0026": ("BF", "BF", "AF"),
+    "action_0000": ("D", "D", "D"),
+}
+
+
+@pytest.fixture(scope="module")
+def records() -> list[dict[str, Any]]:
+    if not SAMPLE.is_file():
+        pytest.skip(f"{SAMPLE} is absent: the public records are not part of this repository")
+    return [json.loads(line) for line in SAMPLE.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def recorded(records: list[dict[str, Any]]) -> dict[str, RecordedAnswers]:
+    del records  # only for its skip
+    return {found.task.name: found for found in read_outputs(SAMPLE)}
+
+
+def figures_of(found: RecordedAnswers) -> dict[str, Json]:
+    task, texts = found.task(), {answer.example_id: answer.text for answer in found.answers}
+    return task.aggregate([answered(task, example, texts[example.example_id]) for example in found.examples])
+
+
+def released_letters(text: str) -> list[str]:
+    """Transcribed without a pattern: a letter that stands before a closing bracket."""
+    text = text.strip().lower().replace(".", "")
+    return sorted(
+        {text[place - 1] for place in range(1, len(text)) if text[place] == ")" and "a" <= text[place - 1] <= "z"}
+    )
+
+
+def test_all_records_load_without_a_problem(records: list[dict[str, Any]]) -> None:
+    release = open_release(SAMPLE, None)
+    assert not release.problems
+    assert release.counts == dict.fromkeys(("action", "process", "location", "state", "parts", "objects"), 25)
+    assert len(records) == sum(release.counts.values()) == 150
+
+
+def test_awkward_real_outputs_are_read_as_a_person_reads_the_rules(recorded: dict[str, RecordedAnswers]) -> None:
+    found = {}
+    for one in recorded.values():
+        task, examples = one.task(), {example.example_id: example for example in one.examples}
+        for answer in one.answers:
+            if answer.example_id in BY_HAND:
+                example = examples[answer.example_id]
+                parsed = task.parse(answer.text or "", example.inputs, BOXES)
+                assert isinstance(parsed, Prediction)
+                reading = Reading.of(parsed)
+                right = "".join("ABCDEFGHIJK"[place] for place in example.target["correct"])  # type: ignore[union-attr]
+                strict = "".join(sorted(reading.strict or ()))
+                found[answer.example_id] = ("".join(reading.released), strict, right)
+    assert found == BY_HAND
+
+
+def test_figures_are_those_of_a_transcription_of_the_released_script(
+    records: list[dict[str, Any]], recorded: dict[str, RecordedAnswers]
+) -> None:
+    right: dict[str, list[bool]] = defaultdict(list)
+    labels: list[int] = []
+    scores: list[int] = []
+    for one in records:
+        letters = released_letters(one["inference"]["output"])
+        if not letters:
+            continue
+        if one["category"] == "objects":
+            count = len(one["options"])
+            labels += [int(place in one["correct_idx"]) for place in range(count)]
+            scores += [int(chr(ord("a") + place) in letters) for place in range(count)]
+        else:
+            right[one["category"]].append(letters[0] == chr(ord("a") + one["correct_idx"][0]))
+    for category, hits in right.items():
+        assert figures_of(recorded[category])["accuracy"] == np.mean(hits)
+    figures = figures_of(recorded["objects"])
+    assert figures["average_precision"] == pytest.approx(average_precision_score(labels, scores))
+    assert figures["coverage"] == 1.0
+    assert figures["n_options"] == len(labels)
+
+
+def test_one_file_an_item_gives_the_same_figures(
+    records: list[dict[str, Any]], recorded: dict[str, RecordedAnswers], tmp_path: Path
+) -> None:
+    for one in records:
+        folder = tmp_path / one["category"]
+        folder.mkdir(exist_ok=True)
+        public = {key: one[key] for key in ("question", "options", "inference", "correct_idx")}
+        (folder / f"{one['id']}.json").write_text(json.dumps(public))
+    again = {found.task.name: figures_of(found) for found in read_outputs(tmp_path)}
+    assert again == {name: figures_of(found) for name, found in recorded.items()}

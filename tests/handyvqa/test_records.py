@@ -1,0 +1,261 @@
+"""The files of a release: layouts, ids, and everything that can be wrong with a record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barista_bench.benchmarks.handyvqa import HandyvqaRelease, open_release
+from barista_bench.benchmarks.handyvqa.records import MAX_ITEM_BYTES
+from barista_bench.errors import DataError
+from tests.handyvqa.made import CUPS, HEIGHT, WIDTH, record, rectangle, rle, target, write_lines
+
+GOOD_MASK = rectangle(10, 10, 40, 30)
+
+
+def ids(release: HandyvqaRelease, category: str = "action") -> list[str]:
+    return [question.item_id for question in release.questions[category]]
+
+
+def errors(release: HandyvqaRelease) -> list[str]:
+    return [str(problem) for problem in release.problems if problem.severity == "error"]
+
+
+def rvos(item_id: str = "parts_0007", **changes: Any) -> dict[str, Any]:
+    return record(item_id, annotated=[{"frame": 4, "targets": [target(1, GOOD_MASK)]}]) | changes
+
+
+def test_a_folder_of_items_takes_ids_from_file_names(tmp_path: Path) -> None:
+    (tmp_path / "action").mkdir()
+    for number in (10, 9, 2):
+        (tmp_path / f"action/action_{number}.json").write_text(json.dumps(record(None)))  # type: ignore[arg-type]
+    release = open_release(tmp_path, None)
+    assert ids(release) == ["action_2", "action_9", "action_10"]
+    assert not release.problems
+    assert release.counts == {"action": 3}
+    assert release.questions["action"][0].file == "action/action_2.json"
+
+
+def test_lists_and_lines_number_records_without_ids(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text(json.dumps([record(None), record("mine")]))  # type: ignore[arg-type]
+    write_lines(tmp_path / "parts.jsonl", [record(None), record(None)])  # type: ignore[arg-type]
+    release = open_release(tmp_path, None)
+    assert ids(release, "state") == ["mine", "state_0000"]
+    assert ids(release, "parts") == ["parts_0000", "parts_0001"]
+
+
+def test_one_file_of_lines_names_the_category_of_each(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "all.jsonl", [record("a", category="action"), record("b", category="process")])
+    for root in (path, tmp_path):
+        release = open_release(root, None)
+        assert release.counts == {"action": 1, "process": 1}
+        assert release.videos == tmp_path
+
+
+def test_the_keys_of_public_result_files_do_no_harm(tmp_path: Path) -> None:
+    inference = {"prompt": "x", "output": "(A) y"}
+    write_lines(tmp_path / "action.jsonl", [record(inference=inference, another={"key": 1})])
+    assert ids(open_release(tmp_path, None)) == ["action_0000"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"correct_idx": [5]}, "correct_idx: 5 is beyond the 5 options"),
+        ({"correct_idx": [-1]}, "$.correct_idx"),
+        ({"correct_idx": []}, "$.correct_idx"),
+        ({"correct_idx": [1, 2]}, "2 options are right, but action asks for one"),
+        ({"correct_idx": ["1"]}, "$.correct_idx"),
+        ({"correct_idx": None}, "correct_idx"),
+        ({"options": ["only one"]}, "$.options"),
+        ({"options": [f"cup {n}" for n in range(27)]}, "$.options"),
+        ({"options": ["a", " ", "c"]}, "options[1]: is blank"),
+        ({"question": "   "}, "question: is blank"),
+        ({"question": 7}, "$.question"),
+        ({"id": "../up"}, "is no name"),
+        ({"category": "colour"}, "category: 'colour' is none"),
+        ({"category": "state"}, "stands among 'action'"),
+        ({"split": "a/b"}, "split: 'a/b' is no name"),
+        ({"clip": {}}, "clip: names no video or folder"),
+        ({"clip": {"video": "a.mp4", "frames": "b"}}, "clip: names no video or folder, or both"),
+        ({"clip": {"video": "../a.mp4", "centre_seconds": 2}}, "is no path below the videos"),
+        ({"clip": {"video": "/etc/passwd"}}, "is no path below the videos"),
+        ({"clip": {"video": "a.mp4", "center": 2}}, "center"),
+        ({"clip": {"video": "a.mp4", "centre_seconds": -1}}, "centre_seconds"),
+        ({"clip": {"video": "a.mp4", "fps": 30}}, "clip.fps"),
+        ({"clip": {"frames": "a", "centre_seconds": 2}}, "clip.fps: is missing"),
+    ],
+)
+def test_a_bad_record_costs_itself_and_is_named(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
+    bad = record("action_0001", **changes)
+    write_lines(tmp_path / "action.jsonl", [record("action_0000"), bad, record("action_0002")])
+    release = open_release(tmp_path, None)
+    assert ids(release) == ["action_0000", "action_0002"]
+    (error,) = errors(release)
+    assert named in error
+    assert "action.jsonl: line 2" in error
+    assert "Remedy: " in error
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", "null", '{"question": "\\ud800", "options": ["a", "b"], "correct_idx": [0]}', "[" * 100_000]
+)
+def test_a_line_that_is_no_record_costs_itself(tmp_path: Path, line: str) -> None:
+    write_lines(tmp_path / "action.jsonl", [record("action_0000")])
+    with (tmp_path / "action.jsonl").open("a") as file:
+        file.write(line + "\n")
+    release = open_release(tmp_path, None)
+    assert ids(release) == ["action_0000"]
+    assert len(errors(release)) == 1
+
+
+def test_bytes_that_are_not_utf8_cost_their_record(tmp_path: Path) -> None:
+    good = json.dumps(record()).encode()
+    (tmp_path / "action.jsonl").write_bytes(good + b"\n" + good.replace(b"lifted", b"lift\xff\xfe") + b"\n")
+    release = open_release(tmp_path, None)
+    assert ids(release) == ["action_0000"]
+    assert len(errors(release)) == 1
+
+
+def test_a_line_longer_than_a_record_may_be_is_left_out(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "action.jsonl", [record("action_0000")])
+    with path.open("a") as file:
+        file.write(json.dumps(record("action_0001", padding="x" * MAX_ITEM_BYTES)) + "\n")
+        file.write(json.dumps(record("action_0002")) + "\n")
+    release = open_release(tmp_path, None)
+    assert ids(release) == ["action_0000", "action_0002"]
+    (error,) = errors(release)
+    assert "line 2: 16777217 bytes are more than 16777216" in error
+
+
+def test_of_two_records_with_one_id_the_first_counts(tmp_path: Path) -> None:
+    write_lines(tmp_path / "action.jsonl", [record(question="first?"), record(question="second?")])
+    release = open_release(tmp_path, None)
+    assert [question.question for question in release.questions["action"]] == ["first?"]
+    assert "a record 'action_0000'" in errors(release)[0]
+
+
+def test_one_id_in_two_categories_is_no_conflict(tmp_path: Path) -> None:
+    write_lines(tmp_path / "action.jsonl", [record("x")])
+    write_lines(tmp_path / "state.jsonl", [record("x")])
+    assert not open_release(tmp_path, None).problems
+
+
+def test_odd_records_are_kept_with_a_warning(tmp_path: Path) -> None:
+    records = [
+        record("objects_0", options=["cup", "jug", "Cup "], correct_idx=[1]),
+        record("objects_1", correct_idx=[2, 2]),
+        record("objects_2", options=["cup", "jug"], correct_idx=[0, 1]),
+    ]
+    write_lines(tmp_path / "objects.jsonl", records)
+    release = open_release(tmp_path, None)
+    assert [problem.severity for problem in release.problems] == ["warning"] * 3
+    assert [question.correct for question in release.questions["objects"]] == [(1,), (2,), (0, 1)]
+
+
+def test_a_folder_without_records_says_what_is_wanted(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no HanDyVQA records.*categories are action"):
+        open_release(tmp_path, None)
+    with pytest.raises(DataError, match="no such file or folder"):
+        open_release(tmp_path / "gone", None)
+
+
+def test_a_release_of_bad_records_alone_is_refused_with_the_first_reason(tmp_path: Path) -> None:
+    write_lines(tmp_path / "action.jsonl", [record(correct_idx=[9])])
+    with pytest.raises(DataError, match=r"no usable record, first: .*beyond the 5 options"):
+        open_release(tmp_path, None)
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    secret = write_lines(tmp_path / "outside/secret.jsonl", [record()])
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/action.jsonl").symlink_to(secret)
+    with pytest.raises(DataError, match="leads outside"):
+        open_release(tmp_path / "root", None)
+
+
+@pytest.mark.parametrize(
+    ("annotated", "named"),
+    [
+        (None, "no frame has a mask"),
+        ([{"frame": 4, "targets": []}], "no frame has a mask"),
+        ([{"targets": [target(1, GOOD_MASK)]}], "annotated[0]: names no moment"),
+        ([{"frame": 4, "second": 1.0, "targets": [target(1, GOOD_MASK)]}], "annotated[0]: names no moment, or two"),
+        ([{"frame": 4, "targets": [target(2, GOOD_MASK)]}], "option 2 is not right"),
+        ([{"frame": 4, "targets": [target(1, GOOD_MASK)] * 2}], "an option has two masks"),
+        ([{"frame": 4, "targets": [target(1, GOOD_MASK)]}] * 2, "a frame is annotated twice"),
+        (
+            [
+                {"frame": 4, "targets": [target(1, GOOD_MASK)]},
+                {"frame": 5, "targets": [target(1, GOOD_MASK[:, :-1])]},
+            ],
+            "masks are of several sizes",
+        ),
+        ([{"frame": -1, "targets": [target(1, GOOD_MASK)]}], "annotated[0].frame"),
+    ],
+)
+def test_bad_annotated_frames_cost_their_record(tmp_path: Path, annotated: Any, named: str) -> None:
+    write_lines(tmp_path / "rvos_parts.jsonl", [rvos("good"), rvos("bad", annotated=annotated or [])])
+    release = open_release(tmp_path, None)
+    assert ids(release, "rvos_parts") == ["good"]
+    (error,) = errors(release)
+    assert named in error
+
+
+@pytest.mark.parametrize(
+    "segmentation",
+    [
+        {"size": [HEIGHT, WIDTH], "counts": "0"},  # too few runs
+        {"size": [HEIGHT, WIDTH], "counts": "~~~"},  # outside of the code
+        {"size": [HEIGHT, WIDTH], "counts": "P"},  # cut off
+        {"size": [HEIGHT, WIDTH], "counts": "oooooooooooo0"},  # a huge run
+        {"size": [HEIGHT, WIDTH], "counts": "é"},
+        {"size": [HEIGHT, WIDTH], "counts": ""},
+        {"size": [0, WIDTH], "counts": "0"},
+        {"size": [10**6, 10**6], "counts": "0"},
+        {"size": [HEIGHT], "counts": "0"},
+        {"size": [HEIGHT, WIDTH], "counts": [1, 2, 3]},
+    ],
+)
+def test_damaged_run_lengths_never_reach_native_code(tmp_path: Path, segmentation: dict[str, Any]) -> None:
+    frames = [{"frame": 4, "targets": [{"option": 1, "segmentation": segmentation}]}]
+    write_lines(tmp_path / "rvos_parts.jsonl", [rvos("good"), rvos("bad", annotated=frames)])
+    release = open_release(tmp_path, None)
+    assert ids(release, "rvos_parts") == ["good"]
+    assert len(errors(release)) == 1
+
+
+def test_masks_of_several_right_options_become_one_region(tmp_path: Path) -> None:
+    first, second = rectangle(0, 0, 10, 10), rectangle(5, 5, 30, 20)
+    frames = [
+        {"frame": 3, "targets": [target(1, first), target(2, second)]},
+        {"frame": 9, "targets": [target(2, second)]},
+    ]
+    item = record("objects_0001", correct_idx=[2, 1], annotated=frames)
+    write_lines(tmp_path / "rvos_objects.jsonl", [item])
+    (question,) = open_release(tmp_path, None).questions["rvos_objects"]
+    assert question.correct == (1, 2)
+    assert [frame.options for frame in question.annotated] == [(1, 2), (2,)]
+    assert question.annotated[0].mask.counts == rle(first | second)["counts"]
+
+
+def test_a_right_option_that_is_not_visible_leaves_a_frame_empty(tmp_path: Path) -> None:
+    frames = [{"frame": 3, "targets": [target(1, GOOD_MASK)]}, {"frame": 9, "targets": []}]
+    write_lines(tmp_path / "rvos_parts.jsonl", [rvos(annotated=frames)])
+    (question,) = open_release(tmp_path, None).questions["rvos_parts"]
+    assert question.annotated[1].mask.counts == rle(rectangle(0, 0, 0, 0))["counts"]
+
+
+def test_options_are_trimmed(tmp_path: Path) -> None:
+    write_lines(tmp_path / "action.jsonl", [record(options=[f" {cup}\n" for cup in CUPS])])
+    assert list(open_release(tmp_path, None).questions["action"][0].options) == CUPS
+
+
+def test_what_is_said_of_a_record_does_not_grow_with_it(tmp_path: Path) -> None:
+    write_lines(tmp_path / "action.jsonl", [record("good"), record("a/" * 4000), record("b", split="c/" * 4000)])
+    problems = open_release(tmp_path, None).problems
+    assert len(problems) == 2
+    assert all(len(str(problem)) < 500 for problem in problems)

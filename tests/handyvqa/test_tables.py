@@ -1,0 +1,136 @@
+"""The paper's tables and figures out of scored samples."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
+from barista_bench.benchmarks.handyvqa.tables import paper_tables, ranged
+from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
+from barista_bench.task import Scored, Task
+from tests.handyvqa.made import BOXES, CUPS, answered, question
+from tests.handyvqa.test_segmentation import EXAMPLE, read
+
+SINGLE: tuple[type[Task], ...] = (Action, Process, Location, State, Parts)
+
+
+def run_of(task: Task, rights: Sequence[bool | None], frames: int = 16, n: int = 5) -> tuple[Scored, ...]:
+    """Answers to questions of one video each; None is an unanswered one."""
+    options = [f"{cup} {k}" for k in range(3) for cup in CUPS][:n]
+    samples = []
+    for number, is_right in enumerate(rights):
+        example = question(type(task), options, [1], f"{task.name}_{number}", f"video_{number % 7}")
+        example = replace(example, metadata={**example.metadata, "n_frames": frames})
+        text = "no idea" if is_right is None else task.reference_answer(example, BOXES) if is_right else "(A) wrong"
+        samples.append(answered(task, example, text))
+    return tuple(samples)
+
+
+def model(
+    name: str, seed: int, frames: int = 16, tasks: Sequence[type[Task]] = (*SINGLE, Objects)
+) -> list[ModelSamples]:
+    rng = random.Random(seed)
+    return [
+        ModelSamples(
+            name,
+            (one := task()),
+            tuple(run_of(one, [rng.choice([True, True, False, None]) for _ in range(30)], frames) for _ in range(2)),
+        )
+        for task in tasks
+    ]
+
+
+def table(found: Sequence[PaperTable | PaperChart], title: str) -> PaperTable:
+    (one,) = [item for item in found if isinstance(item, PaperTable) and item.title.startswith(title)]
+    return one
+
+
+def value(cell: object) -> float:
+    return cell.value if isinstance(cell, Ranged) else float(cell)  # type: ignore[arg-type]
+
+
+def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
+    entries = model("m", 1)
+    one = table(paper_tables(entries), "Table 4: accuracy")
+    (row,) = one.rows
+    cells = dict(zip(one.columns, row, strict=True))
+    means = []
+    for entry in entries:
+        figures = [entry.task.aggregate(run) for run in entry.runs]
+        title = entry.task.name.capitalize()
+        name = "Objects (AP)" if entry.task.name == "objects" else title
+        expected = np.mean([figure[entry.task.primary] for figure in figures])
+        assert value(cells[name]) == pytest.approx(expected)
+        assert value(cells[f"{title} answered"]) == pytest.approx(np.mean([figure["coverage"] for figure in figures]))
+        means.append(expected)
+    assert value(cells["Avg."]) == pytest.approx(np.mean(means[:5]))
+    assert cells["Model"] == "m"
+    assert cells["Settings"] == "16 frames"
+
+
+def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -> None:
+    found = paper_tables([*model("m", 1), *model("n", 2, tasks=[Action])])
+    for item in found:
+        if isinstance(item, PaperTable):
+            assert {len(row) for row in item.rows} == {len(item.columns)}
+    one = table(found, "Table 4: accuracy")
+    cells = dict(zip(one.columns, one.rows[1], strict=True))
+    assert cells["Avg."] is None
+    assert cells["Process"] is None
+    assert cells["Action"] is not None
+
+
+def test_intervals_hold_the_figure_and_are_the_same_again() -> None:
+    (entry,) = model("m", 3, tasks=[Action])
+    first, second = ranged([entry], "accuracy"), ranged([entry], "accuracy")
+    assert first == second
+    assert isinstance(first, Ranged)
+    assert first.low < first.value < first.high
+    assert first.low >= 0
+    assert first.high <= 1
+
+
+def test_one_cluster_has_no_interval() -> None:
+    task = Action()
+    samples = run_of(task, [True])
+    assert ranged([ModelSamples("m", task, (samples,))], "accuracy") == 1.0
+
+
+def test_runs_with_other_frames_are_rows_and_points_of_one_line() -> None:
+    found = paper_tables([*model("m", 1, 4), *model("m", 2, 16), *model("n", 3, 16)])
+    one = table(found, "Table 4: accuracy")
+    assert [row[:2] for row in one.rows] == [("m", "4 frames"), ("m", "16 frames"), ("n", "16 frames")]
+    charts = [item for item in found if isinstance(item, PaperChart)]
+    assert [chart.title[:8] for chart in charts] == ["Figure 3", "Figure 4"]
+    lines = {series.name: [point.x for point in series.points] for series in charts[0].series}
+    assert lines == {"m": [4, 16], "n": [16]}
+    assert not [item for item in paper_tables(model("m", 1)) if isinstance(item, PaperChart)]
+
+
+def test_objects_are_told_apart_by_their_number_of_options() -> None:
+    task = Objects()
+    runs = (run_of(task, [True, False, None] * 3, n=5) + run_of(task, [True, True], n=7),)
+    one = table(paper_tables([ModelSamples("m", task, runs)]), "Objects by number of options")
+    assert [row[2:4] for row in one.rows] == [(5, 9), (7, 2)]
+    cells = dict(zip(one.columns, one.rows[1], strict=True))
+    assert value(cells["AP"]) == 1.0
+    assert value(cells["Chance"]) == pytest.approx(1 / 7)
+    assert value(dict(zip(one.columns, one.rows[0], strict=True))["Answered"]) == pytest.approx(2 / 3)
+
+
+def test_table_5_names_the_settings_of_segmentation() -> None:
+    entries = []
+    for options in ({}, {"mode": "frame_wise", "truth_options": True}):
+        task = RvosObjects(options=options)
+        samples = (Scored(EXAMPLE, read(task.reference_answer(EXAMPLE, BOXES), EXAMPLE, task)), Scored(EXAMPLE, None))
+        entries.append(ModelSamples("m", task, (samples,)))
+    one = table(paper_tables(entries), "Table 5")
+    assert [row[1] for row in one.rows] == ["6 frames", "6 frames, mode=frame_wise, truth_options=true"]
+    cells = dict(zip(one.columns, one.rows[0], strict=True))
+    assert [value(cells[f"Objects {name}"]) for name in ("J", "F", "J&F", "answered")] == [0.5] * 4
+    assert cells["Parts J"] is None

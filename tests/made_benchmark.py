@@ -1,0 +1,198 @@
+"""A small benchmark for tests: its release is one JSON file of questions, asked in two steps, and it has options.
+
+A question is `{"id", "video", "split", "words": [...], "answer"}`; `video` is a file below the media's root. The model
+first describes, and then, in a conversation of its own, chooses a word.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from barista_bench.benchmark import Benchmark, RecordedAnswer, RecordedAnswers
+from barista_bench.choices import read_scores
+from barista_bench.errors import DataError
+from barista_bench.frame_sampling import evenly_spaced
+from barista_bench.options import Option
+from barista_bench.paths import confined
+from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.prompt_sets import PromptTexts
+from barista_bench.release_task import Release, ReleaseTask
+from barista_bench.sampling import Sampling
+from barista_bench.scene_graph import Problem
+from barista_bench.task import (
+    Example,
+    Explanation,
+    Fields,
+    FrameRef,
+    Json,
+    ParseError,
+    Prediction,
+    Scored,
+    SkippedExample,
+)
+from barista_bench.video.facts import video_facts
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+PROMPTS = PromptTexts(
+    1, "Look closely.", "Describe this.", "0" * 64, {"choose": "You said: {said}. Choose of {words}."}
+)
+
+
+@dataclass(frozen=True)
+class WordRelease:
+    root: Path
+    videos: Path
+    problems: Sequence[Problem] = ()
+
+    def video_path(self, video_id: str) -> Path:
+        return confined(self.videos, video_id)
+
+    def questions(self) -> list[dict[str, Json]]:
+        found: list[dict[str, Json]] = json.loads((self.root / "questions.json").read_text(encoding="utf-8"))
+        return found
+
+
+class Words(ReleaseTask):
+    benchmark = "words"
+    name = "choose"
+    upstream_name = "choose_words"
+    version = 1
+    primary = "accuracy"
+    sample_score = "correct"
+    sampling = Sampling(frames=2)
+    sampling_uses = frozenset({"frames"})
+    prompt_package = "none"
+    row_note = "frames, and words of which one is right"
+    breakdown_keys = ("split", "colour")
+    options = {  # noqa: RUF012
+        "steps": Option(2, "questions asked", "prompt", choices=(1, 2)),
+        "case": Option(True, "whether case counts", "scores"),
+    }
+
+    def __init__(self, prompts: PromptTexts | None = None, **settings: object) -> None:
+        super().__init__(prompts or PROMPTS, **settings)  # type: ignore[arg-type]
+
+    def features(self) -> Features:
+        from datasets import Features, List, Value
+
+        text = Value("string")
+        return Features(
+            {
+                "inputs": {"words": List(text)},
+                "target": {"answer": text},
+                "metadata": {"split": text, "colour": text},
+                "evidence": {"row": Value("int32")},
+            }
+        )
+
+    def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
+        assert isinstance(release, WordRelease)
+        for row, one in enumerate(release.questions()):
+            video = str(one["video"])
+            try:
+                count = video_facts(release.video_path(video)).frame_count
+            except DataError as error:
+                yield SkippedExample(FrameRef(video, 0), str(error))
+                continue
+            yield Example(
+                example_id=f"words:{one['id']}",
+                benchmark=self.benchmark,
+                task=self.name,
+                label=str(one["answer"]),
+                frames=tuple(FrameRef(video, index) for index in evenly_spaced(count, sampling.frames)),
+                inputs={"words": one["words"]},
+                target={"answer": one["answer"]},
+                metadata={"split": one["split"], "colour": "red"},
+                evidence={"row": row},
+            )
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        system, user = self.prompts.fill()
+        return Prompt(system, (*(ImagePart(index) for index in range(len(example.frames))), TextPart(user)))
+
+    def follow_up(self, example: Example, answers: tuple[str, ...], boxes: BoxFormat) -> Prompt | None:
+        done = len(answers) >= int(self.option("steps") or 1)
+        if done or read_scores(answers[-1], list(self.choices(example))) is not None:
+            return None
+        return Prompt(
+            "", (TextPart(self.prompts.text("choose", said=answers[-1], words=str(example.inputs["words"]))),)
+        )
+
+    def choices(self, example: Example) -> Mapping[str, str]:
+        words = example.inputs["words"]
+        assert isinstance(words, list)
+        return {str(word): f"this is {word}" for word in words}
+
+    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
+        return tuple(Image.fromarray(frame) for frame in frames)
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        words = inputs["words"]
+        assert isinstance(words, list)
+        scores = read_scores(text, [str(word) for word in words])
+        if scores is not None:
+            return Prediction({"word": max(scores, key=lambda word: scores[word])})
+        found = text.strip().removeprefix("It is ")
+        return (
+            Prediction({"word": found}) if found in words or found.lower() in words else ParseError("no word of these")
+        )
+
+    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
+        given = str(prediction.value["word"]) if prediction else None
+        if given is not None and not self.option("case"):
+            given = given.lower()
+        return {"correct": float(given == example.target["answer"])}
+
+    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
+        correct = [self.score(sample.example, sample.prediction)["correct"] for sample in samples]
+        return {"accuracy": sum(correct) / len(correct) if correct else 0.0}
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        return Explanation(())
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return f"It is {example.target['answer']}"
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        return rng.choice(list(self.choices(example)))
+
+
+def read_recorded(path: Path) -> list[RecordedAnswers]:
+    """Lines `{"id", "words", "answer", "said"}`."""
+    examples, answers = [], []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        name = f"words:{one['id']}"
+        fields: list[Fields] = [{"words": one["words"]}, {"answer": one["answer"]}, {"split": "test", "colour": "blue"}]
+        examples.append(Example(name, "words", "choose", one["answer"], (FrameRef("none", 0),), *fields, {"row": 0}))
+        answers.append(RecordedAnswer(name, 0, one["said"]))
+    return [RecordedAnswers("somebody", Words, tuple(examples), tuple(answers))]
+
+
+def open_release(root: Path, videos: Path | None) -> WordRelease:
+    return WordRelease(root, videos or root)
+
+
+BENCHMARK = Benchmark(
+    name="words",
+    title="Words",
+    description="A word for each video.",
+    tasks=(Words,),
+    licence="cc0-1.0",
+    homepage="https://example.org",
+    citation="@misc{words}",
+    video_file=lambda video_id: video_id,
+    open_release=open_release,
+    formats={"said": read_recorded},
+)

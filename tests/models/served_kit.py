@@ -1,0 +1,46 @@
+"""A served model before a server that stands in for a real one, and what its tests ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PIL import Image
+
+from barista_bench.errors import ModelError
+from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Request
+from barista_bench.models.served import ServedModel
+from barista_bench.prompt import ImagePart, Prompt, TextPart
+from tests.served_standin import Fault, ServedStandIn
+
+SAMPLED, GREEDY = GenerationConfig(temperature=0.7, max_new_tokens=64), GenerationConfig(temperature=0.0)
+
+
+def request(number: int = 0, seeds: tuple[int, ...] = (11, 12, 13), schema: dict | None = None) -> Request:
+    image = Image.new("RGB", (32, 24), (number % 256, 0, 0))
+    return Request(f"r{number}", Prompt("", (ImagePart(0), TextPart(f"{number}?"))), (image,), seeds, schema=schema)
+
+
+def load(server: ServedStandIn, **settings: object) -> ServedModel:
+    return ServedModel.load("m", **{"base_url": server.url, "api_key_env": None, "timeout": 5.0, **settings})
+
+
+def answer(fault: Fault | None, config: GenerationConfig = GREEDY, **settings: object) -> Completion | Failure:
+    """The answer to one request with one seed, where every attempt meets the fault."""
+    with ServedStandIn(lambda call: fault) as server:
+        [[entry]] = load(server, **{"max_attempts": 2, **settings}).generate([request(seeds=(1,))], config)
+    return entry
+
+
+def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
+    return [[entry.text if isinstance(entry, Completion) else entry.error for entry in entries] for entries in answers]
+
+
+def drain(stream: Iterable[Answered]) -> tuple[list[Answered], ModelError | None]:
+    """What a stream gives, and the error that ends it."""
+    got: list[Answered] = []
+    try:
+        for answered in stream:
+            got.append(answered)
+    except ModelError as error:
+        return got, error
+    return got, None

@@ -1,0 +1,405 @@
+"""Dual encoders against what transformers itself computes, and through every way in which a request can go."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from barista_bench.choices import read_scores  # noqa: E402
+from barista_bench.errors import ConfigError, ModelError  # noqa: E402
+from barista_bench.models import Completion, Failure, GenerationConfig, Request  # noqa: E402
+from barista_bench.models.dual_encoder import DualEncoder  # noqa: E402
+from barista_bench.models.dual_encoder_cache import EmbeddingCache  # noqa: E402
+from barista_bench.models.dual_encoder_towers import spread  # noqa: E402
+from barista_bench.models.tiny_encoders import (  # noqa: E402
+    TEXT_TOKENS,
+    VIDEO_FRAMES,
+    make_tiny_clip,
+    make_tiny_sentence_encoder,
+    make_tiny_siglip,
+    make_tiny_xclip,
+)
+from barista_bench.models.transformers_loading import content_hash  # noqa: E402
+from barista_bench.prompt import ImagePart, Prompt, TextPart  # noqa: E402
+
+CONFIG = GenerationConfig()
+CHOICES = {"A": "a hand pours milk", "B": "the cup is on the table", "C": "steam rises from the jug"}
+MAKERS = {"clip": make_tiny_clip, "siglip": make_tiny_siglip, "xclip": make_tiny_xclip}
+
+
+def picture(seed: int) -> Image.Image:
+    """Blocks of colour: unlike noise, they survive being made small."""
+    blocks = np.random.default_rng(seed).integers(0, 256, (3, 4, 3), dtype=np.uint8)
+    return Image.fromarray(blocks.repeat(16, axis=0).repeat(16, axis=1))
+
+
+def request(
+    name: str, seeds_of_images: Sequence[int], choices: dict[str, str] | None = None, seeds: tuple[int, ...] = (1,)
+) -> Request:
+    images = tuple(picture(seed) for seed in seeds_of_images)
+    prompt = Prompt("", (*map(ImagePart, range(len(images))), TextPart("Which one?")))
+    return Request(name, prompt, images, seeds, choices=CHOICES if choices is None else choices)
+
+
+@pytest.fixture(scope="session")
+def encoders(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("encoders")
+    return {name: make(root / name) for name, make in MAKERS.items()}
+
+
+@pytest.fixture(scope="session")
+def theirs(encoders: dict[str, Path]) -> dict[str, tuple[object, object]]:
+    """Model and processor as transformers loads them: the reference."""
+    return {
+        name: (
+            transformers.AutoModel.from_pretrained(folder).eval(),
+            transformers.AutoProcessor.from_pretrained(folder),
+        )
+        for name, folder in encoders.items()
+    }
+
+
+@pytest.fixture(params=sorted(MAKERS))
+def family(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def encoder(encoders: dict[str, Path], family: str) -> DualEncoder:
+    return DualEncoder.load(str(encoders[family]))
+
+
+@pytest.fixture
+def clip(encoders: dict[str, Path]) -> DualEncoder:
+    return DualEncoder.load(str(encoders["clip"]))
+
+
+def scores(answer: Completion | Failure, choices: dict[str, str] = CHOICES) -> dict[str, float]:
+    assert isinstance(answer, Completion), answer
+    found = read_scores(answer.text, list(choices))
+    assert found is not None
+    return found
+
+
+def ask(encoder: DualEncoder, *requests: Request) -> list[Completion | Failure]:
+    return [row[0] for row in encoder.generate(requests, CONFIG)]
+
+
+def tokens(processor: object, texts: Sequence[str], padding: str | bool) -> dict[str, object]:
+    return dict(
+        processor.tokenizer(  # type: ignore[attr-defined]
+            list(texts), padding=padding, truncation=True, max_length=TEXT_TOKENS, return_tensors="pt"
+        )
+    )
+
+
+@pytest.mark.parametrize(("name", "padding"), [("clip", True), ("siglip", "max_length")])
+def test_one_image_scores_as_the_models_own_logits(
+    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]], name: str, padding: str | bool
+) -> None:
+    model, processor = theirs[name]
+    pixels = processor.image_processor(images=[picture(3)], return_tensors="pt")["pixel_values"]
+    with torch.inference_mode():
+        output = model(**tokens(processor, CHOICES.values(), padding), pixel_values=pixels)
+        bias = getattr(model, "logit_bias", torch.zeros(1))
+        expected = (output.logits_per_image[0] - bias) / model.logit_scale.exp()
+    (answer,) = ask(DualEncoder.load(str(encoders[name])), request("a", [3]))
+    np.testing.assert_allclose(list(scores(answer).values()), expected, atol=2e-6)
+
+
+def test_x_clip_scores_as_the_models_own_logits(
+    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]]
+) -> None:
+    model, processor = theirs["xclip"]
+    frames = [picture(seed) for seed in range(VIDEO_FRAMES)]
+    pixels = processor.image_processor(images=frames, return_tensors="pt")["pixel_values"].unsqueeze(0)
+    with torch.inference_mode():
+        output = model(**tokens(processor, CHOICES.values(), True), pixel_values=pixels)
+        expected = output.logits_per_video[0] / model.logit_scale.exp()
+    first, other = ask(
+        DualEncoder.load(str(encoders["xclip"])), request("a", range(VIDEO_FRAMES)), request("b", range(4, 8))
+    )
+    np.testing.assert_allclose(list(scores(first).values()), expected, atol=2e-6)
+    assert scores(other) != scores(first)
+
+
+@pytest.mark.parametrize("unit_frames", [True, False])
+def test_a_video_is_the_mean_of_its_frames(
+    encoders: dict[str, Path], theirs: dict[str, tuple[object, object]], unit_frames: bool
+) -> None:
+    model, processor = theirs["clip"]
+    with torch.inference_mode():
+        rows = []
+        for seed in range(5):
+            pixels = processor.image_processor(images=[picture(seed)], return_tensors="pt")
+            row = model.get_image_features(**pixels).pooler_output[0].double()
+            rows.append(row / row.norm() if unit_frames else row)
+        texts = model.get_text_features(**tokens(processor, CHOICES.values(), True)).pooler_output.double()
+        video = sum(rows) / len(rows)
+        expected = [float(video @ text / video.norm() / text.norm()) for text in texts]
+    encoder = DualEncoder.load(str(encoders["clip"]), unit_frames=unit_frames)
+    (answer,) = ask(encoder, request("a", range(5)))
+    np.testing.assert_allclose(list(scores(answer).values()), expected, atol=2e-6)
+
+
+def test_both_means_are_named_and_differ(encoders: dict[str, Path]) -> None:
+    alike, plain = (DualEncoder.load(str(encoders["clip"]), unit_frames=unit) for unit in (True, False))
+    assert (alike.identity.settings["pooling"], plain.identity.settings["pooling"]) == ("mean of unit vectors", "mean")
+    assert scores(ask(alike, request("a", range(5)))[0]) != scores(ask(plain, request("a", range(5)))[0])
+
+
+@pytest.mark.parametrize("family", ["clip", "siglip"], indirect=True)
+def test_a_bag_of_frames_cannot_tell_permutations_apart(encoder: DualEncoder) -> None:
+    orders = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]]
+    answers = ask(encoder, *(request(str(order), order) for order in orders))
+    assert len({answer.text for answer in answers if isinstance(answer, Completion)}) == 1
+
+
+@pytest.mark.parametrize("family", ["xclip"], indirect=True)
+def test_a_video_model_can(encoder: DualEncoder) -> None:
+    first, second = ask(encoder, request("a", [0, 1, 2, 3]), request("b", [3, 2, 1, 0]))
+    assert scores(first) != scores(second)
+
+
+def test_an_answer_does_not_depend_on_what_is_asked_beside_it(encoders: dict[str, Path], family: str) -> None:
+    requests = [request(str(first), range(first, first + 4)) for first in range(6)]
+    together = ask(DualEncoder.load(str(encoders[family])), *requests)
+    narrow = DualEncoder.load(str(encoders[family]), images_at_once=3)
+    alone = [ask(narrow, one)[0] for one in reversed(requests)][::-1]
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_allclose(list(scores(one).values()), list(scores(other).values()), atol=2e-6)
+
+
+def test_every_seed_has_the_same_answer_and_order_is_kept(encoder: DualEncoder) -> None:
+    asked = [request("a", [0, 1, 2, 3], seeds=(1, 2, 3)), request("b", [4, 5, 6, 7])]
+    rows = encoder.generate(asked, CONFIG)
+    assert [len(row) for row in rows] == [3, 1]
+    assert len({answer.text for answer in rows[0] if isinstance(answer, Completion)}) == 1
+    assert rows[1][0] == ask(encoder, asked[1])[0]
+
+
+def test_settings_of_generation_change_nothing(clip: DualEncoder) -> None:
+    hot = clip.generate([request("a", [0, 1])], GenerationConfig(temperature=1.5, max_new_tokens=1))
+    assert hot == clip.generate([request("a", [0, 1])], GenerationConfig(temperature=0))
+
+
+class Counting:
+    """Stands before a method of the towers and keeps what it was asked."""
+
+    def __init__(self, encoder: DualEncoder, name: str, monkeypatch: pytest.MonkeyPatch, fits: int = 1000) -> None:
+        self.inner = getattr(encoder._towers, name)
+        self.fits = fits
+        self.sizes: list[int] = []
+        monkeypatch.setattr(encoder._towers, name, self)
+
+    def __call__(self, items: Sequence[object]) -> object:
+        self.sizes.append(len(items))
+        if len(items) > self.fits:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return self.inner(items)
+
+
+def test_each_distinct_frame_and_text_is_embedded_once(clip: DualEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames, texts = Counting(clip, "embed", monkeypatch), Counting(clip, "embed_texts", monkeypatch)
+    ask(clip, request("a", [0, 1, 2, 1]), request("b", [2, 3], {"X": CHOICES["A"], "Y": "another text"}))
+    ask(clip, request("c", [0, 3, 1]))
+    assert sum(frames.sizes) == 4
+    assert sum(texts.sizes) == 4
+
+
+def test_a_video_is_embedded_once_for_all_its_questions(
+    encoders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = DualEncoder.load(str(encoders["xclip"]))
+    videos = Counting(encoder, "embed", monkeypatch)
+    ask(encoder, request("a", [0, 1, 2, 3]), request("b", [0, 1, 2, 3], {"X": "holding a cup"}))
+    ask(encoder, request("c", [0, 1, 2, 3]))
+    assert videos.sizes == [1]
+
+
+def test_images_are_embedded_in_batches_over_requests(clip: DualEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = Counting(clip, "embed", monkeypatch)
+    clip.images_at_once = 4
+    ask(clip, *(request(str(first), range(first, first + 3)) for first in range(0, 9, 3)))
+    assert frames.sizes == [4, 4, 1]
+
+
+def test_out_of_memory_halves_the_batch(
+    clip: DualEncoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = ask(clip, request("a", range(9)))
+    clip._cache = EmbeddingCache(2**20)
+    frames = Counting(clip, "embed", monkeypatch, fits=2)
+    with caplog.at_level(logging.WARNING):
+        found = ask(clip, request("a", range(9)))
+    np.testing.assert_allclose(list(scores(found[0]).values()), list(scores(expected[0]).values()), atol=2e-6)
+    assert frames.sizes == [9, 4, 2, 2, 2, 2, 1]
+    assert clip.images_at_once == 2
+    assert "out of memory: 4 images or texts at once" in caplog.text
+
+
+def test_what_never_fits_fails_and_is_no_answer(clip: DualEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    Counting(clip, "embed", monkeypatch, fits=0)
+    (answer,) = ask(clip, request("a", [0, 1]))
+    assert isinstance(answer, Failure)
+    assert answer.error.startswith("a: does not fit into memory. Remedy:")
+
+
+def test_another_runtime_error_is_not_taken_for_memory(clip: DualEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(units: object) -> object:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(clip._towers, "embed", broken)
+    with pytest.raises(RuntimeError, match="mat1"):
+        ask(clip, request("a", [0]))
+
+
+def test_requests_that_cannot_be_scored_fail_alone(encoder: DualEncoder) -> None:
+    blind = Request("b", Prompt("", (TextPart("Which?"),)), (), choices=CHOICES)
+    no_texts, no_images, good = ask(encoder, request("a", [0], {}), blind, request("c", [0, 1, 2, 3]))
+    assert isinstance(no_texts, Failure)
+    assert no_texts.error.startswith("a: a dual encoder ranks given texts, and there are none. Remedy:")
+    assert isinstance(no_images, Failure)
+    assert no_images.error == "b: a dual encoder compares texts with images, and there are none"
+    assert scores(good)
+
+
+def test_a_prompt_that_misplaces_its_images_is_the_callers_error(clip: DualEncoder) -> None:
+    wrong = Request("a", Prompt("", (TextPart("Which?"),)), (picture(0),), choices=CHOICES)
+    with pytest.raises(ValueError, match="request a: the prompt places images"):
+        clip.generate([wrong], CONFIG)
+
+
+def test_an_embedding_that_is_none_fails_instead_of_scoring(clip: DualEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clip._towers, "embed", lambda units: [torch.zeros(1, 32) for _ in units])
+    (answer,) = ask(clip, request("a", [0]))
+    assert isinstance(answer, Failure)
+    assert "zero or not finite" in answer.error
+
+
+def test_a_text_past_the_limit_is_cut_there_and_said_once(clip: DualEncoder, caplog: pytest.LogCaptureFixture) -> None:
+    long = {"A": "pouring " * 100 + "milk", "B": "pouring " * 100 + "coffee", "C": "pouring"}
+    with caplog.at_level(logging.WARNING):
+        (answer,) = ask(clip, request("a", [0], long))
+        ask(clip, request("b", [1], long))
+    found = scores(answer, long)
+    assert found["A"] == found["B"] != found["C"]
+    assert caplog.text.count(f"only the first {TEXT_TOKENS} tokens are read of") == 2
+    assert clip.identity.settings["text_tokens"] == TEXT_TOKENS
+
+
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_a_video_model_spreads_what_it_takes_over_the_given_frames(encoders: dict[str, Path], count: int) -> None:
+    encoder = DualEncoder.load(str(encoders["xclip"]))
+    assert encoder.identity.settings["frames"] == VIDEO_FRAMES
+    taken = [list(range(count))[place] for place in spread(count, VIDEO_FRAMES)]
+    whole, part = ask(encoder, request("a", range(count)), request("b", taken))
+    assert scores(whole) == scores(part)
+
+
+def test_the_identity_names_what_changes_scores(encoders: dict[str, Path]) -> None:
+    folder = encoders["siglip"]
+    identity = DualEncoder.load(str(folder)).identity
+    assert identity.name == f"dual:{folder}"
+    assert identity.revision == content_hash(folder)
+    assert identity.settings["dtype"] == "float32"
+    assert identity.settings["sees"] == "frames"
+    half = DualEncoder.load(str(folder), dtype="bfloat16").identity
+    assert half.settings["dtype"] == "bfloat16"
+
+
+def test_half_precision_is_near_to_single(encoders: dict[str, Path]) -> None:
+    single, half = (DualEncoder.load(str(encoders["clip"]), dtype=dtype) for dtype in ("auto", "bfloat16"))
+    (one,), (other,) = (ask(encoder, request("a", range(4))) for encoder in (single, half))
+    np.testing.assert_allclose(list(scores(one).values()), list(scores(other).values()), atol=0.05)
+
+
+def test_a_model_without_two_towers_is_refused(one_thread: None, tmp_path: Path) -> None:
+    from barista_bench.models.tiny import make_tiny_model
+
+    with pytest.raises(ModelError, match=r"has no tower of texts. Remedy: name a dual encoder"):
+        DualEncoder.load(str(make_tiny_model(tmp_path / "vlm")))
+    with pytest.raises(ModelError, match="has no tower of texts"):
+        DualEncoder.load(str(make_tiny_sentence_encoder(tmp_path / "sentences")))
+
+
+def test_missing_weights_are_refused(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = make_tiny_clip(tmp_path / "clip")
+    weights = load_file(folder / "model.safetensors")
+    del weights["text_projection.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"weights are missing \(text_projection.weight"):
+        DualEncoder.load(str(folder))
+
+
+def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
+    folder = make_tiny_clip(tmp_path / "clip")
+    torch.save({}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="cannot be"):
+        DualEncoder.load(str(folder))
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="there is no such folder"):
+        DualEncoder.load(str(tmp_path / "gone"))
+
+
+def test_a_folder_has_no_revision(encoders: dict[str, Path]) -> None:
+    with pytest.raises(ModelError, match="a folder has no revisions"):
+        DualEncoder.load(str(encoders["clip"]), revision="main")
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 0}, {"images_at_once": 0}])
+def test_sizes_below_one_are_refused(encoders: dict[str, Path], options: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match="Remedy"):
+        DualEncoder.load(str(encoders["clip"]), **options)
+
+
+def test_the_tiny_encoders_are_made_alike_every_time(tmp_path: Path, family: str) -> None:
+    state = torch.random.get_rng_state()
+    first, second = (MAKERS[family](tmp_path / name) for name in "ab")
+    assert content_hash(first) == content_hash(second)
+    assert content_hash(MAKERS[family](tmp_path / "c", seed=1)) != content_hash(first)
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_the_answer_is_one_line_of_json(clip: DualEncoder) -> None:
+    (answer,) = ask(clip, request("a", [0]))
+    assert isinstance(answer, Completion)
+    assert list(json.loads(answer.text)["scores"]) == list(CHOICES)
+    assert "\n" not in answer.text
+
+
+def test_the_catalog_makes_the_tiny_one_and_names_it_the_same_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from barista_bench.running import catalog
+    from barista_bench.running.config import ModelSettings
+
+    monkeypatch.setattr(catalog, "HF_HOME", str(tmp_path))
+    model = catalog.load_model(ModelSettings(model="dual:tiny", device="cpu", batch_size="auto"), [])
+    assert isinstance(model, DualEncoder)
+    assert model.identity.name == "dual:tiny"
+    assert model.identity.revision == content_hash(tmp_path / "barista_bench" / "tiny_clip")
+
+
+def test_the_catalog_passes_a_folder_on(encoders: dict[str, Path]) -> None:
+    from barista_bench.running import catalog
+    from barista_bench.running.config import ModelSettings
+
+    model = catalog.load_model(ModelSettings(model=f"dual:{encoders['xclip']}", batch_size=3), [])
+    assert isinstance(model, DualEncoder)
+    assert model.batch_size == 3
+    assert model.identity.settings["sees"] == "video"

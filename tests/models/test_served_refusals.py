@@ -1,0 +1,189 @@
+"""What a server refuses: one request alone, or every one, which ends the run; and no key is ever shown."""
+
+import json
+import logging
+import re
+import time
+import traceback
+
+import pytest
+
+from barista_bench.errors import ModelError
+from barista_bench.models import Completion, Failure, served_client
+from barista_bench.models.served import ServedModel
+from barista_bench.models.served_concurrency import FIRST_LIMIT
+from tests.models.served_kit import GREEDY, SAMPLED, drain, load, request
+from tests.served_standin import Fault, ServedStandIn, change_message
+
+pytestmark = pytest.mark.usefixtures("short_waits")
+
+KEY = "sk-planted-0123456789abcdef"
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_request_that_the_server_does_not_take_fails_alone_and_at_once(status):
+    def decide(call):
+        return Fault("status", status) if "3?" in json.dumps(call.body) else None
+
+    with ServedStandIn(decide) as server:
+        answers = load(server).generate([request(n, (1,)) for n in range(6)], GREEDY)
+    assert [isinstance(entries[0], Failure) for entries in answers] == [n == 3 for n in range(6)]
+    assert f"refused the request with {status}: made to fail" in answers[3][0].error
+    assert len(server.calls) == 6
+
+
+MODERATED = {
+    "error": {
+        "code": 403,
+        "message": 'some/model requires moderation on Host. Your input was flagged for "violence".',
+        "metadata": {"reasons": ["violence"], "flagged_input": "Where is the kn...", "provider_name": "Host"},
+    }
+}
+
+
+@pytest.mark.parametrize("how", ["status", "raw"])
+def test_a_403_of_a_moderator_refuses_that_request_even_if_it_comes_first(how):
+    def decide(call):
+        said = json.dumps(MODERATED).encode()
+        return Fault(how, 403 if how == "status" else 200, body=said) if "0?" in json.dumps(call.body) else None
+
+    with ServedStandIn(decide) as server:
+        first, second = load(server, max_concurrency=1).generate([request(0), request(1)], SAMPLED)
+    assert first == [Completion("", finish_reason="refusal")] * 3
+    assert [entry.finish_reason for entry in second] == ["stop"] * 3
+    assert len(server.calls) == 2
+
+
+@pytest.mark.parametrize("how", ["status", "raw"])
+def test_another_403_after_an_answer_fails_that_request_alone_and_at_once(how):
+    said = b'{"error": {"message": "image blocked by safety system", "code": 403}}'
+
+    def decide(call):
+        return Fault(how, 403 if how == "status" else 200, body=said) if "3?" in json.dumps(call.body) else None
+
+    with ServedStandIn(decide) as server:
+        answers = load(server, max_concurrency=1).generate([request(n, (1,)) for n in range(6)], GREEDY)
+    assert [isinstance(entries[0], Failure) for entries in answers] == [n == 3 for n in range(6)]
+    assert "refused the request with 403: image blocked by safety system" in answers[3][0].error
+    assert len(server.calls) == 6
+
+
+def test_a_403_before_any_answer_is_about_the_key_and_stops_the_run():
+    with ServedStandIn(lambda call: Fault("status", 403)) as server:
+        got, error = drain(load(server, max_concurrency=1).stream([request(n, (1,)) for n in range(6)], GREEDY))
+    assert got == []
+    assert "refused our key (403)" in str(error)
+    assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}, "refused our key .*Remedy: .*PLANTED"),
+        (404, {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}}, "does not exist"),
+        (400, {"error": {"message": "gone", "code": "model_not_found"}}, "no such model"),
+        (402, {"error": "pay"}, "quota"),
+        (429, {"error": {"message": "no money", "code": "insufficient_quota"}}, "quota"),
+        (307, {}, "base_url"),
+    ],
+)
+def test_what_every_request_would_meet_stops_the_run_and_loses_no_answer(status, body, said, monkeypatch):
+    monkeypatch.setenv("PLANTED", KEY)
+
+    def decide(call):
+        return Fault("status", status, {"Location": "/v2"}, json.dumps(body).encode()) if late(call) else None
+
+    def late(call):
+        return "9?" in json.dumps(call.body)
+
+    with ServedStandIn(decide) as server:
+        model = load(server, api_key_env="PLANTED", max_concurrency=1)
+        got, error = drain(model.stream([request(n, (1,)) for n in range(20)], GREEDY))
+    assert len(got) == len(server.calls) - 1 >= 5
+    assert all(isinstance(answered.completions[0], Completion) for answered in got)
+    assert re.search(said, str(error))
+    assert server.url in str(error)
+    assert "Remedy: " in str(error)
+    assert sum(late(call) for call in server.calls) == 1
+
+
+def test_after_a_refusal_nothing_more_is_sent_and_what_still_comes_is_handed_out_before_it_is_raised():
+    def decide(call):
+        refused = call is server.calls[0]
+        time.sleep(0.4 if refused else 0.8)
+        return Fault("status", 401) if refused else None
+
+    def source():
+        yield from (request(n, (1,)) for n in range(6))  # more than are sent at once
+        time.sleep(1.5)  # all that were sent have come back when the next one is to be taken
+
+    with ServedStandIn(decide) as server:
+        got, error = drain(load(server).stream(source(), GREEDY))
+    assert "refused our key" in str(error)
+    assert len(got) == FIRST_LIMIT - 1
+    assert len(server.calls) == FIRST_LIMIT
+
+
+def test_a_server_that_is_down_stops_the_run_instead_of_failing_it_all(monkeypatch):
+    monkeypatch.setattr(served_client, "_FIRST_BACKOFF", 0.0001)
+    with ServedStandIn() as server:
+        pass  # nobody listens at its address any more
+    taken = []
+
+    def many():
+        for n in range(1000):
+            taken.append(n)
+            yield request(n, (1,))
+
+    model = ServedModel.load("m", base_url="http://127.0.0.1:9/v1", api_key_env=None, max_attempts=2)
+    failed, error = drain(model.stream(many(), GREEDY))
+    assert re.search("32 requests in a row failed .*start the run again", str(error))
+    assert len(failed) == 31
+    assert all(isinstance(answered.completions[0], Failure) for answered in failed)
+    assert len(taken) < 60
+    assert server.calls == []
+
+
+def test_failures_between_answers_do_not_stop_the_run():
+    def every_other(call):
+        return Fault("status", 500) if int(re.findall(r"(\d+)\?", json.dumps(call.body))[-1]) % 2 else None
+
+    with ServedStandIn(every_other) as server:
+        model = load(server, max_concurrency=1, max_attempts=1)
+        answers = model.generate([request(n, (1,)) for n in range(50)], GREEDY)
+    assert [isinstance(entries[0], Failure) for entries in answers] == [False, True] * 25
+
+
+def test_the_key_is_sent_and_appears_nowhere_else(monkeypatch, caplog):
+    monkeypatch.setenv("PLANTED", KEY)
+    caplog.set_level(logging.DEBUG)
+    echo = {"error": {"message": f"bad header Authorization: Bearer {KEY}", "code": KEY}}
+    faults = {
+        "0?": Fault("status", 500, body=json.dumps(echo).encode()),
+        "1?": Fault("status", 422, body=json.dumps(echo).encode()),
+        "2?": Fault("raw", body=json.dumps(echo).encode()),
+        "3?": Fault("reply", change=change_message(content=f"{KEY}", reasoning_content=KEY)),
+        "4?": Fault("reply", change=change_message(finish_reason=KEY)),
+        "5?": Fault("drop"),
+        "9?": Fault("status", 401, body=json.dumps(echo).encode()),
+    }
+    with ServedStandIn(lambda call: next((f for k, f in faults.items() if k in json.dumps(call.body)), None)) as server:
+        model = load(server, api_key_env="PLANTED", max_attempts=2, max_concurrency=1)
+        got, error = drain(model.stream([request(n, (1,)) for n in range(10)], GREEDY))
+    assert isinstance(error, ModelError)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    seen = [repr(answered.completions) for answered in got]
+    seen.append("".join(traceback.TracebackException.from_exception(error, capture_locals=True).format()))
+    assert server.calls[0].headers["authorization"] == f"Bearer {KEY}"
+    assert len(seen) >= 8
+    for text in [*seen, caplog.text, repr(model), repr(vars(model)), repr(vars(model.state)), str(model.identity)]:
+        assert KEY not in text
+    assert "[key]" in "".join(seen)
+
+
+def test_no_key_is_sent_where_there_is_none(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ServedStandIn() as server:
+        load(server, api_key_env=None).generate([request(seeds=(1,))], GREEDY)
+    assert KEY not in str(server.calls)

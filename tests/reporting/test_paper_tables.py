@@ -1,0 +1,211 @@
+"""The counterparts of papers' tables and figures in a report, of benchmarks that the report does not know."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from barista_bench.benchmark import Benchmark
+from barista_bench.errors import DataError
+from barista_bench.judging.results import JudgedResults
+from barista_bench.judging.scoring import JudgedRun, SampleVerdict
+from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, sample_name
+from barista_bench.reporting import charts, diagnosis, figures, view, write_report
+from barista_bench.reporting.analyses import analyse
+from barista_bench.reporting.paper import as_table, model_samples, numbers_of, paper_part
+from barista_bench.running.scoring import ScoredRun
+from barista_bench.task import Status
+from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, made_run
+from tests.reporting.test_report import Page, tables
+
+needs_matplotlib = pytest.mark.skipif(not figures.can_draw(), reason="figures need matplotlib")
+
+
+class Herb(Fruit):
+    """The same in another benchmark."""
+
+    benchmark = "meadow"
+
+
+def benchmark(name: str, paper_tables=None) -> Benchmark:
+    return Benchmark(name, name.title(), "", (Fruit,), "other", "", "", lambda video: video, paper_tables=paper_tables)
+
+
+LINES = PaperChart(
+    f"Figure 2: {HOSTILE}",
+    "frames",
+    "score",
+    (
+        Series("a", (Point(16, 0.5, 0.4, 0.6), Point(8, 0.25), Point(32, float("nan")))),
+        Series(HOSTILE, (Point(8, 1.0),)),
+    ),
+)
+BARS = PaperChart(
+    "Figure 3", "level", "score", (Series("a", (Point("low", 0.1), Point("high", 0.9, 0.8, 1.0))),), kind="bar"
+)
+
+
+def makes(found: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+    """One row a model: how many samples each run has, and what is odd in a table."""
+    rows = tuple((one.model, len(one.runs), next(map(len, one.runs)), Ranged(0.5, 0.25, 1)) for one in found)
+    odd = ((HOSTILE, None, float("inf"), 3),)
+    return [PaperTable("Table 1: samples", ("model", "runs", "samples", "score"), rows + odd, "a note"), LINES, BARS]
+
+
+@pytest.fixture
+def runs() -> list[ScoredRun]:
+    examples = MadeExamples(6)
+    return [
+        made_run(examples, name="one"),
+        made_run(examples, name="two", statuses=[Status.OK], folder="b"),
+        made_run(examples, name="one", task=Herb(), statuses=[Status.OK], folder="c"),
+    ]
+
+
+def texts(table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def test_cells_are_printed_by_what_they_are() -> None:
+    table = as_table(PaperTable("t", ("name", "n", "share"), (("a", 1200, 0.5), (None, None, Ranged(0.1, 0, 0.25)))))
+    assert texts(table) == [["a", "1,200", "0.500"], ["–", "–", "0.100"]]
+    assert table.rows[1][2].notes == ("[0.000, 0.250]",)
+    assert [column.numeric for column in table.columns] == [False, True, True]
+
+
+def test_the_numbers_of_a_chart_are_a_table_in_the_order_of_its_axis() -> None:
+    table = numbers_of(LINES)
+    assert texts(table) == [["8", "0.250", "1.000"], ["16", "0.500", "–"], ["32", "–", "–"]]
+    assert [column.name for column in table.columns] == ["frames", "a", HOSTILE]
+    assert texts(numbers_of(BARS)) == [["low", "0.100"], ["high", "0.900"]]
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("paper", [LINES, BARS], ids=["line", "bar"])
+def test_charts_take_hostile_names_and_equal_data_give_equal_bytes(paper: PaperChart) -> None:
+    first, again = charts.chart("x", paper), charts.chart("x", paper)
+    assert first is not None
+    assert first == again
+    assert b"<script" not in first.svg
+
+
+@needs_matplotlib
+def test_a_chart_shows_points_and_ends_of_intervals_and_none_of_nothing() -> None:
+    wider = replace(BARS, series=(Series("a", (Point("low", 0.1), Point("high", 0.9, 0.0, 1.0))),))
+    drawn, other = charts.chart("x", BARS), charts.chart("x", wider)
+    assert drawn is not None
+    assert other is not None
+    assert drawn.svg != other.svg
+    assert charts.chart("x", replace(BARS, series=(Series("a", (Point("low", float("nan")),)),))) is None
+    assert charts.chart("x", replace(BARS, series=())) is None
+
+
+def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[ScoredRun]) -> None:
+    name = next(s.example.example_id for s in runs[0].samples)
+    verdicts = {
+        (name, 0): (SampleVerdict("fit", 0, 4.0, "ok", "", ""), SampleVerdict("fit", 1, 3.0, "ok", "", "")),
+        (name, 1): (SampleVerdict("fit", 0, None, "refused", "", ""),),
+    }
+    results = JudgedResults.model_construct(judge=type("J", (), {"name": "strict"})())
+    found = model_samples("called", runs[0], [JudgedRun(Path("x/strict-12"), runs[0], results, verdicts)])
+    assert found.model == "called"
+    assert found.judged == {"strict": {sample_name(name, 0): 3.5}}
+    lost = sum(s.record.status is Status.INFRA_ERROR for s in runs[0].samples)
+    assert lost
+    assert sum(map(len, found.runs)) == len(runs[0].samples) - lost
+
+
+def test_a_benchmark_that_cannot_make_its_tables_costs_no_report(runs: list[ScoredRun]) -> None:
+    def fails(found: object) -> list[PaperTable]:
+        raise DataError("no run of the second task. Remedy: run it")
+
+    part = paper_part(benchmark("garden", fails), "Garden", [("one", runs[0])], {}, drawing=False)
+    assert part.tables == ()
+    assert part.left_out == "The tables of Garden: no run of the second task. Remedy: run it"
+
+
+@pytest.fixture
+def written(runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    known = {"garden": benchmark("garden", makes), "meadow": benchmark("meadow")}
+    monkeypatch.setattr(view, "BENCHMARKS", known)
+    return write_report(runs, tmp_path / "out", compare=False)
+
+
+def test_paper_tables_are_in_the_page_in_markdown_and_as_files(written: tuple[Path, Path]) -> None:
+    html, text = (path.read_text(encoding="utf-8") for path in written)
+    page = Page(html)
+    assert "The paper's tables: Garden" in page.text
+    assert "Meadow" not in page.text
+    assert HOSTILE in page.text
+    assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
+    found = tables(text)["Table 1: samples"]
+    assert found[0] == {"model": "one", "runs": "2", "samples": "5", "score": r"0.500 \[0.250, 1.000\]"}
+    folder = written[0].parent
+    rows = list(csv.reader((folder / "report_tables" / "paper_garden_table_1_samples.csv").open()))
+    assert rows[0] == ["model", "runs", "samples", "score", "score notes"]
+    assert rows[2][:4] == ["two", "2", "6", "0.500"]
+    assert (folder / "report_tables" / "paper_garden_figure_3_the_numbers.tex").is_file()
+
+
+@needs_matplotlib
+def test_paper_charts_are_in_the_page_and_as_files(written: tuple[Path, Path]) -> None:
+    sources = [
+        a["alt"] for tag, a in Page(written[0].read_text(encoding="utf-8")).tags if tag == "img" and a.get("alt")
+    ]
+    assert any(str(alt).startswith("Figure 3;") for alt in sources)
+    names = {path.name for path in (written[0].parent / "report_figures").iterdir()}
+    assert {"paper_garden_figure_3.svg", "paper_garden_figure_3.pdf"} <= names
+
+
+def test_a_model_has_one_row_over_all_benchmarks(written: tuple[Path, Path]) -> None:
+    page = Page(written[0].read_text(encoding="utf-8"))
+    assert [section["heading"] for section in page.data["sections"]] == ["garden / fruit", "meadow / fruit"]
+    rows = tables(written[1].read_text(encoding="utf-8"))["Scores"]
+    assert [row["model"] for row in rows] == ["one", "two"]
+    assert list(rows[0]) == ["model", "garden: fruit: micro f1", "meadow: fruit: micro f1"]
+    assert rows[0]["meadow: fruit: micro f1"].startswith("0.500")
+    assert rows[1]["meadow: fruit: micro f1"] == "–"
+
+
+def test_comparisons_name_the_benchmark_where_there_are_several() -> None:
+    examples = MadeExamples(6)
+    runs = [
+        made_run(examples, name=name, task=task, statuses=[Status.OK], folder=f"{name}-{task.benchmark}")
+        for task in (Fruit(), Herb())
+        for name in ("one", "two")
+    ]
+    table = diagnosis.comparisons(analyse(runs, draws=20).comparisons)
+    assert [row[0].text for row in table.rows] == ["garden / fruit", "meadow / fruit"]
+    assert {row[0].text for row in diagnosis.comparisons(analyse(runs[:2], draws=20).comparisons).rows} == {"fruit"}
+
+
+def test_breakdowns_over_tasks_keep_benchmarks_apart(written: tuple[Path, Path]) -> None:
+    found = tables(written[1].read_text(encoding="utf-8"))
+    assert {"All tasks of garden by preparation", "All tasks of meadow by preparation"} <= set(found)
+    assert not any("meadow" in name for row in found["All tasks of garden by preparation"] for name in row)
+
+
+def test_two_sets_of_examples_of_one_task_are_two_parts(
+    runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "BENCHMARKS", {"garden": benchmark("garden", makes)})
+    dataset = runs[1].results.dataset.model_copy(update={"content_hash": "f" * 64})
+    other = replace(runs[1], results=runs[1].results.model_copy(update={"dataset": dataset}))
+    page = Page(write_report([runs[0], other], tmp_path / "out", compare=False)[0].read_text(encoding="utf-8"))
+    headings = re.findall(r"The paper's tables: (Garden \(garden / fruit \(all, \w{8}\)\))", page.text)
+    assert len(set(headings)) == 2
+
+
+def test_no_line_of_the_reporting_names_a_benchmark() -> None:
+    from barista_bench.benchmarks import BENCHMARKS
+
+    folder = Path(view.__file__).parent
+    for path in [*folder.glob("*.py"), *folder.glob("templates/*")]:
+        text = re.sub(r"barista_bench|barista-bench", "", path.read_text(encoding="utf-8"))
+        for name in BENCHMARKS:
+            assert not re.search(rf"\b{re.escape(name)}\b", text), f"{path.name} names {name}"

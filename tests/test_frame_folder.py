@@ -1,0 +1,267 @@
+"""A folder of images is read like a video, and refused like one."""
+
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from barista_bench.builders.media import file_sha256
+from barista_bench.errors import ConfigError, VideoError
+from barista_bench.frames import LazyFrames
+from barista_bench.running.media import FrameStore
+from barista_bench.video import BACKENDS, FrameIndexError, open_reader, read_frames, video_facts
+from barista_bench.video.container import stamp_of
+from barista_bench.video.frame_folder import frame_files
+from tests.video_samples import HEIGHT, WIDTH, paint, painted_index, render
+
+
+def save(path: Path, index: int, **options: object) -> None:
+    Image.fromarray(paint(index)).save(path, **options)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Twelve painted frames `frame_0.png` .. `frame_11.png`, beside what is no frame."""
+    made = tmp_path / "action_0001_frames"
+    made.mkdir()
+    for index in range(12):
+        save(made / f"frame_{index}.png", index)
+    (made / "notes.json").write_text("{}")
+    (made / ".frame_3.png").write_bytes(b"left behind by a copier")
+    (made / "masks.png").mkdir()
+    return made
+
+
+def test_frames_come_in_the_natural_order_of_their_names(folder: Path) -> None:
+    with open_reader(folder) as reader:
+        assert len(reader) == 12
+        assert reader.size == (WIDTH, HEIGHT)
+        assert reader.fps == 0.0
+        assert np.isnan(reader.seconds).all()
+        frames = reader.read([11, 0, 2, 2, 10])
+    assert [painted_index(frame) for frame in frames] == [11, 0, 2, 2, 10]
+    np.testing.assert_array_equal(frames[1], paint(0))
+
+
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if name in ("auto", "pyav")])
+def test_a_folder_needs_no_backend(folder: Path, backend: str) -> None:
+    assert painted_index(read_frames(folder, [7], backend=backend)[0]) == 7
+
+
+def test_an_unknown_backend_is_refused_for_a_folder_too(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="backend"):
+        open_reader(folder, "opencv")
+
+
+def test_an_index_past_the_last_image_is_named(folder: Path) -> None:
+    with pytest.raises(FrameIndexError, match="no frame 12: the video has 12 frames"):
+        read_frames(folder, [12])
+
+
+def test_jpeg_webp_and_upper_case_suffixes_are_frames(tmp_path: Path) -> None:
+    for index, name in enumerate(["000000.jpg", "000001.JPEG", "000002.webp", "000003.PNG"]):
+        save(tmp_path / name, index)
+    assert [painted_index(frame) for frame in read_frames(tmp_path, range(4))] == [0, 1, 2, 3]
+
+
+def test_exif_rotation_is_applied(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # shown turned by 90 degrees clockwise
+    for index in range(2):
+        save(tmp_path / f"{index}.jpg", index, exif=exif)
+    frames = read_frames(tmp_path, [0, 1])
+    assert frames.shape == (2, WIDTH, HEIGHT, 3)
+    assert painted_index(np.rot90(frames[1], 1)) == 1
+
+
+def test_greyscale_and_transparent_images_come_as_rgb(tmp_path: Path) -> None:
+    Image.new("L", (8, 4), 200).save(tmp_path / "0.png")
+    Image.new("RGBA", (8, 4), (10, 20, 30, 255)).save(tmp_path / "1.png")
+    frames = read_frames(tmp_path, [0, 1])
+    assert frames[0, 0, 0].tolist() == [200, 200, 200]
+    assert frames[1, 0, 0].tolist() == [10, 20, 30]
+
+
+def test_deep_pixels_are_refused_instead_of_being_cut(folder: Path) -> None:
+    Image.fromarray(np.full((HEIGHT, WIDTH), 40_000, dtype=np.uint16)).save(folder / "frame_4.png")
+    with pytest.raises(VideoError, match=r"frame_4\.png: has pixels of I;16"):
+        read_frames(folder, [0])
+
+
+def test_frames_of_several_sizes_are_refused_by_name(folder: Path) -> None:
+    Image.new("RGB", (20, 10)).save(folder / "frame_5.png")
+    with pytest.raises(VideoError, match=r"frame_5\.png: is 20x10 px, but frame_0\.png is 192x96 px.*Remedy"):
+        video_facts(folder)
+
+
+def test_a_damaged_header_is_named(folder: Path) -> None:
+    (folder / "frame_4.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    with pytest.raises(VideoError, match=r"frame_4\.png: the image is damaged"):
+        open_reader(folder)
+
+
+def test_a_truncated_image_is_named_when_it_is_read(folder: Path) -> None:
+    data = (folder / "frame_4.png").read_bytes()
+    (folder / "frame_4.png").write_bytes(data[: len(data) // 2])
+    with open_reader(folder) as reader:
+        assert painted_index(reader.read([3])[0]) == 3
+        with pytest.raises(VideoError, match=r"frame_4\.png: the image is damaged"):
+            reader.read([4])
+
+
+def test_another_kind_of_file_under_an_images_name_is_refused(folder: Path) -> None:
+    (folder / "frame_4.png").write_bytes(b"#!/bin/sh\necho hello\n" * 50)
+    with pytest.raises(VideoError, match=r"frame_4\.png: the image is damaged"):
+        read_frames(folder, [4])
+
+
+def test_a_huge_image_is_refused_before_it_is_decoded(folder: Path) -> None:
+    Image.new("1", (9000, 4)).save(folder / "frame_0.png")
+    with pytest.raises(VideoError, match=r"frame_0\.png: frames of 9000x4 px exceed"):
+        read_frames(folder, [0])
+
+
+def test_a_folder_without_images_is_no_video(tmp_path: Path) -> None:
+    with pytest.raises(VideoError, match="holds no image"):
+        stamp_of(tmp_path)
+
+
+def test_too_many_images_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barista_bench.video.frame_folder.MAX_FRAMES", 11)
+    with pytest.raises(VideoError, match="more than 11 images"):
+        stamp_of(folder)
+
+
+@pytest.mark.parametrize("name", ["frame_3.jpg", "frame_03.png"])
+def test_two_images_for_one_place_are_refused(folder: Path, name: str) -> None:
+    save(folder / name, 3)
+    with pytest.raises(VideoError, match=r"frame_0?3.* and frame_3.* claim one place"):
+        stamp_of(folder)
+
+
+def test_a_link_out_of_the_folder_is_refused(folder: Path, tmp_path: Path) -> None:
+    save(tmp_path / "secret.png", 9)
+    (folder / "frame_12.png").symlink_to(tmp_path / "secret.png")
+    with pytest.raises(VideoError, match="leads outside the folder"):
+        read_frames(folder, [0])
+
+
+def test_a_broken_link_does_not_move_the_frames_after_it(folder: Path) -> None:
+    (folder / "frame_3.png").unlink()
+    (folder / "frame_3.png").symlink_to(folder / "gone.png")
+    with pytest.raises(VideoError, match=r"frame_3\.png: not a file, or a link to none"):
+        read_frames(folder, [5])
+
+
+def test_a_link_inside_the_folder_is_a_frame(folder: Path) -> None:
+    (folder / "frame_12.png").symlink_to("frame_1.png")
+    assert painted_index(read_frames(folder, [12])[0]) == 1
+
+
+def test_the_stamp_changes_with_a_file_inside(folder: Path) -> None:
+    before = stamp_of(folder)
+    assert stamp_of(folder) == before
+    os.utime(folder / "frame_7.png", ns=(0, 1))
+    touched = stamp_of(folder)
+    (folder / "frame_7.png").rename(folder / "frame_20.png")
+    renamed = stamp_of(folder)
+    (folder / "notes.json").write_text("[]")
+    assert len({before, touched, renamed}) == 3
+    assert stamp_of(folder) == renamed
+
+
+def test_read_frames_sees_a_frame_that_was_replaced(folder: Path) -> None:
+    assert painted_index(read_frames(folder, [4])[0]) == 4
+    save(folder / "frame_4.png", 99)
+    os.utime(folder / "frame_4.png", ns=(0, 7))
+    assert painted_index(read_frames(folder, [4])[0]) == 99
+
+
+def test_the_digest_is_over_names_and_contents(folder: Path, tmp_path: Path) -> None:
+    first = file_sha256(folder)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in frame_files(folder):
+        (copy / path.name).write_bytes(path.read_bytes())
+    assert file_sha256(copy) == first
+    (copy / "frame_0.png").rename(copy / "frame_00.png")
+    renamed = file_sha256(copy)
+    save(copy / "frame_00.png", 1)
+    os.utime(copy / "frame_00.png", ns=(0, 3))
+    assert len({first, renamed, file_sha256(copy)}) == 3
+
+
+def test_a_name_that_is_no_text_is_a_frame_all_the_same(folder: Path) -> None:
+    try:
+        os.rename(folder / "frame_11.png", os.fsencode(folder) + b"/frame_11\xff.png")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    assert painted_index(read_frames(folder, [11])[0]) == 11
+    assert len(file_sha256(folder)) == 64
+
+
+def test_a_reader_of_a_folder_can_be_pickled(folder: Path) -> None:
+    with pickle.loads(pickle.dumps(open_reader(folder))) as reader:
+        assert painted_index(reader.read([6])[0]) == 6
+
+
+def test_lazy_frames_point_into_a_folder(folder: Path) -> None:
+    lazy = LazyFrames(folder.name, [2, 9], root=str(folder.parent))
+    assert [painted_index(image) for image in lazy.array()] == [2, 9]
+
+
+def test_a_lazy_folder_outside_the_root_is_refused(folder: Path) -> None:
+    with pytest.raises(VideoError, match="refused"):
+        LazyFrames("../" + folder.name, [0], root=str(folder)).array()
+
+
+def test_the_frame_store_decodes_no_image_that_is_not_asked_for(folder: Path) -> None:
+    lazy = LazyFrames(folder.name, [3, 5], root=str(folder.parent))
+    with FrameStore() as store:
+        frames = store.frames(lazy, "action_0001")
+        assert [painted_index(frame) for frame in frames] == [3, 5]
+        store.frames(lazy, "action_0001")
+        assert store.counts.reused == 2
+
+
+def test_facts_of_a_folder_have_no_times(folder: Path) -> None:
+    found = video_facts(folder)
+    assert (found.frame_count, found.fps, found.width, found.height) == (12, 0.0, WIDTH, HEIGHT)
+    assert not found.timed
+    assert np.isnan(found.duration)
+
+
+def test_facts_of_a_folder_take_the_rate_that_the_annotations_tell(folder: Path) -> None:
+    found = video_facts(folder, fps=4.0)
+    assert found.fps == 4.0
+    assert found.timed
+    assert found.seconds.tolist() == [index / 4 for index in range(12)]
+
+
+@pytest.mark.parametrize("fps", [0.0, -1.0, float("nan")])
+def test_a_rate_that_is_none_is_refused(folder: Path, fps: float) -> None:
+    with pytest.raises(ConfigError, match="fps is"):
+        video_facts(folder, fps=fps)
+
+
+def test_facts_of_a_video_agree_with_its_reader(tmp_path: Path) -> None:
+    path = render(tmp_path / "clip.mp4", count=30)
+    found = video_facts(path)
+    with open_reader(path) as reader:
+        assert (found.frame_count, found.fps, (found.width, found.height)) == (30, reader.fps, reader.size)
+        np.testing.assert_array_equal(found.seconds, reader.seconds)
+    assert found.duration == pytest.approx(29 / 30)
+    assert not found.seconds.flags.writeable
+
+
+def test_a_video_file_refuses_another_rate(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="times of its own"):
+        video_facts(render(tmp_path / "clip.mp4", count=3), fps=30.0)
+
+
+def test_facts_of_a_missing_video_name_it(tmp_path: Path) -> None:
+    with pytest.raises(VideoError, match=r"gone\.mp4.*no such file"):
+        video_facts(tmp_path / "gone.mp4")

@@ -1,0 +1,135 @@
+"""Which frames a question shows, against slow transcriptions of the rules."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.frame_sampling import at_rate, evenly_spaced, evenly_spaced_with, in_window, nearest_frame
+from barista_bench.video import VideoFacts
+
+totals = st.integers(1, 5000)
+counts = st.integers(1, 64)
+
+
+def facts(seconds: NDArray[np.float64] | list[float]) -> VideoFacts:
+    times = np.asarray(seconds, dtype=np.float64)
+    return VideoFacts("clip.mp4", len(times), 0.0, 4, 4, times)
+
+
+@st.composite
+def clips(draw: st.DrawFn) -> VideoFacts:
+    """Frames at uneven times, which lie on a grid of 1/64 s so that their sums and halves are exact."""
+    steps = draw(st.lists(st.integers(1, 200), max_size=60))
+    return facts(np.concatenate([[0], np.cumsum(steps)]) / 64)
+
+
+@given(totals, counts)
+def test_evenly_spaced_keeps_both_ends_in_equal_steps(total: int, count: int) -> None:
+    chosen = evenly_spaced(total, count)
+    assert len(chosen) == min(total, count)
+    assert list(chosen) == sorted(set(chosen))
+    assert chosen[0] >= 0
+    assert chosen[-1] < total
+    if count > 1:
+        assert (chosen[0], chosen[-1]) == (0, total - 1)
+        steps = np.diff(chosen)
+        assert steps.size == 0 or steps.max() - steps.min() <= 1
+
+
+@given(totals, counts)
+def test_no_more_frames_than_asked_for_are_all_shown(total: int, count: int) -> None:
+    if total <= count:
+        assert evenly_spaced(total, count) == tuple(range(total))
+
+
+@pytest.mark.parametrize(("total", "count", "error"), [(0, 4, DataError), (4, 0, ConfigError), (4, -1, ConfigError)])
+def test_nothing_to_sample_or_nothing_asked_for_is_refused(total: int, count: int, error: type[Exception]) -> None:
+    with pytest.raises(error, match="Remedy"):
+        evenly_spaced(total, count)
+
+
+@given(st.data(), totals, st.integers(1, 24))
+def test_annotated_frames_are_always_shown(data: st.DataObject, total: int, count: int) -> None:
+    always = data.draw(st.sets(st.integers(0, total - 1), max_size=count))
+    chosen = evenly_spaced_with(total, count, always)
+    assert always <= set(chosen)
+    assert len(chosen) == min(total, count)
+    assert list(chosen) == sorted(set(chosen))
+    kept = set(evenly_spaced(total, count)) & set(chosen)
+    assert len(kept) >= len(chosen) - len(always - kept)  # no frame is moved without need
+
+
+def test_an_annotated_frame_outside_the_video_is_named() -> None:
+    with pytest.raises(DataError, match="no frame 12: there are 10"):
+        evenly_spaced_with(10, 4, {3, 12})
+
+
+def test_more_annotated_frames_than_may_be_shown_are_refused() -> None:
+    with pytest.raises(DataError, match="3 frames must be shown"):
+        evenly_spaced_with(10, 2, {1, 2, 3})
+
+
+@given(clips(), st.sampled_from([0.25, 0.5, 1.0, 2.0, 4.0, 64.0]))
+def test_at_rate_takes_the_nearest_frame_to_each_time(clip: VideoFacts, fps: float) -> None:
+    expected, step = set(), 0
+    while step / fps <= clip.duration:
+        distances = np.abs(clip.seconds - step / fps)
+        expected.add(int(distances.argmin()))  # the earlier of two as near
+        step += 1
+    assert at_rate(clip, fps) == tuple(sorted(expected))
+
+
+def test_a_quarter_frame_a_second_of_a_minute_at_thirty() -> None:
+    chosen = at_rate(facts(np.arange(1801) / 30), 0.25)
+    assert chosen == tuple(range(0, 1801, 120))
+
+
+def test_times_that_stand_still_are_not_shown_twice() -> None:
+    assert at_rate(facts([0.0, 1.0, 1.0, 0.5, 2.0]), 1.0) == (0, 1, 4)
+
+
+@pytest.mark.parametrize("fps", [0.0, -1.0, float("nan"), float("inf"), 1e9])
+def test_a_rate_that_is_none_is_refused(fps: float) -> None:
+    with pytest.raises(ConfigError, match="Remedy"):
+        at_rate(facts([0.0, 1.0]), fps)
+
+
+@given(clips(), st.integers(0, 400), st.integers(0, 200))
+def test_in_window_has_the_frames_between_both_ends(clip: VideoFacts, centre: int, half: int) -> None:
+    first, last = (centre - half) / 64, (centre + half) / 64
+    expected = [frame for frame, second in enumerate(clip.seconds) if first <= second <= last]
+    if expected:
+        assert list(in_window(clip, centre / 64, half / 64)) == expected
+    else:
+        with pytest.raises(DataError, match=r"clip.mp4: no frame from"):
+            in_window(clip, centre / 64, half / 64)
+
+
+def test_five_seconds_around_a_moment_at_thirty_frames_a_second() -> None:
+    clip = facts(np.arange(3000) / 30)
+    assert in_window(clip, 50.1, 2.5) == range(1428, 1579)
+    assert in_window(clip, 1.0, 2.5) == range(0, 106)
+
+
+@given(clips(), st.integers(-100, 20_000))
+def test_nearest_frame_is_the_nearest(clip: VideoFacts, place: int) -> None:
+    second = place / 64
+    assert nearest_frame(clip, second) == int(np.abs(clip.seconds - second).argmin())
+
+
+@pytest.mark.parametrize("second", [float("nan"), float("inf")])
+def test_a_time_that_is_no_number_is_refused(second: float) -> None:
+    with pytest.raises(ConfigError, match="Remedy"):
+        nearest_frame(facts([0.0, 1.0]), second)
+    with pytest.raises(ConfigError, match="Remedy"):
+        in_window(facts([0.0, 1.0]), second, 1.0)
+
+
+def test_frames_without_times_have_no_rate_and_no_window() -> None:
+    untimed = facts([np.nan, np.nan])
+    for ask in (lambda: at_rate(untimed, 1.0), lambda: in_window(untimed, 0, 1), lambda: nearest_frame(untimed, 0)):
+        with pytest.raises(DataError, match=r"clip.mp4: the times of its frames are not known.*Remedy"):
+            ask()

@@ -1,0 +1,89 @@
+"""YAML that people write: plain values are read as PyYAML reads them, and what could do harm is named by its line."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import string
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.yaml_files import MAX_BYTES, load_yaml
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20) | st.dates()
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+)
+
+
+class Plain(yaml.SafeDumper):
+    """Writes equal values out instead of referring to the first of them."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+@given(VALUES)
+def test_plain_values_are_read_as_they_were_written(value):
+    text = yaml.dump(value, Dumper=Plain)
+    assert load_yaml(text, "x.yaml") == load_yaml(text.encode(), "x.yaml") == value
+
+
+@given(st.text(max_size=60) | st.binary(max_size=60))
+def test_any_text_is_read_or_refused_by_name(data):
+    try:
+        load_yaml(data, "x.yaml")
+    except ConfigError as error:
+        assert re.fullmatch(r"x\.yaml: is no YAML that is read here \(.+\)\. Remedy: .*", str(error))  # noqa: PT017
+
+
+def test_an_empty_file_holds_nothing():
+    assert load_yaml(b"", "x.yaml") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nb: [2", "line 2: "),
+        ("a: &one x\nb: *one", r"line 2: aliases \(\*name\) are not read"),
+        ("a: 1\nb: 2\na: 3", "line 3: 'a' stands here twice"),
+        ("a:\n  b: {c: 1, c: 2}", "line 2: 'c' stands here twice"),
+        ("x" * 500 + ": 1\n" + "x" * 500 + ": 2", r"line 2: 'x{100}' stands here twice"),
+        ("a: " + "9" * 401, "line 1: a number of 401 characters"),
+        ("a: 0x" + "f" * 5000, "a number of 5002 characters"),
+        ("a: " + "1:" * 300 + "1.0", "a number of 603 characters"),
+        ("a: !!python/object/apply:os.system [ls]", "could not determine a constructor"),
+        ("a: 2025-13-45", "month must be in 1..12"),
+        ("? [a]\n: 1", "line 1: found unhashable key"),
+        ("[" * 100_000, "nested too deeply"),
+        ("a: 1\n---\nb: 2", "line 2: but found another document"),
+        (b"a: \xff", "decode|invalid start byte"),
+        ("a: \x00", "special characters are not allowed"),
+        ("#" * (MAX_BYTES + 1), f"more than {MAX_BYTES}"),
+    ],
+)
+def test_what_is_refused_is_named_with_its_line(text, said):
+    with pytest.raises(ConfigError, match=rf"^some/x\.yaml: .*{said}.*Remedy: "):
+        load_yaml(text, "some/x.yaml")
+
+
+def test_a_few_lines_of_aliases_are_refused_before_they_grow():
+    names = string.ascii_lowercase
+    lines = [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in itertools.pairwise(names)]
+    with pytest.raises(ConfigError, match="line 2: aliases"):
+        load_yaml("\n".join(["a: &a x", *lines]), "x.yaml")
+
+
+def test_no_error_shows_the_text_around_a_mistake():
+    with pytest.raises(ConfigError) as caught:
+        load_yaml("api_key: sk-planted-0123456789\nb: [", "x.yaml")
+    assert "planted" not in str(caught.value)
+
+
+def test_the_caller_says_what_is_raised_and_what_to_do():
+    with pytest.raises(DataError, match="Remedy: ask for another"):
+        load_yaml("[", "x.yaml", error=DataError, remedy="ask for another")

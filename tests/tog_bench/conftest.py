@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from barista_bench.benchmarks.tog_bench import BENCHMARK
+from barista_bench.mini import write_kitchen
+from barista_bench.mini.cutting import encode_video
+
+Content = dict[str, Any]
+
+
+def box(time: float, *corners: float) -> Content:
+    return {"time": time, "box": list(corners)}
+
+
+def content() -> Content:
+    """Two videos and three tasks in our format."""
+    sink = {
+        "category": "sink",
+        "intervals": [[0, 8]],
+        "boxes": [box(t, 10, 10, 60, 40) for t in range(9)],
+        "kind": "explicit",
+    }
+    tap = {
+        "category": "faucet",
+        "synonyms": ["tap"],
+        "intervals": [[4.0, 8.0], [10, 12]],
+        "boxes": [box(t, 30, 0, 40.5, 12) for t in (4, 5, 6, 7, 8, 10, 11, 12)],
+        "id": "obj-7",
+    }
+    lamp = {"category": "lamp", "intervals": [[5, 7]], "boxes": [box(t, 0, 0, 9, 9) for t in (5, 6, 7)]}
+    return {
+        "format": "tog_bench",
+        "version": 1,
+        "videos": [
+            {"id": "room_b", "width": 96, "height": 64, "fps": 10, "frame_count": 131, "scene": "Bathroom"},
+            {"id": "room_a", "width": 192, "height": 128},
+        ],
+        "tasks": [
+            {
+                "id": "b/0",
+                "video": "room_b",
+                "instruction": "Fill it.",
+                "kind": "implicit",
+                "objects": [sink, deepcopy(tap)],
+            },
+            {
+                "id": "a/0",
+                "video": "room_a",
+                "instruction": "Switch on the lamp.",
+                "kind": "explicit",
+                "objects": [lamp],
+            },
+            {"id": "b/1", "video": "room_b", "instruction": "Wash the cup.", "kind": "implicit", "objects": [tap]},
+        ],
+    }
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes annotation files into one folder and returns it."""
+
+    def written(value: object, name: str = "annotations.json", **more: object) -> Path:
+        folder = tmp_path / "release"
+        folder.mkdir(exist_ok=True)
+        text = value if isinstance(value, str) else json.dumps(value)
+        (folder / name).write_text(text, encoding="utf-8")
+        return folder
+
+    return written
+
+
+@pytest.fixture(scope="session")
+def rooms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`room_a` and `room_b`: 13.1 s at 10 frames a second, 96x64; each frame's grey says its index."""
+    folder = tmp_path_factory.mktemp("rooms")
+    for name in ("room_a", "room_b"):
+        grey = (np.full((64, 96, 3), index, np.uint8) for index in range(131))
+        encode_video(folder / f"{name}.mp4", grey, size=(96, 64), fps=10)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A scripted kitchen with one video of each preparation type."""
+    folder = tmp_path_factory.mktemp("tog") / "kitchen"
+    write_kitchen(folder, videos=3, width=160, height=90, seconds=(14, 16), num_proc=1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mini(kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small release over it."""
+    folder = tmp_path_factory.mktemp("tog") / "mini"
+    assert BENCHMARK.write_mini is not None
+    BENCHMARK.write_mini(kitchen, folder)
+    return folder

@@ -1,0 +1,334 @@
+"""Tasks and answers made at random, and what they score by a slow transcription of the rules.
+
+Nothing here is shared with the package: times are counted in half seconds, boxes in painted pixels, assignments are
+tried one by one.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from barista_bench.task import Example, FrameRef
+
+SIDE = 1000
+"""Frames are as large as the grid that models write on, so that boxes are whole numbers on both."""
+THRESHOLDS = (0.3, 0.5, 0.7)
+NAMES = ("cup", "sink", "faucet", "lamp", "chair")
+BROKEN_INTERVALS = ("soon", ["later", 4], {"start": 3}, [9, 2], [[1, 2], "x"], 7, {"end": 2, "start": "never"})
+BROKEN_BOXES = ([1, 2, 3], [5, 5, 5, 9], [9, 9, 1, 1], "left", [1, 2, 3, "4"], [1, 2, 3, None], {"x": 1}, 7)
+
+Box = tuple[int, int, int, int]
+
+
+@dataclass
+class TrueObject:
+    """`boxes` by whole second."""
+
+    category: str
+    kind: str
+    intervals: list[tuple[int, int]]
+    boxes: dict[int, Box]
+
+
+@dataclass
+class SaidObject:
+    """What a model says of one object; `broken` stands among its intervals, `broken_boxes` beside its boxes."""
+
+    name: str
+    kind: str
+    intervals: list[tuple[int, int]]
+    boxes: dict[int, list[Box]]
+    broken: Any = None
+    broken_boxes: list[tuple[int, Any]] = field(default_factory=list)
+
+
+def made_example(
+    objects: list[TrueObject],
+    *,
+    kind: str = "explicit",
+    number: int = 0,
+    duration: float = 40.0,
+    step: int = 4,
+    video: str = "room",
+    synonyms: tuple[str, ...] = (),
+    size: tuple[int, int] = (SIDE, SIDE),
+) -> Example:
+    """An example that shows a frame every `step` seconds."""
+    times = [float(t) for t in range(0, int(duration) + 1, step)]
+    count = str(len(objects)) if len(objects) < 3 else "3+"
+    return Example(
+        example_id=f"t_stvg:{video}/{number:04d}",
+        benchmark="tog_bench",
+        task="t_stvg",
+        label=kind,
+        frames=tuple(FrameRef(video, int(t) * 10) for t in times),
+        inputs={
+            "instruction": "Turn on the water at the sink.",
+            "times": times,
+            "frame_width": size[0],
+            "frame_height": size[1],
+            "duration": duration,
+        },
+        target={
+            "objects": [
+                {
+                    "category": o.category,
+                    "kind": o.kind,
+                    "synonyms": list(synonyms),
+                    "intervals": [[float(s), float(e)] for s, e in o.intervals],
+                    "times": [float(t) for t in o.boxes],
+                    "boxes": [[float(x) for x in box] for box in o.boxes.values()],
+                }
+                for o in objects
+            ]
+        },
+        metadata={
+            "split": "test",
+            "kind": kind,
+            "objects": count,
+            "object_count": len(objects),
+            "unseen_objects": 0,
+            "categories": sorted({o.category for o in objects}),
+            "scene": "Kitchen",
+            "duration_bin": "30-60 s",
+            "rate": 1 / step,
+            "max_frames": None,
+        },
+        evidence={
+            "object_ids": [f"{number}#{i}" for i in range(len(objects))],
+            "file": "made.json",
+            "row": number,
+            "annotated_width": size[0],
+            "annotated_height": size[1],
+        },
+    )
+
+
+# ---------------------------------------------------------------- at random
+
+
+def random_box(rng: random.Random, near: Box | None = None) -> Box:
+    if near is not None:
+        x0, y0, x1, y1 = (v + rng.randint(-3, 3) for v in near)
+        return max(0, x0), max(0, y0), max(x0 + 1, 1, x1), max(y0 + 1, 1, y1)
+    x0, y0 = rng.randint(0, 20), rng.randint(0, 20)
+    return x0, y0, x0 + rng.randint(1, 15), y0 + rng.randint(1, 15)
+
+
+def random_span(rng: random.Random, near: tuple[int, int] | None = None) -> tuple[int, int]:
+    start = max(0, near[0] + rng.randint(-3, 3)) if near else rng.randint(0, 30)
+    end = near[1] + rng.randint(-3, 3) if near else start + rng.randint(1, 12)
+    return start, max(start, end)
+
+
+def random_truth(rng: random.Random) -> list[TrueObject]:
+    found = []
+    for _ in range(rng.choice((1, 1, 2, 2, 3, 4))):
+        spans = [random_span(rng) for _ in range(rng.choice((1, 1, 1, 2)))]
+        seconds = sorted({t for s, e in spans for t in range(s, e + 1)})
+        thinned = [t for t in seconds if rng.random() < 0.8] or seconds[:1]
+        boxes = {t: random_box(rng) for t in thinned}
+        found.append(TrueObject(rng.choice(NAMES), rng.choice(("explicit", "implicit")), spans, boxes))
+    return found
+
+
+def random_answer(rng: random.Random, truth: list[TrueObject]) -> list[SaidObject] | None:
+    """About the truth, with misses, inventions, other times, several boxes at once, and broken parts."""
+    if rng.random() < 0.05:
+        return None
+    found: list[SaidObject] = []
+    for item in truth:
+        if rng.random() < 0.15:
+            continue
+        spans = [random_span(rng, span) for span in item.intervals] if rng.random() < 0.9 else []
+        boxes: dict[int, list[Box]] = {}
+        for time, box in item.boxes.items():
+            for _ in range(rng.choice((0, 1, 1, 1, 2))):
+                boxes.setdefault(time, []).append(random_box(rng, box))
+        for _ in range(rng.choice((0, 0, 1, 3))):
+            boxes.setdefault(rng.randint(0, 40), []).append(random_box(rng))
+        category = item.category if rng.random() < 0.85 else rng.choice(NAMES)
+        found.append(SaidObject(category, rng.choice(("explicit", "implicit")), spans, boxes))
+    if rng.random() < 0.2:
+        found.append(SaidObject(rng.choice((*NAMES, "piano")), "implicit", [random_span(rng)], {8: [random_box(rng)]}))
+    for item in found:
+        if rng.random() < 0.1:
+            item.broken = rng.choice(BROKEN_INTERVALS)
+        if rng.random() < 0.2:
+            item.broken_boxes = [(rng.randint(0, 40), rng.choice(BROKEN_BOXES)) for _ in range(rng.randint(1, 3))]
+    rng.shuffle(found)
+    counts: dict[str, int] = {}
+    for item in found:  # objects of one kind are told apart by numbers, as the prompt asks
+        counts[item.name] = counts.get(item.name, 0) + 1
+        if counts[item.name] > 1:
+            item.name = f"{item.name} {counts[item.name]}"
+    return found
+
+
+# ---------------------------------------------------------------- written down, in the shapes that models use
+
+
+def clock(second: float) -> str:
+    return f"{int(second) // 60:02d}:{int(second) % 60:02d}"
+
+
+def flat(said: list[SaidObject], rng: random.Random) -> dict[str, Any]:
+    temporal: list[Any] = []
+    spatial: list[Any] = []
+    for item in said:
+        temporal += [{"object": item.name, "start": s, "end": e} for s, e in item.intervals]
+        if item.broken is not None:
+            temporal.append({"object": item.name, "interval": item.broken})
+        for time, boxes in [*item.boxes.items()]:
+            spatial += [{"object": item.name, "time": time, "box": list(box)} for box in boxes]
+        spatial += [{"object": item.name, "time": time, "box": broken} for time, broken in item.broken_boxes]
+    return {"temporal_grounding": temporal, "spatial_tracking": spatial}
+
+
+def nested(said: list[SaidObject], rng: random.Random) -> dict[str, Any]:
+    """Everything of an object in one entry; times as clock times or text."""
+    temporal: list[Any] = []
+    spatial: list[Any] = []
+    for item in said:
+        spans: list[Any] = [
+            f"{clock(s)} - {clock(e)}" if rng.random() < 0.5 else [f"{s} s", e] for s, e in item.intervals
+        ]
+        spans += [] if item.broken is None else [item.broken]
+        temporal.append({"name": item.name, "intervals": spans})
+        track: list[Any] = [
+            {"timestamp": f"{time}.0", "bbox": list(box)} for time, bs in item.boxes.items() for box in bs
+        ]
+        track += [{"timestamp": clock(time), "bbox": broken} for time, broken in item.broken_boxes]
+        spatial.append({"object": item.name, "boxes": track})
+    return {"temporal_grounding": temporal, "spatial_tracking": spatial}
+
+
+def by_name(said: list[SaidObject], rng: random.Random) -> dict[str, Any]:
+    """Mappings from names; frames shown by their number where there is one."""
+    temporal: dict[str, Any] = {}
+    spatial: dict[str, Any] = {}
+    for item in said:
+        spans: list[Any] = [{"start_time": clock(s), "end_time": f"{e}s"} for s, e in item.intervals]
+        temporal[item.name] = spans + ([] if item.broken is None else [item.broken])
+        places: list[Any] = []
+        for time, boxes in item.boxes.items():
+            key = {"frame": time // 4 + 1} if time % 4 == 0 and rng.random() < 0.5 else {"time": time}
+            places.append({**key, "boxes": [list(box) for box in boxes]})
+        places += [{"time": time, "box": broken} for time, broken in item.broken_boxes]
+        spatial[item.name.upper()] = places
+    return {"temporal_grounding": temporal, "spatial_tracking": spatial}
+
+
+def written(said: list[SaidObject] | None, rng: random.Random, shape: Any = None) -> str:
+    """An answer as text; without one, something that is none."""
+    if said is None:
+        return rng.choice(
+            ("I cannot help with that.", "", "{", '{"objects": []}', "[1, 2]", '{"temporal_grounding": []}')
+        )
+    shape = shape or rng.choice((flat, nested, by_name))
+    answer = {
+        "explicit_object": [item.name for item in said if item.kind == "explicit"],
+        "implicit_object": [item.name for item in said if item.kind == "implicit"],
+        **shape(said, rng),
+    }
+    text = json.dumps(answer, indent=rng.choice((None, 1)))
+    return rng.choice(("{}", "```json\n{}\n```", "Here is the answer.\n{}\nI hope it helps.")).replace("{}", text)
+
+
+# ---------------------------------------------------------------- what it scores, slowly
+
+
+def halves(spans: list[tuple[int, int]]) -> set[int]:
+    return {half for start, end in spans for half in range(2 * start, 2 * end)}
+
+
+def slow_t_iou(said: list[tuple[int, int]], true: list[tuple[int, int]]) -> float:
+    mine, theirs = halves(said), halves(true)
+    if not mine | theirs:  # instants
+        return float(bool(said) and sorted(set(said)) == sorted(set(true)))
+    return len(mine & theirs) / len(mine | theirs)
+
+
+@functools.cache
+def slow_iou(a: Box, b: Box) -> float:
+    first = {(x, y) for x in range(a[0], a[2]) for y in range(a[1], a[3])}
+    second = {(x, y) for x in range(b[0], b[2]) for y in range(b[1], b[3])}
+    return len(first & second) / len(first | second)
+
+
+def slow_measures(said: SaidObject, true: TrueObject, shown: set[int], grid: set[int], viou: str) -> dict[str, float]:
+    """All measures of one pair, by the rules of the option `box_times=shown`."""
+    spans = [] if said.broken is not None else said.intervals
+    t_iou = slow_t_iou(spans, true.intervals)
+    counted = [t for t in true.boxes if t in shown] or list(true.boxes)
+    stamps = set(counted)
+    if viou == "union":
+        stamps |= set(said.boxes) & grid
+    ious = []
+    for t in stamps:
+        best = [slow_iou(box, true.boxes[t]) for box in said.boxes.get(t, [])] if t in counted else []
+        ious.append(max(best, default=0.0))
+    v_iou = sum(ious) / len(ious)
+    return {
+        "m_tIoU": t_iou,
+        "m_vIoU": v_iou,
+        **{f"R1@{t}": float(t_iou >= t) for t in THRESHOLDS},
+        **{f"AP@{t}": sum(i >= t for i in ious) / len(ious) for t in THRESHOLDS},
+        **{f"vIoU@{t}": float(v_iou > t) for t in THRESHOLDS},
+    }
+
+
+MEASURES = ("m_tIoU", "m_vIoU", *(f"{m}@{t}" for m in ("R1", "AP", "vIoU") for t in THRESHOLDS))
+
+
+def slow_task(said: list[SaidObject] | None, truth: list[TrueObject], shown: set[int], viou: str) -> list[list[Any]]:
+    """For each best assignment: a row (recognised, measures) a true object."""
+    grid = set(shown)
+    for item in truth:
+        grid |= set([t for t in item.boxes if t in shown] or item.boxes)
+    said = said or []
+    measured = {
+        (i, j): slow_measures(said[i], truth[j], shown, grid, viou) for i in range(len(said)) for j in range(len(truth))
+    }
+    best: tuple[int, float] = (-1, -1.0)
+    found: list[list[Any]] = []
+    places: list[int | None] = [*range(len(said)), *([None] * len(truth))]
+    for choice in set(itertools.permutations(places, len(truth))):
+        if any(i is not None and said[i].name.split()[0] != truth[j].category for j, i in enumerate(choice)):
+            continue
+        rows: list[Any] = [
+            (False, dict.fromkeys(MEASURES, 0.0)) if i is None else (True, measured[i, j]) for j, i in enumerate(choice)
+        ]
+        overlap = sum(m["m_tIoU"] + m["m_vIoU"] for _, m in rows)
+        rank = (sum(r for r, _ in rows), round(overlap, 9))
+        if rank > best:
+            best, found = rank, []
+        if rank == best:
+            found.append(rows)
+    return found
+
+
+def slow_figures(tasks: list[tuple[list[TrueObject], list[Any]]]) -> dict[str, float]:
+    """O-, T- and ST- figures of tasks, from their rows."""
+    rows = [(item.kind, *row) for truth, found in tasks for item, row in zip(truth, found, strict=True)]
+    figures = {"O-Acc": mean([r for _, r, _ in rows])}
+    for name, kind in (("EAcc", "explicit"), ("IAcc", "implicit")):
+        if any(k == kind for k, _, _ in rows):
+            figures[name] = mean([r for k, r, _ in rows if k == kind])
+    right = [all(r for r, _ in found) for _, found in tasks]
+    figures["T-Acc"] = mean(right)
+    for name in MEASURES:
+        figures[f"O-{name}"] = mean([m[name] for _, _, m in rows])
+        means = [mean([m[name] for _, m in found]) for _, found in tasks]
+        figures[f"T-{name}"] = mean(means)
+        figures[f"ST-{name}"] = mean([value if ok else 0.0 for value, ok in zip(means, right, strict=True)])
+    return figures
+
+
+def mean(values: list[Any]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,269 @@
+"""From a release and its videos to examples: frames, times, truth in pixels, and what is skipped."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from barista_bench.benchmarks.tog_bench import TSTVG, open_release
+from barista_bench.errors import DataError
+from barista_bench.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.task import Example, Sampling, SkippedExample
+from barista_bench.video import read_frames
+from tests.tog_bench.conftest import content
+
+Write = Callable[..., Path]
+TASK = TSTVG(options={"matcher": "exact"})
+
+
+def derive(folder: Path, media: Path, **sampling: Any) -> list[Example | SkippedExample]:
+    chosen = TASK.sampling.with_overrides(sampling, TASK.sampling_uses)
+    return list(TASK.examples(open_release(folder, media), chosen))
+
+
+def examples(folder: Path, media: Path, **sampling: Any) -> list[Example]:
+    found = derive(folder, media, **sampling)
+    assert all(isinstance(item, Example) for item in found), found
+    return [item for item in found if isinstance(item, Example)]
+
+
+def test_the_published_sampling_is_a_frame_every_four_seconds_without_a_limit() -> None:
+    assert TASK.sampling == Sampling(rate=0.25)
+    assert TASK.sampling.max_frames is None
+    assert TASK.sampling_uses == {"rate", "max_frames"}
+
+
+def test_each_task_shows_its_video_every_four_seconds(write: Write, rooms: Path) -> None:
+    found = examples(write(content()), rooms)
+    assert [e.example_id for e in found] == ["t_stvg:a/0", "t_stvg:b/0", "t_stvg:b/1"]
+    for example in found:
+        assert [frame.frame_index for frame in example.frames] == [0, 40, 80, 120]
+        assert example.inputs["times"] == [0, 4, 8, 12]
+        assert (example.metadata["rate"], example.metadata["max_frames"]) == (0.25, None)
+        assert example.inputs["duration"] == 13.0
+    pixels = read_frames(rooms / "room_a.mp4", [frame.frame_index for frame in found[0].frames])
+    assert np.abs(pixels.mean(axis=(1, 2, 3)) - [0, 40, 80, 120]).max() < 3, "each frame's grey is its index"
+
+
+def test_the_rate_and_a_limit_of_frames_are_options_that_are_recorded(write: Write, rooms: Path) -> None:
+    example = examples(write(content()), rooms, rate=1, max_frames=5)[0]
+    assert example.inputs["times"] == [0, 3, 6, 9, 13]
+    assert (example.metadata["rate"], example.metadata["max_frames"]) == (1, 5)
+
+
+def test_boxes_are_scaled_to_the_video_as_it_lies_there(write: Write, rooms: Path) -> None:
+    made = content()
+    made["tasks"][1]["objects"][0]["boxes"][0]["box"] = [20, 30, 192, 128]
+    example = examples(write(made), rooms)[0]
+    truth: Any = example.target["objects"]
+    assert truth[0]["boxes"][0] == [10, 15, 96, 64]
+    assert (example.inputs["frame_width"], example.inputs["frame_height"]) == (96, 64)
+    assert (example.evidence["annotated_width"], example.evidence["annotated_height"]) == (192, 128)
+
+
+def test_metadata_tell_kind_number_of_objects_and_what_no_frame_shows(write: Write, rooms: Path) -> None:
+    lamp, sink, tap = examples(write(content()), rooms)
+    assert (lamp.metadata["kind"], lamp.metadata["objects"], lamp.metadata["unseen_objects"]) == ("explicit", "1", 1)
+    assert (sink.metadata["objects"], sink.metadata["unseen_objects"]) == ("2", 0)
+    assert sink.metadata["duration_bin"] == "0-30 s"
+    assert (sink.metadata["scene"], lamp.metadata["scene"]) == ("Bathroom", "unknown")
+    assert sink.evidence["object_ids"] == ["b/0#0", "obj-7"]
+    truth: Any = sink.target["objects"]
+    assert [(o["category"], o["kind"]) for o in truth] == [("sink", "explicit"), ("faucet", "implicit")]
+    assert all(example.metadata["split"] == "test" for example in (lamp, sink, tap))
+
+
+def test_the_question_says_nothing_of_the_truth(write: Write, rooms: Path) -> None:
+    sink = examples(write(content()), rooms)[1]
+    assert set(sink.inputs) == {"instruction", "times", "frame_width", "frame_height", "duration"}
+    text = TASK.prompt(sink, BoxFormat()).as_text()
+    assert "faucet" not in text
+    assert "implicit" in text, "of the fields, not of the task"
+    assert TASK.prompt(sink, BoxFormat()) == TASK.prompt(
+        Example(**{**{f: getattr(sink, f) for f in sink.__slots__}, "target": {}, "metadata": {}, "evidence": {}}),
+        BoxFormat(),
+    )
+
+
+def test_the_prompt_gives_each_frame_its_number_and_time_and_then_the_question(write: Write, rooms: Path) -> None:
+    example = examples(write(content()), rooms)[0]
+    prompt = TASK.prompt(example, BoxFormat("yxyx", 1000))
+    frames = [part.text if isinstance(part, TextPart) else part.index for part in prompt.parts[:-1]]
+    assert frames == ["Frame 1, 0.0 s:\n", 0, "Frame 2, 4.0 s:\n", 1, "Frame 3, 8.0 s:\n", 2, "Frame 4, 12.0 s:\n", 3]
+    assert sum(isinstance(part, ImagePart) for part in prompt.parts) == len(example.frames)
+    question = prompt.parts[-1]
+    assert isinstance(question, TextPart)
+    assert "Switch on the lamp." in question.text
+    assert "[y_min, x_min, y_max, x_max]" in prompt.system
+    assert "{" + "box" not in prompt.system
+    assert "{" + "instruction" not in question.text
+
+
+def test_videos_that_are_missing_damaged_or_of_another_shape_are_skipped_and_counted(
+    write: Write, rooms: Path, tmp_path: Path
+) -> None:
+    folder = write(content())
+    media = tmp_path / "media"
+    media.mkdir()
+    skipped = derive(folder, media)
+    assert [isinstance(item, SkippedExample) for item in skipped] == [True] * 3
+    shutil.copy(rooms / "room_a.mp4", media)
+    (media / "room_b.mp4").write_bytes(b"no video")
+    assert [type(item).__name__ for item in derive(folder, media)] == ["Example", "SkippedExample", "SkippedExample"]
+    tall = content()
+    tall["videos"][1]["height"] = 192
+    reason = derive(write(tall), rooms)[0]
+    assert isinstance(reason, SkippedExample)
+    assert "96x64" in reason.reason
+    assert reason.frame.video_id == "room_a"
+
+
+def test_a_task_that_reaches_past_the_end_of_its_video_is_skipped(write: Write, rooms: Path) -> None:
+    made = content()
+    made["tasks"][1]["objects"][0]["boxes"][2]["time"] = 20
+    first = derive(write(made), rooms)[0]
+    assert isinstance(first, SkippedExample)
+    assert "20 s" in first.reason
+
+
+def test_only_the_videos_asked_for_are_read_and_an_unknown_one_is_refused(write: Write, rooms: Path) -> None:
+    folder = write(content())
+    assert [e.example_id for e in examples(folder, rooms, videos=["room_a"])] == ["t_stvg:a/0"]
+    with pytest.raises(DataError, match="no video 'room_c'"):
+        derive(folder, rooms, videos=["room_c"])
+
+
+def test_a_folder_of_frames_is_a_video_at_the_annotated_rate(write: Write, rooms: Path, tmp_path: Path) -> None:
+    made = content()
+    made["videos"][0]["id"] = "room_b.frames"
+    for task in made["tasks"]:
+        task["video"] = task["video"].replace("room_b", "room_b.frames")
+    media = tmp_path / "media"
+    (media / "room_b.frames").mkdir(parents=True)
+    shutil.copy(rooms / "room_a.mp4", media)
+    for index in range(131):
+        Image.new("RGB", (96, 64), (index,) * 3).save(media / "room_b.frames" / f"{index:06d}.png")
+    found = examples(write(made), media)[1]
+    assert [frame.frame_index for frame in found.frames] == [0, 40, 80, 120]
+    assert found.inputs["times"] == [0, 4, 8, 12]
+
+
+def test_examples_go_through_dataset_rows_without_loss(write: Write, rooms: Path) -> None:
+    from datasets import Dataset
+
+    from barista_bench.builders.rows import from_row, row_features, to_row
+
+    found = examples(write(content()), rooms)
+    rows = [{**to_row(e, i, "0" * 64), "frames": {"video": "v", "indices": [0]}} for i, e in enumerate(found)]
+    table = Dataset.from_list(rows, features=row_features(TASK, "linked"))
+    assert [from_row(row) for row in table] == found
+
+
+def test_examples_are_the_same_every_time(write: Write, rooms: Path) -> None:
+    folder = write(content())
+    assert json.dumps([str(e) for e in derive(folder, rooms)]) == json.dumps([str(e) for e in derive(folder, rooms)])
+
+
+# ---------------------------------------------------------------- what people are shown
+
+
+def test_an_explanation_names_hits_misses_and_inventions(write: Write, rooms: Path) -> None:
+    sink = examples(write(content()), rooms)[1]
+    answer = json.loads(TASK.reference_answer(sink, BoxFormat()))
+    answer["implicit_object"] = ["mirror"]
+    prediction: Any = TASK.parse(json.dumps(answer), sink.inputs, BoxFormat())
+    rows = TASK.explain(sink, prediction).rows
+    assert [row.verdict for row in rows] == ["hit", "miss", "wrong"]
+    assert "tIoU 1.00, vIoU 1.00" in rows[0].text
+    assert "faucet (implicit), 4-8 s, 10-12 s" in rows[1].text
+    assert "mirror" in rows[2].text
+    assert [row.verdict for row in TASK.explain(sink, None).rows] == ["miss", "miss"]
+
+
+def test_failures_tell_missed_misplaced_mistimed_repeated_and_invented_objects(write: Write, rooms: Path) -> None:
+    sink = examples(write(content()), rooms)[1]
+
+    def kinds(**answer: object) -> list[tuple[str, tuple[str, ...]]]:
+        prediction: Any = TASK.parse(json.dumps(answer), sink.inputs, BoxFormat())
+        return [(f.kind, f.objects) for f in TASK.failures(sink, prediction)]
+
+    assert kinds(explicit_object=["sink", "mirror"]) == [
+        ("wrong_time", ("b/0#0",)),
+        ("loose_box", ("b/0#0",)),
+        ("missed", ("obj-7",)),
+        ("hallucinated", ()),
+    ]
+    timed = [{"object": "sink", "start": 0, "end": 8}]
+    assert kinds(explicit_object=["sink 1", "sink 2", "faucet"], temporal_grounding={"sink 2": [0, 8]}) == [
+        ("loose_box", ("b/0#0",)),
+        ("wrong_time", ("obj-7",)),
+        ("loose_box", ("obj-7",)),
+        ("duplicate", ()),
+    ]
+    assert ("wrong_time", ("b/0#0",)) not in kinds(explicit_object=["sink"], temporal_grounding=timed)
+    assert [f.kind for f in TASK.failures(sink, None)] == ["format"]
+    whole: Any = TASK.parse(TASK.reference_answer(sink, BoxFormat()), sink.inputs, BoxFormat())
+    assert TASK.failures(sink, whole) == ()
+
+
+def test_overlays_put_boxes_on_the_frames_of_their_times(write: Write, rooms: Path) -> None:
+    sink = examples(write(content()), rooms)[1]
+    truth = [(o.image, o.box, o.kind, o.label) for o in TASK.overlays(sink, None)]
+    assert truth[:3] == [(i, (10, 10, 60, 40), "truth", "sink") for i in (0, 1, 2)]
+    assert [row[0] for row in truth[3:]] == [1, 2, 3]
+    track = [{"object": "tap", "time": t, "box": [0, 0, 500, 500]} for t in (4.1, 6, "frame 4")]
+    prediction: Any = TASK.parse(
+        json.dumps({"explicit_object": "tap", "spatial_tracking": track}), sink.inputs, BoxFormat()
+    )
+    answered = [(o.image, o.box, o.label) for o in TASK.overlays(sink, prediction) if o.kind == "predicted"]
+    assert answered == [(1, (0, 0, 48, 32), "tap"), (3, (0, 0, 48, 32), "tap")]
+    assert TASK.image_captions(sink) == ("frame 1, 0.0 s", "frame 2, 4.0 s", "frame 3, 8.0 s", "frame 4, 12.0 s")
+
+
+# ---------------------------------------------------------------- baselines
+
+
+@pytest.mark.parametrize("boxes", [BoxFormat(), BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)])
+def test_baselines_answer_in_the_form_asked_for(write: Write, rooms: Path, boxes: BoxFormat) -> None:
+    import jsonschema
+
+    found = examples(write(content()), rooms)
+    for example in found:
+        others = [e for e in found if e.video_id != example.video_id]
+        answers = [
+            TASK.reference_answer(example, boxes),
+            TASK.random_answer(example, random.Random(1), boxes),
+            TASK.prior_answer(example, others, boxes),
+            TASK.prior_answer(example, [], boxes),
+            TASK.centre_answer(example, boxes),
+        ]
+        for answer in answers:
+            jsonschema.validate(json.loads(answer), TASK.answer_schema(example))
+            prediction: Any = TASK.parse(answer, example.inputs, boxes)
+            assert prediction.dropped == 0
+            assert prediction.value["objects"]
+
+
+def test_the_prior_knows_other_videos_alone(write: Write, rooms: Path) -> None:
+    lamp, sink, tap = examples(write(content()), rooms)
+    answer = json.loads(TASK.prior_answer(lamp, [sink, tap], BoxFormat()))
+    assert answer["explicit_object"] == ["faucet"]
+    assert answer["temporal_grounding"] == [{"object": "faucet", "start": 4.0, "end": 12.0}]
+
+
+def test_the_box_in_the_middle_is_worth_its_overlap_and_no_more(write: Write, rooms: Path) -> None:
+    sink = examples(write(content()), rooms)[1]
+    prediction: Any = TASK.parse(TASK.centre_answer(sink, BoxFormat()), sink.inputs, BoxFormat())
+    found = TASK.score(sink, prediction)
+    assert found["T-Acc"] == 1
+    both = (60 - 24) * (40 - 16)  # the middle is [24, 16, 72, 48], the sink [10, 10, 60, 40]
+    sink_iou = both / (48 * 32 + 50 * 30 - both)
+    assert found["T-m_vIoU"] == pytest.approx(sink_iou / 2)  # the faucet lies above the middle

@@ -1,0 +1,130 @@
+"""The counterparts of the paper's tables and figures."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from barista_bench.benchmarks.tog_bench import BENCHMARK, TSTVG
+from barista_bench.benchmarks.tog_bench.paper import SWEEP, paper_tables
+from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Prediction, Scored
+from tests.tog_bench import made
+
+EXACT = TSTVG(options={"matcher": "exact"})
+
+
+def samples_of(seed: int, task: TSTVG = EXACT, count: int = 60) -> tuple[Scored, ...]:
+    rng, answers = random.Random(seed), random.Random(seed + 1)
+    rng = random.Random(7)  # the tasks are the same for all models
+    found = []
+    for number in range(count):
+        truth = made.random_truth(rng)
+        kind = rng.choice(("explicit", "implicit"))
+        example = made.made_example(truth, kind=kind, number=number, video=f"room_{number % 4}")
+        example.metadata["duration_bin"] = ("30-60 s", "90-120 s", "120-150 s", "over 210 s")[number % 4]
+        text = made.written(made.random_answer(answers, truth), answers)
+        prediction = task.parse(text, example.inputs, BoxFormat())
+        found.append(Scored(example, prediction if isinstance(prediction, Prediction) else None))
+    return tuple(found)
+
+
+def made_models() -> list[ModelSamples]:
+    return [ModelSamples("one", EXACT, (samples_of(1), samples_of(2))), ModelSamples("two", EXACT, (samples_of(3),))]
+
+
+def tables() -> dict[str, PaperTable]:
+    return {item.title.partition(":")[0]: item for item in paper_tables(made_models()) if isinstance(item, PaperTable)}
+
+
+def charts(models: list[ModelSamples] | None = None) -> dict[str, PaperChart]:
+    found = paper_tables(models or made_models())
+    return {item.title.partition(":")[0]: item for item in found if isinstance(item, PaperChart)}
+
+
+def test_every_table_and_figure_of_results_has_its_counterpart() -> None:
+    assert BENCHMARK.paper_tables is paper_tables
+    assert list(tables()) == ["Table 1", "Table 2", "Table 4", "Table 5", "Table 8", "Figure 3"]
+    assert list(charts()) == ["Figure 5", "Figure 4", "Figure 6"]
+    for table in tables().values():
+        assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_the_levels_are_the_mean_of_the_aggregate_over_runs() -> None:
+    one, two = made_models()
+    for name, prefix in (("Table 1", "T-"), ("Table 2", "O-"), ("Table 8", "ST-")):
+        table = tables()[name]
+        assert {c[: len(prefix)] for c in table.columns[1:]} <= {prefix, "EA", "IA"}
+        for model, row in zip((one, two), table.rows, strict=True):
+            results = [EXACT.aggregate(run) for run in model.runs]
+            assert row[0] == model.model
+            for column, cell in zip(table.columns[1:], row[1:], strict=True):
+                assert cell == pytest.approx(sum(r[column] for r in results) / len(results))  # type: ignore[arg-type, misc]
+
+
+def test_groups_are_those_of_the_aggregate() -> None:
+    result = EXACT.aggregate(samples_of(3))
+    kinds, counts, durations = (result[f"by_{name}"] for name in ("kind", "number_of_objects", "duration"))
+    assert isinstance(kinds, dict)
+    assert isinstance(counts, dict)
+    assert isinstance(durations, dict)
+    table = tables()["Table 4"]
+    assert table.columns[1:3] == ("T-EAcc", "T-m_EtIoU")
+    assert table.columns[-1] == "T-IAP@0.5"
+    names = ("T-Acc", "T-m_tIoU", "T-R1@0.5", "T-m_vIoU", "T-AP@0.5")
+    wanted = [kinds[kind][name] for kind in ("explicit", "implicit") for name in names]
+    assert table.rows[1][1:] == pytest.approx(wanted)
+    names = ("T-Acc", "T-m_tIoU", "T-m_vIoU")
+    wanted = [counts[count][name] for count in ("1", "2", "3+") for name in names] + [result[n] for n in names]
+    assert tables()["Table 5"].rows[1][1:] == pytest.approx(wanted)
+    chart = charts()["Figure 5"]
+    assert [p.x for p in chart.series[3].points] == ["30-60 s", "90-120 s", "120-150 s", "over 210 s"]
+    assert [p.y for p in chart.series[3].points] == pytest.approx(
+        [durations[p.x]["T-Acc"] for p in chart.series[3].points]
+    )
+
+
+def test_the_set_is_counted_once_whatever_the_number_of_models_and_runs() -> None:
+    table = tables()["Figure 3"]
+    assert sum(int(str(row[-1])) for row in table.rows) == 60
+    assert sum(p.y for p in charts()["Figure 4"].series[0].points) == 4
+    categories = charts()["Figure 6"]
+    objects = sum(len(s.example.target["objects"]) for s in samples_of(1))  # type: ignore[arg-type]
+    assert sum(p.y for series in categories.series for p in series.points) == objects
+
+
+def test_a_group_that_does_not_occur_has_empty_cells() -> None:
+    explicit = tuple(s for s in samples_of(1) if s.example.metadata["kind"] == "explicit")
+    (table,) = [
+        t
+        for t in paper_tables([ModelSamples("one", EXACT, (explicit,))])
+        if isinstance(t, PaperTable) and t.title.startswith("Table 4")
+    ]
+    assert table.rows[0][6:] == (None,) * 5
+    assert all(cell is not None for cell in table.rows[0][:6])
+
+
+def test_models_without_samples_and_other_tasks_have_no_rows() -> None:
+    assert paper_tables([]) == []
+    assert paper_tables([ModelSamples("one", EXACT, ((),))]) == []
+
+
+def test_the_sweep_shows_what_other_thresholds_recognise(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from barista_bench.models.tiny_encoders import make_tiny_sentence_encoder
+
+    folder = str(make_tiny_sentence_encoder(tmp_path / "encoder"))
+    task = TSTVG(options={"encoder": folder, "threshold": 0.7})
+    run = samples_of(1, task, 30)
+    chart = charts([ModelSamples("one", task, (run,))])["Recognition by the threshold of similarity"]
+    assert [s.name for s in chart.series] == ["one: O-Acc", "one: T-Acc", "one: T-m_vIoU"]
+    assert [p.x for p in chart.series[0].points] == list(SWEEP)
+    for place, name in enumerate(("O-Acc", "T-Acc", "T-m_vIoU")):
+        values = [point.y for point in chart.series[place].points]
+        assert values[SWEEP.index(0.7)] == pytest.approx(task.aggregate(run)[name])
+        strict = TSTVG(options={"encoder": folder, "threshold": 1.0})
+        assert values[-1] == pytest.approx(strict.aggregate(run)[name])
+    assert "Recognition by the threshold of similarity" not in charts(), "exact names have no threshold"

@@ -1,0 +1,116 @@
+"""The whole way: build, ask, score, report; baselines, a tiny vision-language model, a tiny sentence encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barista_bench.api import evaluate
+from barista_bench.benchmarks.tog_bench import BENCHMARK
+from barista_bench.builders.folder import build
+from barista_bench.errors import ConfigError
+from barista_bench.models.tiny import make_tiny_model
+from barista_bench.reporting import write_report
+from barista_bench.running.scoring import ScoredRun, score
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    from barista_bench.models.tiny_encoders import make_tiny_sentence_encoder
+
+    return str(make_tiny_sentence_encoder(tmp_path_factory.mktemp("encoder")))
+
+
+@pytest.fixture(scope="module")
+def dataset(mini: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("built") / "tog_bench"
+    return build(mini, out, benchmark="tog_bench", cache=False).folder
+
+
+def asked(dataset: Path, model: str, out: Path, option: dict[str, str], **settings: object) -> ScoredRun:
+    """Ask and score, greedily and once, as the paper does."""
+    greedy = {"runs": 1, "temperature": 0.0, "progress": False, **settings}
+    found = evaluate(dataset, model, benchmark="tog_bench", task="t_stvg", out=out, option=option, **greedy)
+    (run,) = found.runs
+    return run
+
+
+@pytest.fixture(scope="module")
+def runs(dataset: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, ScoredRun]:
+    folder = tmp_path_factory.mktemp("runs")
+    names = ("oracle", "chance", "prior", "centre_box")
+    return {model: asked(dataset, model, folder / model, {"encoder": encoder}) for model in names}
+
+
+def test_the_dataset_has_frames_with_their_times_and_one_split(dataset: Path) -> None:
+    from datasets import load_dataset
+
+    rows = load_dataset(str(dataset), "t_stvg", split="test")
+    assert len(rows) > 30
+    row = rows[0]
+    assert len(row["images"]) == len(row["inputs"]["times"]) == len(row["frame_indices"])
+    assert row["metadata"]["rate"] == 0.25
+    assert row["metadata"]["max_frames"] is None
+
+
+def test_oracle_chance_and_the_other_baselines_run_and_stand_where_they_belong(runs: dict[str, ScoredRun]) -> None:
+    found = {model: run.results for model, run in runs.items()}
+    shares = {name: figure.mean for name, figure in found["oracle"].figures.items() if name[0] in "OTSEI"}
+    assert shares == pytest.approx(dict.fromkeys(shares, 1.0), abs=1e-9)
+    assert len(shares) == 37
+    assert found["oracle"].coverage.answered == found["oracle"].coverage.expected
+    main = {model: results.figures["T-m_vIoU"].mean for model, results in found.items()}
+    assert main["chance"] < 0.1
+    assert main["prior"] < 0.2
+    assert 0 < main["centre_box"] < 0.3
+    assert found["centre_box"].figures["T-Acc"].mean == 1
+    assert set(found["oracle"].breakdowns) >= {"kind", "objects", "duration_bin"}
+    recognition = found["oracle"].details[0]["recognition"]
+    assert isinstance(recognition, dict)
+    assert recognition["matcher"] == "embeddings"
+    assert recognition["revision"], "the encoder is named by its content"
+
+
+def test_a_tiny_vision_language_model_is_asked_with_all_frames(dataset: Path, encoder: str, tmp_path: Path) -> None:
+    tiny = str(make_tiny_model(tmp_path / "tiny"))
+    run = asked(dataset, tiny, tmp_path / "run", {"encoder": encoder}, limit=3, max_new_tokens=12, batch_size=1)
+    assert run.results.coverage.scored == 3
+    assert 0 <= run.results.figures["T-m_vIoU"].mean < 1
+
+
+def test_a_run_is_scored_anew_by_another_matcher_without_asking_again(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="matcher=exact"):
+        asked(dataset, "oracle", tmp_path, {"encoder": str(tmp_path / "absent")})
+    (log,) = tmp_path.rglob("samples*.jsonl")
+    before = log.read_bytes()
+    assert before.count(b"\n") > 30, "the answers are kept"
+    exact = score(log.parent, options={"matcher": "exact"}).results
+    assert exact.figures["ST-m_vIoU"].mean == pytest.approx(1)
+    assert exact.options["matcher"] == "exact"
+    assert score(log.parent, options={"matcher": "synonyms"}).results.figures["T-Acc"].mean == 1
+    with pytest.raises(ConfigError, match="threshold"):
+        score(log.parent, options={"matcher": "exact", "threshold": 2})
+    assert log.read_bytes() == before
+
+
+def test_the_report_holds_the_papers_tables(runs: dict[str, ScoredRun], tmp_path: Path) -> None:
+    write_report(list(runs.values()), tmp_path / "report", compare=False)
+    text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+    for title in ("Table 1", "Table 2", "Table 4", "Table 5", "Table 8", "Figure 5", "Recognition by the threshold"):
+        assert title in text
+
+
+def test_real_clips_go_the_whole_way(real_release: Path, encoder: str, tmp_path: Path) -> None:
+    assert BENCHMARK.write_mini is not None
+    BENCHMARK.write_mini(real_release, tmp_path / "mini")
+    folder = build(tmp_path / "mini", tmp_path / "tog_bench", benchmark="tog_bench", cache=False).folder
+    option = {"encoder": encoder}
+    oracle = asked(folder, "oracle", tmp_path / "oracle", option).results
+    assert oracle.figures["ST-m_vIoU"].mean == pytest.approx(1)
+    assert asked(folder, "chance", tmp_path / "chance", option).results.figures["T-m_vIoU"].mean < 0.2
+    tiny = str(make_tiny_model(tmp_path / "tiny"))
+    run = asked(folder, tiny, tmp_path / "vlm", option, limit=2, max_new_tokens=8, batch_size=1)
+    assert run.results.coverage.scored == 2

@@ -1,0 +1,311 @@
+"""T-STVG from the answer's text to its figures: against a slow transcription, by hand, and by properties."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks.tog_bench import TSTVG
+from barista_bench.benchmarks.tog_bench.scores import duration_bin
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Example, ParseError, Prediction, Scored
+from tests.tog_bench import made
+from tests.tog_bench.made import SaidObject, TrueObject, made_example
+
+GRID = BoxFormat()
+FORMATS = [GRID, BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)]
+SHOWN = set(range(0, 41, 4))
+EXACT = TSTVG(options={"matcher": "exact"})
+UNION = TSTVG(options={"matcher": "exact", "viou": "union"})
+
+
+def parsed(task: TSTVG, text: str, example: Example, boxes: BoxFormat = GRID) -> Prediction | None:
+    answer = task.parse(text, example.inputs, boxes)
+    return None if isinstance(answer, ParseError) else answer
+
+
+def cup(kind: str = "explicit", **boxes: Any) -> TrueObject:
+    return TrueObject("cup", kind, [(4, 12)], {4: (0, 0, 10, 10), 8: (0, 0, 10, 10), 12: (0, 0, 10, 10)})
+
+
+def sink(kind: str = "implicit") -> TrueObject:
+    return TrueObject("sink", kind, [(0, 8)], {0: (50, 50, 60, 60), 4: (50, 50, 60, 60)})
+
+
+def said_as(item: TrueObject, name: str | None = None) -> SaidObject:
+    return SaidObject(name or item.category, item.kind, item.intervals, {t: [b] for t, b in item.boxes.items()})
+
+
+def figures_of(task: TSTVG, truth: list[TrueObject], said: list[SaidObject] | None, **about: Any) -> dict[str, float]:
+    example = made_example(truth, **about)
+    return task.score(example, parsed(task, made.written(said, random.Random(0), made.flat), example))
+
+
+@pytest.mark.parametrize(("task", "viou"), [(EXACT, "gt_frames"), (UNION, "union")])
+def test_every_figure_equals_a_slow_transcription_on_2000_random_tasks(task: TSTVG, viou: str) -> None:
+    rng = random.Random(5)
+    samples, rows, unread = [], [], 0
+    for number in range(2000):
+        truth = made.random_truth(rng)
+        said = made.random_answer(rng, truth)
+        example = made_example(truth, kind=rng.choice(("explicit", "implicit")), number=number)
+        prediction = parsed(task, made.written(said, rng), example)
+        assert (prediction is None) == (said is None)
+        unread += said is None
+        samples.append(Scored(example, prediction))
+        found = {**task.aggregate(samples[-1:]), **task.score(example, prediction)}
+        # Assignments may be equally good; the figures must be those of one of them.
+        wanted = made.slow_task(said, truth, SHOWN, viou)
+        matching = [w for w in wanted if close(found, made.slow_figures([(truth, w)]))]
+        assert matching, (number, truth, said)
+        rows.append((truth, matching[0]))
+    result = task.aggregate(samples)
+    assert close(result, made.slow_figures(rows))
+    assert (result["n"], result["n_failed"]) == (2000, unread)
+    assert 50 < unread < 150
+    assert 0 < result["n_malformed"] < 1500
+    for group, chosen in grouped_rows(samples, rows):
+        part = result[group[0]]
+        assert isinstance(part, dict)
+        assert close(part[group[1]], made.slow_figures(chosen)), group
+
+
+def close(found: dict[str, Any], wanted: dict[str, float]) -> bool:
+    return all(abs(found[name] - value) < 1e-9 for name, value in wanted.items() if name in found)
+
+
+def grouped_rows(samples: list[Scored], rows: list[Any]) -> list[Any]:
+    keyed: dict[tuple[str, str], list[Any]] = {}
+    for sample, (truth, row) in zip(samples, rows, strict=True):
+        count = str(len(truth)) if len(truth) < 3 else "3+"
+        for group in (("by_kind", str(sample.example.metadata["kind"])), ("by_number_of_objects", count)):
+            keyed.setdefault(group, []).append((truth, row))
+    assert len(keyed) == 5
+    return list(keyed.items())
+
+
+@pytest.mark.parametrize("boxes", FORMATS)
+@pytest.mark.parametrize("options", [{}, {"viou": "union"}, {"box_times": "annotated"}])
+def test_the_oracle_reaches_100_everywhere(boxes: BoxFormat, options: dict[str, object]) -> None:
+    rng = random.Random(2)
+    task = TSTVG(options={"matcher": "exact", **options})
+    examples = [
+        made_example(made.random_truth(rng), kind=kind, number=i, size=(640, 427))
+        for i, kind in enumerate(["explicit", "implicit"] * 60)
+    ]
+    samples = [Scored(e, parsed(task, task.reference_answer(e, boxes), e, boxes)) for e in examples]
+    result = task.aggregate(samples)
+    floats = {name: value for name, value in result.items() if isinstance(value, float)}
+    assert floats == pytest.approx(dict.fromkeys(floats, 1.0), abs=1e-9)
+    assert set(floats) >= {"O-Acc", "EAcc", "IAcc", "T-Acc", "ST-AP@0.7", "O-vIoU@0.7", "coverage"}
+    assert (result["n_extra"], result["n_malformed"], result["n_failed"]) == (0, 0, 0)
+    for part in ("by_kind", "by_number_of_objects", "by_duration"):
+        groups = result[part]
+        assert isinstance(groups, dict)
+        shares = [v for group in groups.values() for n, v in group.items() if not n.startswith("n_")]
+        assert shares == pytest.approx([1.0] * len(shares), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["bin, recycling", "bin; paper"],
+        ["chair 1", "the chair", "Chair"],
+        [f"thing {'abcdefghij'[n // 10]}{n}" for n in range(100)],
+    ],
+    ids=["commas", "alike", "as many as a task may have"],
+)
+def test_the_oracle_can_say_whatever_annotations_may_hold(names: list[str]) -> None:
+    truth = [
+        TrueObject(name, "explicit", [(4 * (n % 9), 40)], {4 * (n % 9): (n, n, n + 9, n + 9)})
+        for n, name in enumerate(names)
+    ]
+    example = made_example(truth)
+    found = EXACT.score(example, parsed(EXACT, EXACT.reference_answer(example, GRID), example))
+    assert found == pytest.approx(dict.fromkeys(found, 1.0), abs=1e-9)
+
+
+def test_one_misidentified_object_makes_a_task_zero_under_strict() -> None:
+    truth = [cup(), sink()]
+    found = figures_of(EXACT, truth, [said_as(truth[0]), said_as(truth[1], "bathtub")])
+    assert (found["T-Acc"], found["O-Acc"]) == (0, 0.5)
+    assert (found["T-m_tIoU"], found["T-m_vIoU"], found["T-AP@0.7"]) == (0.5, 0.5, 0.5)
+    assert {value for name, value in found.items() if name.startswith("ST-")} == {0.0}
+    whole = figures_of(EXACT, truth, [said_as(item) for item in truth])
+    assert {value for name, value in whole.items() if name.startswith("ST-")} == {1.0}
+
+
+def test_an_object_counts_under_whichever_of_the_two_fields_it_is_named() -> None:
+    truth = [cup("explicit"), sink("implicit")]
+    said = [said_as(item) for item in truth]
+    said[0].kind, said[1].kind = "implicit", "explicit"
+    assert figures_of(EXACT, truth, said)["T-Acc"] == 1
+
+
+def test_no_answer_and_an_answer_without_objects_score_zero_and_only_one_of_them_failed() -> None:
+    example = made_example([cup()])
+    empty = parsed(EXACT, '{"explicit_object": [], "implicit_object": []}', example)
+    assert empty is not None
+    result = EXACT.aggregate([Scored(example, empty), Scored(example, None)])
+    assert (result["T-Acc"], result["O-m_vIoU"], result["coverage"], result["n_failed"]) == (0, 0, 0.5, 1)
+
+
+def test_of_two_equal_names_the_pairs_that_overlap_more_are_taken() -> None:
+    chairs = [
+        TrueObject("chair", "implicit", [(0, 8)], {0: (0, 0, 10, 10), 4: (0, 0, 10, 10)}),
+        TrueObject("chair", "implicit", [(20, 30)], {20: (50, 0, 60, 10), 24: (50, 0, 60, 10)}),
+    ]
+    for order in itertools.permutations((0, 1)):
+        said = [said_as(chairs[i], f"chair {place + 1}") for place, i in enumerate(order)]
+        assert figures_of(EXACT, chairs, said)["ST-m_vIoU"] == 1
+
+
+def test_boxes_of_seconds_between_the_frames_shown_count_only_where_the_option_says_so() -> None:
+    every = dict.fromkeys(range(4, 13), (0, 0, 10, 10))
+    truth = [TrueObject("cup", "explicit", [(4, 12)], every)]
+    said = [SaidObject("cup", "explicit", [(4, 12)], {t: [(0, 0, 10, 10)] for t in (4, 8, 12)})]
+    assert figures_of(EXACT, truth, said)["T-m_vIoU"] == 1
+    annotated = TSTVG(options={"matcher": "exact", "box_times": "annotated"})
+    assert figures_of(annotated, truth, said)["T-m_vIoU"] == pytest.approx(3 / 9)
+
+
+def test_boxes_between_the_frames_shown_cost_nothing_even_with_the_union_of_times() -> None:
+    said = said_as(cup())
+    said.boxes |= {6: [(0, 0, 1, 1)], 10: [(0, 0, 1, 1)]}
+    assert figures_of(UNION, [cup()], [said])["T-m_vIoU"] == 1
+    said.boxes |= {20: [(0, 0, 1, 1)]}
+    assert figures_of(UNION, [cup()], [said])["T-m_vIoU"] == 0.75
+    assert figures_of(EXACT, [cup()], [said])["T-m_vIoU"] == 1
+
+
+def test_an_object_that_no_frame_shown_has_a_box_of_is_scored_at_its_own_seconds() -> None:
+    truth = [TrueObject("cup", "explicit", [(5, 7)], {5: (0, 0, 10, 10), 6: (0, 0, 10, 10)})]
+    assert figures_of(EXACT, truth, [said_as(truth[0])])["T-m_vIoU"] == 1
+    late = SaidObject("cup", "explicit", [(5, 7)], {4: [(0, 0, 10, 10)], 8: [(0, 0, 10, 10)]})
+    assert figures_of(EXACT, truth, [late])["T-m_vIoU"] == 0
+
+
+def test_of_several_annotated_boxes_near_a_frame_the_nearest_counts_and_is_met_by_the_frames_time() -> None:
+    example = made_example([cup()])
+    truth: Any = example.target["objects"]
+    truth[0]["times"] = [3.8, 4.1, 4.2, 8.2]
+    truth[0]["boxes"] = [[0, 0, 5, 10], [0, 0, 10, 10], [0, 0, 5, 10], [0, 0, 10, 10]]
+    track = [{"object": "cup", "time": t, "box": [0, 0, 10, 10]} for t in (4, 8)]
+    answer = json.dumps({"explicit_object": "cup", "spatial_tracking": track})
+    for task in (EXACT, UNION):
+        assert task.score(example, parsed(task, answer, example))["T-m_vIoU"] == 1
+    annotated = TSTVG(options={"matcher": "exact", "box_times": "annotated"})
+    assert annotated.score(example, parsed(annotated, answer, example))["T-m_vIoU"] == pytest.approx(2 / 4)
+
+
+def test_a_time_a_quarter_second_off_still_means_the_frame() -> None:
+    example = made_example([cup()])
+    track = [{"object": "cup", "time": t, "box": [0, 0, 10, 10]} for t in (3.75, 8.25, "0:12.2")]
+    answer = {"explicit_object": "cup", "spatial_tracking": track}
+    assert EXACT.score(example, parsed(EXACT, json.dumps(answer), example))["T-m_vIoU"] == 1
+    track[0]["time"] = 3.74
+    assert EXACT.score(example, parsed(EXACT, json.dumps(answer), example))["T-m_vIoU"] == pytest.approx(2 / 3)
+
+
+# ---------------------------------------------------------------- properties
+
+
+@st.composite
+def samples_of(draw: st.DrawFn) -> tuple[list[TrueObject], list[SaidObject]]:
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    truth = made.random_truth(rng)
+    said = None
+    while said is None:
+        said = made.random_answer(rng, truth)
+    return truth, said
+
+
+@given(samples_of(), st.sampled_from([EXACT, UNION]))
+def test_figures_lie_between_0_and_1_and_stricter_ones_are_never_higher(
+    case: tuple[list[TrueObject], list[SaidObject]], task: TSTVG
+) -> None:
+    found = figures_of(task, *case)
+    assert all(0 <= value <= 1 for value in found.values())
+    for level in ("T", "ST"):
+        for name in ("R1", "AP", "vIoU"):
+            steps = [found[f"{level}-{name}@{t}"] for t in made.THRESHOLDS]
+            assert steps == sorted(steps, reverse=True)
+    assert all(found[f"ST-{m}"] <= found[f"T-{m}"] for m in made.MEASURES)
+    assert found["T-Acc"] <= found["O-Acc"]
+
+
+@given(samples_of(), st.randoms(use_true_random=False))
+def test_the_order_of_answered_objects_does_not_matter(
+    case: tuple[list[TrueObject], list[SaidObject]], rng: random.Random
+) -> None:
+    truth, said = case
+    shuffled = rng.sample(said, len(said))
+    assert figures_of(EXACT, truth, shuffled)["T-m_vIoU"] == pytest.approx(figures_of(EXACT, truth, said)["T-m_vIoU"])
+
+
+@given(samples_of())
+def test_a_missed_object_that_is_added_as_it_is_never_lowers_a_figure(
+    case: tuple[list[TrueObject], list[SaidObject]],
+) -> None:
+    truth, said = case
+    before = figures_of(EXACT, truth, said)
+    told = {item.name.split()[0] for item in said}
+    missed = [item for item in truth if item.category not in told]
+    after = figures_of(EXACT, truth, [*said, *(said_as(item) for item in missed[:1])])
+    assert all(after[name] >= before[name] - 1e-9 for name in before)
+
+
+@given(samples_of())
+def test_the_union_of_times_never_scores_higher(case: tuple[list[TrueObject], list[SaidObject]]) -> None:
+    truth, said = case
+    names = [item.category for item in truth]
+    if len(set(names)) == len(names):  # otherwise another pairing may be the best
+        assert figures_of(UNION, truth, said)["T-m_vIoU"] <= figures_of(EXACT, truth, said)["T-m_vIoU"] + 1e-9
+
+
+@settings(max_examples=25)
+@given(st.lists(samples_of(), min_size=1, max_size=8), st.integers(0, 2**32))
+def test_drawn_figures_are_those_of_the_samples_drawn(
+    cases: list[tuple[list[TrueObject], list[SaidObject]]], seed: int
+) -> None:
+    samples = []
+    for number, (truth, said) in enumerate(cases):
+        example = made_example(truth, number=number)
+        samples.append(Scored(example, parsed(EXACT, made.written(said, random.Random(number)), example)))
+    samples.append(Scored(made_example([cup()], number=99), None))
+    weights = np.random.default_rng(seed).integers(0, 3, size=(5, len(samples))).astype(float)
+    weights[0] = 1
+    drawn = EXACT.resampled(samples, weights)
+    for row in range(5):
+        chosen = [s for s, count in zip(samples, weights[row], strict=True) for _ in range(int(count))]
+        if not chosen:
+            assert np.isnan(drawn["T-m_vIoU"][row])
+            continue
+        wanted = {k: v for k, v in EXACT.aggregate(chosen).items() if isinstance(v, float)}
+        assert {k: drawn[k][row] for k in wanted} == pytest.approx(wanted)
+        assert all(np.isnan(drawn[k][row]) for k in set(drawn) - set(wanted))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "name"), [(0, "0-30 s"), (30, "30-60 s"), (209.9, "180-210 s"), (347, "over 210 s")]
+)
+def test_durations_fall_into_the_bins_of_the_papers_figure(seconds: float, name: str) -> None:
+    assert duration_bin(seconds) == name
+
+
+def test_the_primary_figure_is_the_mean_of_the_samples_score() -> None:
+    rng = random.Random(1)
+    samples = []
+    for number in range(30):
+        truth = made.random_truth(rng)
+        example = made_example(truth, number=number)
+        samples.append(Scored(example, parsed(EXACT, made.written(made.random_answer(rng, truth), rng), example)))
+    scores = [EXACT.score(s.example, s.prediction)[EXACT.sample_score] for s in samples]
+    assert EXACT.aggregate(samples)[EXACT.primary] == pytest.approx(sum(scores) / len(scores))

@@ -1,0 +1,124 @@
+"""Small hand-made releases, and samples of a task made without any model."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import yaml
+from PIL import Image
+
+from barista_bench.benchmarks.vista.tasks import All
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Example, FrameRef, Prediction, Scored
+
+BOXES = BoxFormat()
+COLUMNS = ("video", "level", "description", "environment", "problem_set_type", "problem_set")
+
+
+def write_set(
+    root: Path,
+    set_id: str,
+    entries: Sequence[tuple[str, str]],
+    descriptions: Mapping[str, str],
+    *,
+    level: int = 1,
+    **fields: object,
+) -> Path:
+    """A problem set's two files and its rows of the table. `entries` are (path, label)."""
+    environment, *_, kind, _ = set_id.split("/")
+    description = root / "tasks" / f"{set_id}.yaml"
+    description.parent.mkdir(parents=True, exist_ok=True)
+    document = {"label_prompts": dict(descriptions), "prompt_gpt": "Look at the hands.", **fields}
+    description.write_text(yaml.safe_dump(document, sort_keys=False))
+    data = [{"path": path, "label": label} for path, label in entries]
+    description.with_name(f"{description.stem}_data.json").write_text(json.dumps(data))
+    rows = [
+        (f"{environment}/{path}", level, descriptions[part], environment, kind, f"tasks/{set_id}.yaml")
+        for path, label in entries
+        for part in label.split(",")
+        if part in descriptions
+    ]
+    add_rows(root, rows)
+    return description
+
+
+def add_rows(root: Path, rows: Sequence[tuple[object, ...]]) -> None:
+    table = root / "metadata.csv"
+    is_new = not table.exists()
+    with table.open("a", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerows([COLUMNS, *rows] if is_new else rows)
+
+
+def write_frames(folder: Path, pictures: Sequence[np.ndarray]) -> Path:
+    """A video as a folder of frames: exactly these pixels."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for at, picture in enumerate(pictures):
+        Image.fromarray(picture).save(folder / f"{at:06d}.png")
+    return folder
+
+
+def plain_frames(count: int, size: int = 8) -> list[np.ndarray]:
+    """Frames of one colour each, no two alike."""
+    return [np.full((size, size, 3), (at * 20 % 256, at * 7 % 256, 90), np.uint8) for at in range(count)]
+
+
+def example(
+    set_id: str = "alfred/level_3/permutation/one",
+    video: str = "v",
+    labels: Sequence[str] = ("a", "b", "c"),
+    truth: Sequence[str] = ("a",),
+    *,
+    videos: int = 3,
+    level: int = 3,
+    kind: str = "permutation",
+    environment: str = "virtual_home",
+    frames: int = 16,
+) -> Example:
+    """One question without a release."""
+    return Example(
+        example_id=f"all:{set_id}:{video}",
+        benchmark="vista",
+        task="all",
+        label=truth[0],
+        frames=tuple(FrameRef(f"{set_id}/{video}", at) for at in range(frames)),
+        inputs={
+            "problem_set": set_id,
+            "labels": list(labels),
+            "descriptions": [f"somebody does {label}" for label in labels],
+            "prompt_gpt": "Look at the hands.",
+            "example_gpt": "1. A hand.",
+            "frame_count": frames,
+        },
+        target={"labels": list(truth)},
+        metadata={
+            "split": "test",
+            "environment": environment,
+            "level": level,
+            "type": kind,
+            "problem_set": set_id,
+            "sequence_length": level,
+            "frames": frames,
+            "set_videos": videos,
+            "set_labels": len(labels),
+        },
+    )
+
+
+def scored(asked: Example, scores: Mapping[str, float] | None, *, strict: bool = True) -> Scored:
+    """A sample whose answer gave these scores; None for one that cannot be read."""
+    if scores is None:
+        return Scored(asked, None)
+    missing = [label for label in asked.inputs["labels"] if label not in scores]
+    value = {"scores": dict(scores), "strict": dict(scores) if strict and not missing else None, "missing": missing}
+    return Scored(asked, Prediction(value))
+
+
+def answered(task: All, asked: Sequence[Example], texts: Sequence[str]) -> list[Scored]:
+    """Samples as a run makes them of texts."""
+    read = [task.parse(text, one.inputs, BOXES) for one, text in zip(asked, texts, strict=True)]
+    return [Scored(one, p if isinstance(p, Prediction) else None) for one, p in zip(asked, read, strict=True)]

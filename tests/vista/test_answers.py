@@ -1,0 +1,151 @@
+"""Reading answers: the released rule word by word, the strict reading, and scores of dual encoders."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks.vista.answers import MISSING, read_answer, write_answer
+from barista_bench.choices import write_scores
+from barista_bench.task import ParseError, Prediction
+
+LABELS = ["label_0", "label_1", "label_10"]
+
+
+def read(text: str, labels: list[str] = LABELS) -> dict[str, float]:
+    found = read_answer(text, labels)
+    return found.value["scores"] if isinstance(found, Prediction) else {}
+
+
+def strict(text: str, labels: list[str] = LABELS) -> dict[str, float] | None:
+    found = read_answer(text, labels)
+    return found.value["strict"] if isinstance(found, Prediction) else None
+
+
+AS_ASKED = "1. A hand.\nFinal Scores\n- (label_0) 0\n- (label_1) 5\n- (label_10) 2.5"
+
+
+def test_an_answer_as_asked_reads_the_same_both_ways() -> None:
+    found = read_answer(AS_ASKED, LABELS)
+    assert isinstance(found, Prediction)
+    assert found.value == {
+        "scores": {"label_0": 0.0, "label_1": 5.0, "label_10": 2.5},
+        "strict": {"label_0": 0.0, "label_1": 5.0, "label_10": 2.5},
+        "missing": [],
+    }
+
+
+def test_what_stands_before_the_last_heading_does_not_count() -> None:
+    text = "Final Scores\n- (label_0) 5\n- (label_1) 5\nNo, again. Final Scores:\n- (label_0) 1\n- (label_10) 2"
+    assert read(text) == {"label_0": 1.0, "label_10": 2.0}
+
+
+def test_without_a_heading_the_whole_answer_counts_for_the_released_rule_alone() -> None:
+    text = "- (label_0) 1\n- (label_1) 2\n- (label_10) 3"
+    assert read(text) == {"label_0": 1.0, "label_1": 2.0, "label_10": 3.0}
+    assert strict(text) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "score"),
+    [
+        ("- (label_0) 4/5", 5.0),  # the maximum, as released
+        ("- (label_0) 4 out of 5 (frames 3-12)", 12.0),
+        ("label_0: 3", 3.0),
+        ("**label_0** -> 3.75.", 3.75),
+        ("- (LABEL_0) 4", 4.0),  # found in either case; cut only where the case is the same
+        ("Between 1 and 2, I give label_0 a 4", 4.0),
+        ("4 for label_0", None),  # nothing behind the label
+        ("label_0 and label_0 again: 2; label_0", None),
+        ("label_0 label_1 5", 5.0),
+        ("label_0: -3", 3.0),  # no signs
+        ("label_0 _7", None),
+        ("label_0 five", None),
+        ("mylabel_0: 3", None),  # no word of its own
+        ("label_0: " + "9" * 400, None),  # no number of this world
+    ],
+)
+def test_a_line_gives_a_label_its_largest_number(line: str, score: float | None) -> None:
+    assert read(f"Final Scores\n{line}\n- (label_10) 1").get("label_0") == score
+
+
+def test_of_several_lines_the_largest_number_counts() -> None:
+    assert read("Final Scores\nlabel_0 1\nlabel_0 3\nlabel_0 2") == {"label_0": 3.0}
+
+
+def test_a_label_is_not_found_in_a_longer_one() -> None:
+    found = read_answer("Final Scores\n- (label_10) 4", LABELS)
+    assert isinstance(found, Prediction)
+    assert found.value["scores"] == {"label_10": 4.0}
+    assert found.value["missing"] == ["label_0", "label_1"]
+
+
+@pytest.mark.parametrize("text", ["", "I cannot help with that.", "Final Scores\n", "label_0 is best", "{}", "[1, 2]"])
+def test_an_answer_without_any_score_is_a_parse_error(text: str) -> None:
+    assert isinstance(read_answer(text, LABELS), ParseError)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "- (label_0) 0\n- (label_1) 5",  # one is absent
+        "- (label_0) 0\n- (label_1) 5\n- (label_10) 2\n- (label_10) 2",  # one stands twice
+        "- (label_0) 0\n- (label_1) 6\n- (label_10) 2",  # above 5
+        "- (label_0) 0\n- (label_1) 4/5\n- (label_10) 2",
+        "- (label_0) 0\n- (label_1) 5\n- (label_10) 2\nSo label_1 it is.",
+        "- (label_0) 0\n- (Label_1) 5\n- (label_10) 2",
+        "- label_0: 0\n- label_1: 5\n- label_10: 2",
+    ],
+)
+def test_the_strict_reading_wants_exactly_what_was_asked(body: str) -> None:
+    assert strict(f"Final Scores\n{body}") is None
+    assert read(f"Final Scores\n{body}")
+
+
+@pytest.mark.parametrize("frame", ["**{}**:\n\n{}", "## {}\n```\n{}\n```", "{}:\r\n{}\r\n"])
+def test_decoration_is_no_fault(frame: str) -> None:
+    lines = "- (label_10) 1\n- (label_0) 0\n- (label_1) 5"
+    assert strict(frame.format("Final Scores", lines)) == {"label_0": 0.0, "label_1": 5.0, "label_10": 1.0}
+
+
+def test_scores_of_a_dual_encoder_are_read_as_they_are() -> None:
+    scores = {"label_0": 0.31, "label_1": -0.5, "label_10": 0.0}
+    assert read(write_scores(scores)) == strict(write_scores(scores)) == scores
+
+
+def test_what_we_write_is_read_strictly() -> None:
+    scores = {"label_0": 0.0, "label_1": 5.0, "label_10": 2.5}
+    assert strict(write_answer(scores)) == scores
+
+
+def test_the_score_of_a_missing_label_is_the_released_one() -> None:
+    assert MISSING == -0.1
+
+
+ANSWERS = st.lists(
+    st.sampled_from(
+        ["Final Scores", "\n", "- (label_0) ", "label_1", "(", ")", "5", " 3.", "_", "-", "/5", "\x85", "１"]
+    )
+    | st.text(max_size=5)
+).map("".join)
+
+
+@given(ANSWERS)
+def test_any_text_is_read_or_is_a_parse_error(text: str) -> None:
+    found = read_answer(text, LABELS)
+    if isinstance(found, Prediction):
+        scores = found.value["scores"]
+        assert scores
+        assert set(scores) | set(found.value["missing"]) == set(LABELS)
+        assert all(math.isfinite(score) and score >= 0 for score in scores.values())
+        if found.value["strict"] is not None:
+            assert found.value["strict"] == scores
+            assert all(0 <= score <= 5 for score in scores.values())
+
+
+@given(st.dictionaries(st.sampled_from(LABELS), st.floats(0, 5).map(lambda v: round(v, 2)), min_size=3))
+def test_scores_survive_writing_and_reading(scores: dict[str, float]) -> None:
+    assert read(write_answer(scores)) == scores

@@ -1,0 +1,308 @@
+"""Figures of a run: against pandas with scikit-learn, by hand where the metric's own tests do not reach, and resampled.
+
+The metric itself is held to an independent computation in tests/metrics/test_sequence_matching.py; here it is what a
+task makes of samples: which scores go in, which videos belong together, what stands for an answer that is missing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks.vista.release import VistaRelease
+from barista_bench.benchmarks.vista.scoring import by_set, majority_f1, match
+from barista_bench.benchmarks.vista.tasks import All
+from barista_bench.task import Scored
+from tests.vista.made import BOXES, answered, example, scored
+
+TASK = All()
+
+
+def random_set(number: int, rng: random.Random) -> list[Scored]:
+    """One problem set: few score values, so that ties are common; missing labels, unread videos, single videos."""
+    labels = [f"label_{at}" for at in range(rng.randint(2, 6))]
+    count = rng.choice([1, 2, 2, 3, 3, 5, 9])
+    grain = rng.choice([1, 4, 1000])
+    lost = rng.choice([0.0, 0.0, 0.2, 1.0])
+    samples = []
+    for video in range(count):
+        asked = example(f"alfred/x/y/{number}", f"v{video}", labels, [rng.choice(labels)], videos=count)
+        scores = {label: rng.randint(0, 5 * grain) / grain for label in labels if rng.random() > 0.1}
+        samples.append(scored(asked, None if rng.random() < lost or not scores else scores))
+    return samples
+
+
+def pandas_f1(samples: Sequence[Scored]) -> float | None:
+    """The released computation of one set, written with pandas and scikit-learn."""
+    import pandas as pd
+    from sklearn.metrics import f1_score
+
+    if all(sample.prediction is None for sample in samples):
+        return 0.0  # ours: no video answered, no video right
+    rows = [
+        (at, label, (sample.prediction.value["scores"] if sample.prediction else {}).get(label, -0.1))
+        for at, sample in enumerate(samples)
+        for label in sample.example.inputs["labels"]
+    ]
+    table = pd.DataFrame(rows, columns=["video", "label", "score"])
+    table["power"] = np.exp(table["score"])
+    table["share"] = table["power"] / table.groupby("video")["power"].transform("sum")
+    by_label = table.groupby("label")["share"]
+    table["z"] = (table["share"] - by_label.transform("mean")) / (by_label.transform("std") + 1e-6)
+    table = table.dropna(subset=["z"])
+    if table.empty:
+        return None
+    # Of tied labels the first: ties up to rounding, hence the 1e-9.
+    best = table[table["z"] >= table.groupby("video")["z"].transform("max") - 1e-9].groupby("video").first()["label"]
+    truth = [samples[video].example.target["labels"][0] for video in best.index]
+    return float(f1_score(truth, best.tolist(), average="macro", zero_division=0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_figures_equal_pandas_and_scikit_learn_on_random_problem_sets(seed: int) -> None:
+    rng = random.Random(seed)
+    sets = [random_set(number, rng) for number in range(250)]
+    expected = [pandas_f1(own) for own in sets]
+    defined = [value for value in expected if value is not None]
+    assert 0 < len(defined) < len(sets)
+    samples = [sample for own in sets for sample in own]
+    rng.shuffle(samples)  # samples of different sets come mixed
+    figures = TASK.aggregate(samples)
+    for own, value in zip(sets, expected, strict=True):
+        assert match(own).f1 == (None if value is None else pytest.approx(value, abs=1e-12))
+    assert figures["macro_f1"] == pytest.approx(np.mean(defined), abs=1e-12)
+    half = 1.96 * np.std(defined, ddof=1) / (np.sqrt(len(defined)) + 1e-6)
+    assert figures["macro_f1_low"] == pytest.approx(np.mean(defined) - half, abs=1e-12)
+    assert figures["macro_f1_high"] == pytest.approx(np.mean(defined) + half, abs=1e-12)
+    assert figures["unscored_problem_sets"] == len(sets) - len(defined)
+    assert figures["ties"] > 0
+
+
+def test_the_majority_baseline_is_the_f1_of_the_mode() -> None:
+    from sklearn.metrics import f1_score
+
+    rng = random.Random(5)
+    for number in range(200):
+        own = random_set(number, rng)
+        if len(own) == 1:
+            continue
+        truth = [sample.example.target["labels"][0] for sample in own]
+        mode = max(own[0].example.inputs["labels"], key=truth.count)
+        expected = f1_score(truth, [mode] * len(truth), average="macro", zero_division=0)
+        assert match(own).majority == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_majority_baseline_of_the_real_release_is_that_of_its_entries(real_vista: VistaRelease) -> None:
+    from sklearn.metrics import f1_score
+
+    for own in real_vista.sets.values():
+        labels = list(own.descriptions)
+        places = [tuple(labels.index(label) for label in video.labels) for video in own.videos]
+        if not own.is_multilabel:
+            truth = [place for (place,) in places]
+            mode = max(sorted(set(truth)), key=truth.count)
+            expected = f1_score(truth, [mode] * len(truth), average="macro", zero_division=0)
+            assert majority_f1(places) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_missing_label_scores_as_released() -> None:
+    asked = [example(video="v0"), example(video="v1", truth=["b"]), example(video="v2", truth=["c"])]
+    given = [{"a": 0.0}, {"b": 3.0, "c": 0.0}, {"a": 1.0, "c": 2.0}]
+    filled = [{"a": 0.0, "b": -0.1, "c": -0.1}, {"a": -0.1, "b": 3.0, "c": 0.0}, {"a": 1.0, "b": -0.1, "c": 2.0}]
+    assert match([scored(one, some) for one, some in zip(asked, given, strict=True)]).f1 == pytest.approx(
+        match([scored(one, all_) for one, all_ in zip(asked, filled, strict=True)]).f1
+    )
+
+
+def test_a_refusal_has_the_lowest_score_for_all_labels_and_moves_the_others() -> None:
+    asked = [example(video=f"v{at}", truth=[label]) for at, label in enumerate("abc")]
+    rows = [{"a": 5.0, "b": 0.0, "c": 0.0}, {"a": 0.0, "b": 5.0, "c": 0.0}]
+    refused = match([scored(asked[0], rows[0]), scored(asked[1], rows[1]), scored(asked[2], None)])
+    written = match(
+        [
+            *(scored(one, row) for one, row in zip(asked, rows, strict=False)),
+            scored(asked[2], dict.fromkeys("abc", -0.1)),
+        ]
+    )
+    assert refused.f1 == written.f1
+    assert (refused.unread, written.unread) == (1, 0)
+
+
+def test_a_set_of_which_no_video_is_answered_is_all_wrong() -> None:
+    own = [scored(example(video=f"v{at}", truth=[label]), None) for at, label in enumerate("abc")]
+    assert match(own).f1 == match(own).strict == 0.0
+    assert TASK.aggregate(own)["coverage"] == 0.0
+
+
+def test_the_strict_reading_counts_other_answers_as_wrong() -> None:
+    rows = [{"a": 5.0, "b": 0.0, "c": 0.0}, {"a": 0.0, "b": 5.0, "c": 0.0}, {"a": 0.0, "b": 0.0, "c": 5.0}]
+    own = [
+        scored(example(video=f"v{at}", truth=[label]), row, strict=label != "c")
+        for at, (label, row) in enumerate(zip("abc", rows, strict=True))
+    ]
+    found = match(own)
+    assert found.f1 == 1.0
+    assert found.strict == pytest.approx(2 / 3)  # c is never found, a and b always
+
+
+def test_an_incomplete_set_is_scored_over_what_is_there_and_flagged() -> None:
+    rows = [{"a": 5.0, "b": 0.0}, {"a": 0.0, "b": 5.0}]
+    own = [
+        scored(example(video=f"v{at}", labels="ab", truth=[label], videos=3), row)
+        for at, (label, row) in enumerate(zip("ab", rows, strict=True))
+    ]
+    figures = TASK.aggregate(own)
+    assert (figures["macro_f1"], figures["incomplete_problem_sets"], figures["problem_sets"]) == (1.0, 1, 1)
+
+
+def test_a_single_video_leaves_its_set_unscored() -> None:
+    alone = [scored(example(videos=1), {"a": 5.0, "b": 0.0, "c": 0.0})]
+    figures = TASK.aggregate(alone)
+    assert "macro_f1" not in figures
+    assert (figures["unscored_problem_sets"], figures["top1"]) == (1, 1.0)
+    assert np.isnan(TASK.resampled(alone, np.ones((2, 1)))["macro_f1"]).all()
+
+
+def test_any_of_several_fitting_labels_is_right() -> None:
+    labels = ["break", "find", "mine"]
+    truths = (["break", "mine"], ["find"], ["mine"])
+    asked = [example(video=f"v{at}", labels=labels, truth=truth) for at, truth in enumerate(truths)]
+    for chosen in ("break", "mine"):
+        own = [
+            scored(one, {label: 5.0 * (label == best) for label in labels})
+            for one, best in zip(asked, (chosen, "find", "mine"), strict=True)
+        ]
+        assert match(own).f1 == 1.0
+    wrong = [
+        scored(one, {label: 5.0 * (label == best) for label in labels})
+        for one, best in zip(asked, ("find", "find", "mine"), strict=True)
+    ]
+    # A mistake is one about the first label: `break` has no hit, `find` one of two, `mine` its one.
+    assert match(wrong).f1 == pytest.approx((0 + 2 / 3 + 1) / 3)
+
+
+def test_groups_are_those_of_environment_level_and_type() -> None:
+    sets = [("virtual_home", 2, "general"), ("virtual_home", 8, "permutation"), ("real_world", 8, "permutation")]
+    samples = []
+    for number, (environment, level, kind) in enumerate(sets):
+        for at, label in enumerate("abc"):
+            asked = example(f"s{number}", f"v{at}", truth=[label], environment=environment, level=level, kind=kind)
+            samples.append(scored(asked, {own: 5.0 * (own == (label if number else "a")) for own in "abc"}))
+    figures = TASK.aggregate(samples)
+    assert {name: own["macro_f1"] for name, own in figures["per_level"].items()} == {
+        "2": pytest.approx(1 / 6),
+        "8": 1.0,
+    }
+    assert {name: own["problem_sets"] for name, own in figures["per_environment"].items()} == {
+        "real_world": 1,
+        "virtual_home": 2,
+    }
+    assert list(figures["per_type"]) == ["general", "permutation"]
+
+
+@pytest.mark.parametrize("how", ["leave_one_out", "raw", "video", "video+label"])
+def test_other_ways_to_compare_scores_are_those_of_the_metric(how: str) -> None:
+    from barista_bench.metrics.sequence_matching.scoring import sequence_matching
+
+    rng = random.Random(11)
+    sets = [own for own in (random_set(n, rng) for n in range(60)) if all(sample.prediction for sample in own)]
+    rows = [
+        [[s.prediction.value["scores"].get(label, -0.1) for label in s.example.inputs["labels"]] for s in own]
+        for own in sets
+    ]
+    truths = [[s.example.inputs["labels"].index(s.example.target["labels"][0]) for s in own] for own in sets]
+    task, samples = All(options={"standardise": how}), [sample for own in sets for sample in own]
+    figures = task.aggregate(samples)
+    assert figures["macro_f1"] == pytest.approx(sequence_matching(rows, truths, standardise=how)["macro_f1"], abs=1e-12)
+    assert figures["macro_f1"] != pytest.approx(TASK.aggregate(samples)["macro_f1"], abs=1e-6)
+    drawn = task.resampled(samples, np.ones((1, len(samples))))
+    assert drawn["macro_f1"][0] == pytest.approx(figures["macro_f1"], abs=1e-12)
+
+
+# --- resampling ------------------------------------------------------------------------------------------------------
+
+
+def drawn_samples() -> list[Scored]:
+    rng = random.Random(7)
+    return [sample for number in range(12) for sample in random_set(number, rng)]
+
+
+def test_resampled_figures_with_weights_of_one_are_those_of_aggregate() -> None:
+    samples = drawn_samples()
+    figures = TASK.aggregate(samples)
+    once = TASK.resampled(samples, np.ones((1, len(samples))))
+    assert TASK.primary in once
+    for name, values in once.items():
+        assert values[0] == pytest.approx(figures[name], abs=1e-12), name
+
+
+def test_a_draw_of_sets_is_the_mean_over_the_sets_drawn() -> None:
+    samples = drawn_samples()
+    sets = by_set(samples)
+    rng = np.random.default_rng(3)
+    weights = rng.multinomial(len(sets), np.full(len(sets), 1 / len(sets)), size=40).astype(float)
+    places = {name: at for at, name in enumerate(sets)}
+    columns = [places[sample.example.inputs["problem_set"]] for sample in samples]
+    drawn = TASK.resampled(samples, weights[:, columns])
+    f1 = [match(own).f1 for own in sets.values()]
+    for row, value in zip(weights, drawn["macro_f1"], strict=True):
+        chosen = [score for score, times in zip(f1, row, strict=True) if score is not None for _ in range(int(times))]
+        assert value == pytest.approx(np.mean(chosen), abs=1e-12)
+
+
+def test_two_models_that_change_sides_are_scored_apart() -> None:
+    """As the permutation test asks: both models' samples side by side, of each set those of one model."""
+    first = drawn_samples()
+    rng = random.Random(8)
+    second = [
+        scored(sample.example, {label: rng.random() * 5 for label in sample.example.inputs["labels"]})
+        for sample in first
+    ]
+    both = [sample for pair in zip(first, second, strict=True) for sample in pair]
+    names = list(by_set(first))
+    flips = np.random.default_rng(1).integers(2, size=(10, len(names))).astype(float)
+    moved = flips[:, [names.index(sample.example.inputs["problem_set"]) for sample in first]]
+    weights = np.stack([1 - moved, moved], axis=2).reshape(len(flips), -1)
+    drawn = TASK.resampled(both, weights)["macro_f1"]
+    for row, value in zip(moved, drawn, strict=True):
+        mixed = [b if flip else a for a, b, flip in zip(first, second, row, strict=True)]
+        assert value == pytest.approx(TASK.aggregate(mixed)["macro_f1"], abs=1e-12)
+
+
+@given(st.lists(st.integers(0, 2), min_size=3, max_size=3))
+def test_samples_drawn_one_by_one_are_a_set_of_those_drawn(counts: list[int]) -> None:
+    rows = [{"a": 5.0, "b": 1.0}, {"a": 2.0, "b": 3.0}, {"a": 4.0, "b": 0.0}]
+    own = [scored(example(video=f"v{at}", labels="ab", truth=["a" if at else "b"]), row) for at, row in enumerate(rows)]
+    (value,) = TASK.resampled(own, np.array([counts], dtype=float))["macro_f1"]
+    taken = {count for count in counts if count}
+    repeated = [
+        sample
+        for sample, count in zip(own, counts, strict=True)
+        for _ in range(min(count, 1) if len(taken) == 1 else count)
+    ]
+    expected = match(repeated).f1 if repeated else None
+    assert np.isnan(value) if expected is None else value == pytest.approx(expected, abs=1e-12)
+
+
+# --- baselines -------------------------------------------------------------------------------------------------------
+
+
+def test_random_answers_are_near_chance_and_oracles_are_perfect() -> None:
+    rng = random.Random(2)
+    asked = [
+        example(f"alfred/level_3/permutation/{number}", f"v{at}", truth=[label])
+        for number in range(300)
+        for at, label in enumerate("abc")
+    ]
+    oracle = answered(TASK, asked, [TASK.reference_answer(one, BOXES) for one in asked])
+    assert TASK.aggregate(oracle)["macro_f1"] == TASK.aggregate(oracle)["macro_f1_strict"] == 1.0
+    chance = answered(TASK, asked, [TASK.random_answer(one, rng, BOXES) for one in asked])
+    figures = TASK.aggregate(chance)
+    assert 0.2 < figures["macro_f1"] < 0.36  # above the majority's 1/6, since three labels are answered
+    assert figures["top1"] == pytest.approx(1 / 3, abs=0.06)
+    assert figures["majority_f1"] == pytest.approx(1 / 6)

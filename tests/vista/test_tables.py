@@ -1,0 +1,171 @@
+"""The counterparts of the paper's figures: what is averaged over what, and what is left out."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from barista_bench.benchmarks.vista.scoring import by_set, match
+from barista_bench.benchmarks.vista.tables import BASELINE, paper_tables
+from barista_bench.benchmarks.vista.tasks import All, VirtualHome
+from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
+from barista_bench.task import Scored
+from tests.vista.made import example, scored
+
+PLACES = [
+    ("virtual_home", 1, "objects"),
+    ("virtual_home", 2, "general"),
+    ("virtual_home", 3, "permutation"),
+    ("virtual_home", 2, "permutation"),
+    ("real_world", 1, "tracking"),
+    ("real_world", 3, "general"),
+    ("minecraft", 2, "general"),
+]
+
+
+def run(seed: int, *, sets: int = 4, frames: int = 16, environments: tuple[str, ...] = ()) -> tuple[Scored, ...]:
+    """Random scores for a few sets of every place."""
+    rng = random.Random(seed)
+    samples = []
+    for environment, level, kind in PLACES:
+        for number in range(sets):
+            for at, label in enumerate("abc"):
+                asked = example(
+                    f"{environment}/{level}/{kind}/{number}",
+                    f"v{at}",
+                    truth=[label],
+                    level=level,
+                    kind=kind,
+                    environment=environment,
+                    frames=frames,
+                )
+                if not environments or environment in environments:
+                    samples.append(scored(asked, {own: rng.randint(0, 5) * 1.0 for own in "abc"}))
+    return tuple(samples)
+
+
+def one(model: str, *runs: tuple[Scored, ...]) -> ModelSamples:
+    return ModelSamples(model, All(), runs)
+
+
+def f1s(samples: tuple[Scored, ...], *place: object) -> list[float]:
+    keys = ("environment", "level", "type")
+    found = [match(own) for own in by_set(samples).values()]
+    return [
+        own.f1
+        for own in found
+        if own.f1 is not None and all(want in (None, own.metadata[k]) for k, want in zip(keys, place, strict=True))
+    ]
+
+
+def chart(found: list[PaperTable | PaperChart], title: str) -> PaperChart:
+    (only,) = [item for item in found if isinstance(item, PaperChart) and item.title.startswith(title)]
+    return only
+
+
+def test_the_table_has_a_row_for_every_environment_level_and_type_in_the_papers_order() -> None:
+    samples = run(1)
+    table = paper_tables([one("m", samples)])[0]
+    assert isinstance(table, PaperTable)
+    assert table.columns == ("environment", "level", "type", "problem sets", "m", BASELINE)
+    assert [row[:4] for row in table.rows] == [
+        ("virtual home", 1, "objects", 4),
+        ("virtual home", 2, "general", 4),
+        ("virtual home", 2, "permutation", 4),
+        ("virtual home", 3, "permutation", 4),
+        ("real world", 1, "tracking", 4),
+        ("real world", 3, "general", 4),
+        ("minecraft", 2, "general", 4),
+        ("all", None, None, 28),
+    ]
+    values = f1s(samples, "virtual_home", 2, "permutation")
+    half = 1.96 * np.std(values, ddof=1) / (math.sqrt(4) + 1e-6)
+    cell = table.rows[2][4]
+    assert isinstance(cell, Ranged)
+    assert cell == pytest.approx((np.mean(values), np.mean(values) - half, np.mean(values) + half))
+    assert isinstance(table.rows[-1][5], Ranged)
+    assert table.rows[-1][5].value == pytest.approx(1 / 6)
+
+
+def test_runs_are_averaged_within_each_set_before_the_interval() -> None:
+    first, second = run(1), run(2)
+    table = paper_tables([one("m", first, second)])[0]
+    means = [(a + b) / 2 for a, b in zip(f1s(first, None, None, None), f1s(second, None, None, None), strict=True)]
+    assert table.rows[-1][4].value == pytest.approx(np.mean(means))
+    assert table.rows[-1][4].high - table.rows[-1][4].value == pytest.approx(
+        1.96 * np.std(means, ddof=1) / (math.sqrt(28) + 1e-6)
+    )
+
+
+def test_a_set_that_two_tasks_ask_for_counts_once() -> None:
+    everything, home = run(1), run(1, environments=("virtual_home",))
+    both = [one("m", everything), ModelSamples("m", VirtualHome(), (home,))]
+    assert paper_tables(both)[0].rows == paper_tables([one("m", everything)])[0].rows
+
+
+def test_a_model_without_an_environment_has_no_cell_there() -> None:
+    table = paper_tables([one("all", run(1)), one("home", run(2, environments=("virtual_home",)))])[0]
+    assert table.columns[4:] == ("all", "home", BASELINE)
+    assert [row[5] is None for row in table.rows] == [False] * 4 + [True] * 3 + [False]
+
+
+def test_a_row_of_one_set_has_no_interval() -> None:
+    table = paper_tables([one("m", run(1, sets=1))])[0]
+    assert isinstance(table.rows[0][4], float)
+
+
+def test_sequence_lengths_are_drawn_over_all_environments_and_for_each() -> None:
+    samples = run(1)
+    found = paper_tables([one("m", samples)])
+    overall = chart(found, "Figure 3b")
+    assert [series.name for series in overall.series] == ["m", BASELINE]
+    assert [point.x for point in overall.series[0].points] == [1, 2, 3]
+    assert overall.series[0].points[1].y == pytest.approx(np.mean(f1s(samples, None, 2, None)))
+    home = chart(found, "Figure 13a")
+    assert home.series[0].points[1].y == pytest.approx(np.mean(f1s(samples, "virtual_home", 2, None)))
+    titles = [item.title for item in found]
+    assert not any(title.startswith("Figure 15a") for title in titles)  # Minecraft has one level here
+
+
+def test_permutations_stand_against_general_problem_sets() -> None:
+    samples = run(1)
+    found = paper_tables([one("m", samples)])
+    general, order = chart(found, "Figure 4: general"), chart(found, "Figure 4: permutation")
+    assert [point.x for point in general.series[0].points] == [2, 3]
+    assert order.series[0].points[0].y == pytest.approx(np.mean(f1s(samples, None, 2, "permutation")))
+    assert order.series[1].points[0].y == pytest.approx(1 / 6)
+
+
+def test_single_actions_are_bars_by_environment_and_type() -> None:
+    bars = chart(paper_tables([one("m", run(1))]), "Figure 3a")
+    assert bars.kind == "bar"
+    assert [point.x for point in bars.series[0].points] == ["virtual home: objects", "real world: tracking"]
+
+
+def test_numbers_of_frames_are_compared_where_a_model_was_shown_several() -> None:
+    few, many = run(1, frames=2), run(2, frames=8)
+    models = [one("dual:x (two)", few), one("dual:x (eight)", many), one("other", run(3))]
+    found = paper_tables(models)
+    general, single = chart(found, "Figure 5"), chart(found, "Figure 16")
+    (line,) = general.series
+    assert line.name == "dual:x"
+    assert [(point.x, point.y) for point in line.points] == [
+        (2, pytest.approx(np.mean(f1s(few, None, None, "general")))),
+        (8, pytest.approx(np.mean(f1s(many, None, None, "general")))),
+    ]
+    assert [series.name for series in single.series] == ["dual:x: objects", "dual:x: tracking"]
+    assert not any(item.title.startswith(("Figure 5", "Figure 16")) for item in paper_tables(models[1:]))
+
+
+def test_a_model_that_was_shown_several_numbers_of_frames_has_a_column_for_each() -> None:
+    table = paper_tables([one("m", run(1, frames=2)), one("m", run(2, frames=8)), one("n", run(3))])[0]
+    assert table.columns[4:] == ("m, 2 frames", "m, 8 frames", "n", BASELINE)
+    assert [row[4] for row in table.rows] == [row[4] for row in paper_tables([one("m", run(1, frames=2))])[0].rows]
+
+
+def test_nothing_is_told_of_no_samples() -> None:
+    assert paper_tables([]) == []
+    assert paper_tables([one("m", ())]) == []

@@ -34,7 +34,7 @@ class Option:
 
     default: OptionValue
     help: str
-    changes: Literal["prompt", "parsing", "scores"]
+    changes: Literal["prompt", "scores"]
     choices: tuple[OptionValue, ...] = ()
     low: float | None = None
     high: float | None = None

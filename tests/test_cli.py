@@ -158,8 +158,8 @@ def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen:
     assert "0 errors" in checked.output
     build_flags = ["--benchmark", "handyvqa", "--out", str(data / "hands"), "--no-cache", "--no-progress"]
     assert invoke(cli.app, ["build", "--source", str(release), *build_flags]).exit_code == 0
-    evaluate_flags = ["--benchmark", "all", "--model", "prior", "--out", str(runs), "--no-progress"]
-    told = invoke(cli.app, ["evaluate", str(data), *evaluate_flags])
+    evaluate_flags = ["--benchmark", "handyvqa", "--task", "action", "--model", "prior", "--out", str(runs)]
+    told = invoke(cli.app, ["evaluate", str(data / "hands"), *evaluate_flags, "--runs", "1", "--no-progress"])
     assert told.exit_code == 0, told.output
     assert "handyvqa/action, prior: accuracy" in told.output
     assert (runs / "report" / "report.html").is_file()

@@ -72,7 +72,7 @@ def refuse_unusable(examples: Sequence[Example], where: str) -> None:
         name, split = example.example_id, example.metadata.get("split")
         if not 1 <= len(example.frames) <= MAX_FRAMES:
             count = len(example.frames)
-            raise DataError(f"{where}: {name!r} has {count} frames. Remedy: 1 to {MAX_FRAMES} can be shown")
+            raise DataError(f"{where}: {name!r} has {count} frames. Remedy: ask for 1 to {MAX_FRAMES} of them")
         if not isinstance(split, str) or not _SPLIT.fullmatch(split) or split == "all":
             raise DataError(f"{where}: {name!r} is of split {split!r:.80}. Remedy: call it as test or train are called")
         try:

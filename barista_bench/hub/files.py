@@ -129,6 +129,9 @@ def results_files(submission: Submission) -> dict[str, bytes]:
     return files
 
 
+_ON_TEST = " A task named ..._test is scored on the test videos only, for models that were trained on the others."
+
+
 def eval_file(benchmark: str) -> EvalFile:
     """`eval.yaml` of the benchmark's dataset: a leaderboard for each task, over all videos and over the test videos."""
     found = get_benchmark(benchmark)
@@ -137,8 +140,7 @@ def eval_file(benchmark: str) -> EvalFile:
     return EvalFile(
         name=found.title,
         description=f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} times "
-        f"the figure, the mean over runs. {notes}. A task named ..._test is scored on the test videos only, for models "
-        "that were trained on the others.",
+        f"the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in found.splits else ''}",
         evaluation_framework=FRAMEWORK,
         tasks=[
             EvalTask(id=task_id(task.name, split, "release"), config=task.name, split=found.published_split(split))

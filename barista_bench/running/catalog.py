@@ -123,6 +123,12 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
     Raises:
         ConfigError: the task has no such baseline, or gives a model that scores texts none to score.
     """
+    kind, _, rest = name.partition(":")
+    if kind in ABLATIONS and rest:
+        if kind == "text_only" and DUAL in rest:
+            raise ConfigError(f"{name} compares texts with no image. Remedy: use another ablation, or none")
+        check_fit(rest, task, examples)
+        return
     _scripted(name, [(task, examples)])
     if name.startswith(DUAL) and len(examples) and not task.choices(examples.examples[0]):
         raise ConfigError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -332,7 +333,7 @@ class _SessionLine(msgspec.Struct):
 
 
 def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
-    partial = path.with_suffix(".partial")
+    partial = path.with_suffix(f".{os.getpid()}.partial")
     with partial.open("w", encoding="utf-8") as file:
         for sample in samples:
             line = {

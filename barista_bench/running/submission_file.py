@@ -25,7 +25,8 @@ def write_submission_file(
         out: file to write.
         run: which repetition, from 0.
         data: where the dataset lies now, if it has moved.
-        allow_incomplete: whether questions may be missing that were not answered yet, or that infrastructure cost.
+        allow_incomplete: whether questions may be missing that were not answered yet, that infrastructure cost, or that
+            the run's `limit` left out.
 
     Returns:
         The path written, and the number of answers.
@@ -41,6 +42,12 @@ def write_submission_file(
     samples = [s for s in read.samples if s.record.run == run and s.record.status is not Status.INFRA_ERROR]
     if not samples:
         raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
+    limit = read.described["data"]["limit"]
+    if limit is not None and not allow_incomplete:
+        raise DataError(
+            f"{folder}: was run on the first {limit} questions alone. "
+            "Remedy: run it anew without limit, or say --allow-incomplete"
+        )
     missing = len(read.examples) - len(samples)
     if missing and not allow_incomplete:
         raise DataError(

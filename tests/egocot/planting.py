@@ -100,7 +100,7 @@ def _wrong_object(fact: Fact, evidence: EvidenceBase) -> Iterator[Planted]:
 def _wrong_relation(fact: Fact, evidence: EvidenceBase) -> Iterator[Planted]:
     same = {one.predicate for one in evidence.facts if {one.subject, one.object} == {fact.subject, fact.object}}
     true = same | {name for one in same for name in ENTAILS.get(one, ())}
-    for first, second in OPPOSITES:
+    for first, second in sorted(OPPOSITES):  # a set: in the same order in every process
         if first == fact.predicate and second not in true:
             yield _of_fact("relation", "the opposite", fact._replace(predicate=second))
     # What is on and under the same thing (a cup in a coffee machine) is so both ways round.

@@ -39,6 +39,16 @@ def test_right_answers_are_not_always_in_the_same_place(mini_release: EgocotRele
     assert set(letters) == {"A", "B", "C", "D"}
 
 
+def test_the_name_of_an_object_does_not_tell_its_state(egocot_kitchen: Path) -> None:
+    """What it changes from and to are both among the choices."""
+    for scene in map(Scene, SceneGraph(egocot_kitchen)):
+        for code in ("MSP", "SR", "NSA"):
+            draft = QUESTIONS[code](scene)
+            if draft is not None:
+                own = [{c.before, c.after} for c in scene.changes if c.object == draft.targets[0]]
+                assert any(draft.right in pair and pair <= {draft.right, *draft.wrong} for pair in own), draft
+
+
 def test_writing_twice_gives_the_same_bytes(egocot_kitchen: Path, mini_root: Path, tmp_path: Path) -> None:
     write_mini(egocot_kitchen, tmp_path / "again")
     for name in ("dev.json", "test.json", "media_manifest.json"):

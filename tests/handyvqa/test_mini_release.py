@@ -56,6 +56,28 @@ def test_every_category_has_questions_and_nothing_is_wrong_with_them(release: Ha
         assert not [item for item in found if isinstance(item, SkippedExample)]
 
 
+def test_nothing_without_a_name_is_asked_about_or_offered(release: HandyvqaRelease) -> None:
+    for question in (one for found in release.questions.values() for one in found):
+        assert not [text for text in (question.question, *question.options) if "unknown" in text]
+
+
+def test_the_words_of_a_question_about_states_do_not_tell_its_answer(release: HandyvqaRelease) -> None:
+    """The same two states stand in three of the wrong options."""
+    for question in release.questions["state"]:
+        before, after = question.options[question.correct[0]].removeprefix("From ").rstrip(".").split(" to ")
+        assert {f"From {after} to {before}.", f"It stays {before}.", f"It stays {after}."} <= set(question.options)
+
+
+def test_wrong_places_and_parts_are_places_and_parts_of_something(kitchen: Path, release: HandyvqaRelease) -> None:
+    known: set[str] = set()
+    for video in SceneGraph(kitchen):
+        namer = Namer(video)
+        known |= {namer(item.source) for item in video.relations() if item.value in ("part of", "attached to")}
+        known |= {f"{item.value.capitalize()} the {namer(item.target)}." for item in video.relations()}
+    for question in (*release.questions["parts"], *release.questions["location"]):
+        assert sum(option in known for option in question.options) >= 3, question.options
+
+
 def test_every_kind_of_clip_occurs(release: HandyvqaRelease) -> None:
     clips = [release.clip(question) for found in release.questions.values() for question in found]
     assert any(clip.is_folder for clip in clips)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from barista_bench.api import evaluate
 from barista_bench.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.builders.card import MANIFEST
 from barista_bench.builders.folder import build
-from barista_bench.errors import ConfigError, DataError
-from barista_bench.running import runner
+from barista_bench.cli import app
+from barista_bench.errors import ConfigError, DataError, ModelError
+from barista_bench.running import runner, scoring
+from barista_bench.running.catalog import check_fit
 from barista_bench.running.config import RunConfig
 from barista_bench.running.dataset import open_examples
 from barista_bench.running.estimate import as_text, estimate
@@ -22,8 +27,9 @@ from barista_bench.running.log import read_folder
 from barista_bench.running.opening import benchmarks_in
 from barista_bench.running.recorded import import_recorded
 from barista_bench.running.runner import run
-from barista_bench.running.scoring import score
-from barista_bench.task import Example, FrameRef
+from barista_bench.running.scoring import ScoredRun, score
+from barista_bench.running.submission_file import write_submission_file
+from barista_bench.task import Example, FrameRef, Scored
 from tests.made_benchmark import BENCHMARK, Words
 from tests.running.test_release_tasks import WORDS, Talker, data, registered, release  # noqa: F401  (fixtures)
 
@@ -134,6 +140,58 @@ def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> No
     assert "choose: questions that depend on answers are not counted" in as_text(found)
 
 
+def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
+    data: Path,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def write(samples: Sequence[Scored], out: Path) -> Path:
+        out.write_text(str(len(samples)))
+        return out
+
+    monkeypatch.setitem(BENCHMARKS, "words", replace(BENCHMARK, submission=write))
+    run(data, tmp_path / "run", benchmark="words", task="choose", model="oracle", runs=1, limit=2)
+    with pytest.raises(DataError, match=r"first 2 questions alone.*Remedy"):
+        write_submission_file(tmp_path / "run", tmp_path / "out.json")
+    assert write_submission_file(tmp_path / "run", tmp_path / "out.json", allow_incomplete=True)[1] == 2
+
+
+def test_one_of_several_processes_scores_nothing(
+    data: Path,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match=r"have yet to ask.*Remedy"):
+        evaluate(data, "oracle", out=tmp_path / "runs", benchmark="words", task="choose")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
+    data: Path,  # noqa: F811
+    small_release: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "words").symlink_to(data)
+    build(small_release, tmp_path / "data" / "kitchen", configs=["relations"], sampling={"limit": 3}, cache=False)
+
+    def scored(folder: Path, **settings: object) -> ScoredRun:
+        if folder.name == "choose":
+            raise ModelError("its encoder is not here. Remedy: fetch it")
+        return score(folder, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scoring, "score", scored)
+    flags = ["--benchmark", "all", "--runs", "1", "--out", str(tmp_path / "runs"), "--no-progress"]
+    told = CliRunner().invoke(app, ["evaluate", str(tmp_path / "data"), *flags])
+    assert told.exit_code == 0, told.output
+    assert "barista/relations, oracle: micro_f1 1.000" in told.output
+    assert "not scored: words/choose: its encoder is not here" in told.output
+    assert (tmp_path / "runs" / "report" / "report.html").is_file()
+
+
 def _said(*examples: Example) -> RecordedAnswers:
     return RecordedAnswers("m", Words, examples, (RecordedAnswer("a", 0, "cup"),))
 
@@ -192,3 +250,18 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "words" / MANIFEST).write_text(content)
     with pytest.raises(DataError, match=r"words/barista_bench\.json: .*Remedy"):
         benchmarks_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [("text_only:dual:tiny", "compares texts with no image"), ("first_frame:centre_box", "asks for no boxes")],
+)
+def test_a_model_that_could_answer_nothing_is_refused_before_it_is_loaded(
+    data: Path,  # noqa: F811
+    model: str,
+    message: str,
+) -> None:
+    examples = open_examples(data, "words", "choose")
+    with pytest.raises(ConfigError, match=f"{message}.*Remedy"):
+        check_fit(model, Words(), examples)
+    check_fit("first_frame:dual:tiny", Words(), examples)

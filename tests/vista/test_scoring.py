@@ -168,6 +168,16 @@ def test_a_single_video_leaves_its_set_unscored() -> None:
     assert np.isnan(TASK.resampled(alone, np.ones((2, 1)))["macro_f1"]).all()
 
 
+@pytest.mark.parametrize("truth", ["on", "off"])
+def test_a_set_of_which_one_label_is_left_is_not_decided_by_the_order_of_its_labels(truth: str) -> None:
+    asked = [example("alfred/x/y/1", f"v{at}", ["on", "off"], [truth], videos=6) for at in range(3)]
+    own = [scored(one, {label: 5.0 * (label == truth) for label in ("on", "off")}) for one in asked]
+    found = match(own)
+    assert (found.f1, found.strict, found.majority, found.is_complete) == (None, None, None, False)
+    assert TASK.aggregate(own)["unscored_problem_sets"] == 1
+    assert np.isnan(TASK.resampled(own, np.ones((1, 3)))["macro_f1"][0])
+
+
 def test_any_of_several_fitting_labels_is_right() -> None:
     labels = ["break", "find", "mine"]
     truths = (["break", "mine"], ["find"], ["mine"])

@@ -1,7 +1,8 @@
 """From samples to macro-F1 a problem set and means over sets, by the metric `sequence_matching`.
 
 Two things are particular to a run of the benchmark. A set may be incomplete, where videos are absent: it is scored over
-what is there and counted as incomplete. And in Minecraft's first set a video fits several descriptions: a prediction
+what is there and counted as incomplete; where all that is there has one label, standardised scores of the right answer
+tie, and it is not scored. And in Minecraft's first set a video fits several descriptions: a prediction
 that is one of them is right, and any other one is a mistake about the first of them. Which way the released code takes
 there is not known.
 """
@@ -27,7 +28,7 @@ READINGS = ("scores", "strict")
 
 @dataclass(frozen=True, slots=True)
 class MatchedSet:
-    """One problem set of one run. `f1` is None where nothing in it can be scored (a single video).
+    """One problem set of one run. `f1` is None where it cannot be scored: one video, or one label is left of it.
 
     Args:
         set_id: which one.
@@ -73,11 +74,14 @@ def match(samples: Sequence[Scored], standardise: str = "label") -> MatchedSet:
     """
     first = samples[0].example
     truths = [true_places(sample) for sample in samples]
+    expected = int(cast("int", first.metadata["set_videos"]))
     rows, strict_rows = ([_row(sample, reading) for sample in samples] for reading in READINGS)
     released, ties = _scored(rows, truths, MISSING, standardise)
     # An answer that is exactly as asked reads the same both ways; encoders' answers always do.
     alike = rows == strict_rows and None not in rows
     strict = released if alike else _scored(strict_rows, truths, "wrong", standardise)[0]
+    if len(samples) < expected and len({label for truth in truths for label in truth}) < 2:
+        released = strict = None  # what is right would be decided by which label stands first
     return MatchedSet(
         set_id=str(first.inputs["problem_set"]),
         metadata=first.metadata,
@@ -85,7 +89,7 @@ def match(samples: Sequence[Scored], standardise: str = "label") -> MatchedSet:
         strict=strict,
         majority=None if released is None else majority_f1(truths),
         videos=len(samples),
-        expected=int(cast("int", first.metadata["set_videos"])),
+        expected=expected,
         unread=sum(sample.prediction is None for sample in samples),
         ties=ties,
     )

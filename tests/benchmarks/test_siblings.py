@@ -1,0 +1,203 @@
+"""What every sibling benchmark keeps to, whichever of their tasks and options is looked at."""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import random
+import re
+import shlex
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Example, Fields, ParseError, Prediction, Scored, Task, content_seed
+from tests.conftest import SHARED
+
+ROOT = Path(__file__).resolve().parents[2]
+SIBLINGS = ("vista", "handyvqa", "tog_bench", "egocot")
+TASKS = [task for name in SIBLINGS for task in BENCHMARKS[name].tasks]
+BOXES = BoxFormat()
+VALUES: Mapping[str, tuple[object, ...]] = {"matcher": ("synonyms", "exact"), "max_side": (None, 40)}
+"""Of options whose values are not listed by the option itself, or not all at hand."""
+RUN = 8
+"""Words that make a copy."""
+
+
+def with_every_option(task: type[Task]) -> Iterator[Task]:
+    """The task with every combination of the values that its options list."""
+    names = [
+        name
+        for name, option in task.options.items()
+        if name in VALUES or option.choices or option.default in (True, False)
+    ]
+    values = [VALUES.get(name, task.options[name].choices or (False, True)) for name in names]
+    for chosen in itertools.product(*values):
+        yield task(options=dict(zip(names, chosen, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def examples(small_kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[type[Task], list[Example]]:
+    """The questions with answers of a small release of each."""
+    found: dict[type[Task], list[Example]] = {}
+    for name in SIBLINGS:
+        benchmark, root = BENCHMARKS[name], tmp_path_factory.mktemp("siblings") / name
+        assert benchmark.write_mini is not None
+        benchmark.write_mini(small_kitchen, root)
+        release = benchmark.open_release(root, None)
+        for kind in benchmark.tasks:
+            task = kind()
+            made = task.examples(release, task.sampling)  # type: ignore[attr-defined]
+            found[kind] = [one for one in made if isinstance(one, Example) and task.has_answer(one)]
+            assert found[kind], kind
+    return found
+
+
+def scored(task: Task, example: Example, text: str) -> Scored:
+    answer = task.parse(text, example.inputs, BOXES)
+    return Scored(example, None if isinstance(answer, ParseError) else answer)
+
+
+@pytest.mark.parametrize("kind", TASKS, ids=lambda kind: f"{kind.benchmark}-{kind.name}")
+def test_the_oracle_has_the_best_score_by_every_combination_of_options(
+    kind: type[Task], examples: dict[type[Task], list[Example]]
+) -> None:
+    for task in with_every_option(kind):
+        samples = [scored(task, one, task.reference_answer(one, BOXES)) for one in examples[kind]]
+        figures = task.aggregate(samples)
+        assert figures[task.primary] == pytest.approx(1.0, abs=1e-9), task.chosen
+        for sample in samples:
+            assert task.score(sample.example, sample.prediction)[task.sample_score] == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", TASKS, ids=lambda kind: f"{kind.benchmark}-{kind.name}")
+def test_figures_of_one_draw_of_everything_are_those_of_the_aggregate_by_every_option(
+    kind: type[Task], examples: dict[type[Task], list[Example]]
+) -> None:
+    for task in with_every_option(kind):
+        samples = []
+        for place, one in enumerate(examples[kind]):
+            text = task.random_answer(one, random.Random(content_seed(one.example_id)), BOXES)
+            samples.append(scored(task, one, "no answer" if place % 5 == 4 else text))
+        figures, drawn = task.aggregate(samples), task.resampled(samples, np.ones((1, len(samples))))
+        assert task.primary in drawn
+        for name, values in drawn.items():
+            if name in figures:
+                assert values[0] == pytest.approx(figures[name], abs=1e-12), (name, task.chosen)
+            else:
+                assert np.isnan(values[0]), (name, task.chosen)
+
+
+@pytest.mark.parametrize("kind", TASKS, ids=lambda kind: f"{kind.benchmark}-{kind.name}")
+def test_nothing_that_a_model_or_a_parser_sees_depends_on_the_truth(
+    kind: type[Task], examples: dict[type[Task], list[Example]]
+) -> None:
+    task = kind(options={"matcher": "exact"} if "matcher" in kind.options else {})
+    own = examples[kind]
+    for one, other in zip(own, own[1:] + own[:1], strict=True):
+        # The truth of another question in its place; what names the frames and the question stays.
+        swapped = replace(one, target=other.target, metadata=other.metadata, evidence=other.evidence, label=other.label)
+        for seen in (
+            lambda example: task.prompt(example, BOXES),
+            lambda example: task.follow_up(example, ("a description",), BOXES),
+            task.choices,
+            task.request_inputs,
+            task.answer_schema,
+            task.image_captions,
+        ):
+            assert seen(one) == seen(swapped)
+
+
+HOSTILE = [
+    "(" * 200_000,
+    "- (a) 1\n" * 25_000,
+    "(A) " * 50_000,
+    "[" * 200_000,
+    '{"a":' * 40_000,
+    '{"masks": [' * 20_000,
+    "9" * 100_000,
+    "Final Scores\nlabel_0 " + "9" * 100_000,
+    '{"scores": {"A": 1e999, "B": NaN, "C": -Infinity, "D": 1, "E": 2}}',
+    "ANSWER: " * 25_000,
+    "ANSWER:" + " " * 200_000,
+    "```json\n" * 25_000,
+    '{"explicit_object": ["a"], "spatial_tracking": ' + "[" * 100_000,
+    '{"explicit_object": ["\\ud800"], "temporal_grounding": [["1e999", ' + "1" * 4000 + "]]}",
+    "a" + " " * 200_000 + "b\nANSWER: A",
+    "the left hand " * 100 + " " * 48_000 + "holds\nANSWER: A",
+]
+
+
+@pytest.mark.parametrize("kind", TASKS, ids=lambda kind: f"{kind.benchmark}-{kind.name}")
+def test_hostile_answers_are_read_and_scored_in_little_time(
+    kind: type[Task], examples: dict[type[Task], list[Example]]
+) -> None:
+    task = kind(options={"matcher": "exact"} if "matcher" in kind.options else {})
+    example = examples[kind][0]
+    for text in HOSTILE:
+        started = time.process_time()
+        answer = task.parse(text, example.inputs, BOXES)
+        assert isinstance(answer, Prediction | ParseError)
+        figures = task.score(example, answer if isinstance(answer, Prediction) else None)
+        assert all(np.isfinite(value) for value in figures.values())
+        assert time.process_time() - started < 5, text[:30]
+
+
+def test_runner_analysis_and_reporting_name_no_sibling() -> None:
+    word = re.compile(rf"\b(?:{'|'.join(SIBLINGS)})\b", re.IGNORECASE)
+    for room in ("running", "analysis", "reporting"):
+        for path in sorted((ROOT / "barista_bench" / room).rglob("*.py")):
+            assert not word.search(path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize("name", SIBLINGS)
+def test_runs_that_a_page_shows_say_where_they_go_and_reports_where_they_are(name: str) -> None:
+    lines = re.findall(r"^ {4}barista-bench (.*)$", (ROOT / "docs" / f"{name}.md").read_text(), re.MULTILINE)
+    folders: list[str] = []
+    for words in map(shlex.split, lines):
+        if words[0] == "run":
+            folders.append(words[words.index("--out") + 1])
+        elif words[0] == "report":
+            for folder in words[1:]:
+                assert any(fnmatch.fnmatch(f"{own}{task}", folder) for own in folders for task in ("", "/all")), folder
+    assert folders
+
+
+def _words(path: Path) -> list[str]:
+    return re.findall(r"[a-z0-9']+", path.read_text(encoding="utf-8", errors="ignore").lower())
+
+
+def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
+    return (tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1))
+
+
+def test_prompts_instructions_and_pages_are_in_our_own_words() -> None:
+    """No run of eight words of a paper or of the data stands in what models or people are told."""
+    sources = [path for part in ("papers", "data") for path in (SHARED / part).rglob("*") if path.is_file()]
+    if not sources:
+        pytest.skip(f"{SHARED} is absent: papers and data are not part of this repository")
+    theirs = {run for path in sources for run in _runs(_words(path))}
+    folder = ROOT / "barista_bench" / "benchmarks"
+    ours = [path for name in SIBLINGS for suffix in ("yaml", "json") for path in (folder / name).rglob(f"*.{suffix}")]
+    ours += [path for name in SIBLINGS for path in (folder / name).glob("mini*.py")]
+    ours += [ROOT / "docs" / f"{name}.md" for name in SIBLINGS]
+    assert len(ours) > 20
+    for path in ours:
+        assert not [" ".join(run) for run in _runs(_words(path)) if run in theirs], path
+
+
+def test_inputs_hold_json_alone(examples: dict[type[Task], list[Example]]) -> None:
+    def plain(value: object) -> bool:
+        if isinstance(value, Mapping):
+            return all(isinstance(key, str) and plain(inner) for key, inner in value.items())
+        return all(map(plain, value)) if isinstance(value, list) else isinstance(value, str | int | float | bool | None)
+
+    for own in examples.values():
+        fields: list[Fields] = [part for one in own for part in (one.inputs, one.target, one.metadata, one.evidence)]
+        assert all(map(plain, fields))

@@ -37,9 +37,9 @@ run: $(VENV)/installed
 	  $(ENV) $(BIN)/barista-bench run $(BUILD)/data --benchmark all --model $$model --max-new-tokens 32 --runs $(RUNS) \
 	    --option matcher=synonyms --out $(BUILD)/runs/$$(echo $$model | tr : -) || exit 1; \
 	done
-	for run in $(BUILD)/runs/*/barista/referring $(BUILD)/runs/*/barista/temporal_vqa; do \
-	  $(ENV) $(BIN)/barista-bench judge $$run --judge lexical || exit 1; \
-	done
+	for model in oracle chance; do for task in barista/referring barista/temporal_vqa egocot/cot; do \
+	  $(ENV) $(BIN)/barista-bench judge $(BUILD)/runs/$$model/$$task --judge lexical || exit 1; \
+	done; done
 	$(ENV) $(BIN)/barista-bench report $(BUILD)/runs/*/*/* --out $(BUILD)/report
 	@echo "open $(BUILD)/report/report.html"
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from tests.releases import document, write_release
 
 # A busy machine is no failure: nothing here is timed.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any machine", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from tests.releases import document, write_release
@@ -23,23 +29,71 @@ def real_release() -> Path:
     return folder
 
 
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
 @pytest.fixture(scope="session")
-def small_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Makes a folder for the whole session, in whichever test process is the first to need it; no test changes it.
+
+    The call names it by a path of its own, and gives what fills the folder, which is not there yet.
+    """
+    base = tmp_path_factory.getbasetemp()
+    base = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made_once"
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, done = base / name, base / f"{name}.made"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(base / f"{name}.lock"):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # of a process that failed here
+                make(folder)
+                done.touch()
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def small_release(made_once: MadeOnce) -> Path:
     """Six hand-made videos of 40 frames, two of each preparation type."""
-    root = tmp_path_factory.mktemp("small_release")
-    for index, preparation in enumerate(("capsule", "portafilter", "fully automatic") * 2):
-        write_release(root, f"v{index}", document(preparation))
-    return root
+
+    def make(root: Path) -> None:
+        for index, preparation in enumerate(("capsule", "portafilter", "fully automatic") * 2):
+            write_release(root, f"v{index}", document(preparation))
+
+    return made_once("small_release", make)
 
 
 @pytest.fixture(scope="session")
-def small_kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_kitchen(made_once: MadeOnce) -> Path:
     """Three videos of the mini kitchen, small and short: what sibling benchmarks are made from."""
     from barista_bench.mini import write_kitchen
 
-    root = tmp_path_factory.mktemp("small_kitchen") / "kitchen"
-    write_kitchen(root, videos=3, width=128, height=72, seconds=(6.0, 8.0), num_proc=1)
-    return root
+    def make(root: Path) -> None:
+        write_kitchen(root, videos=3, width=128, height=72, seconds=(6.0, 8.0), num_proc=1)
+
+    return made_once("small/kitchen", make)
+
+
+@contextmanager
+def undrawn_figures() -> Iterator[None]:
+    """Figures are files of a line: drawing takes most of a report's time, and most tests do not look at them."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    def save(figure: Figure, file: BinaryIO, **settings: object) -> None:
+        file.write(b'<svg xmlns="http://www.w3.org/2000/svg"/>')
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", save)
+        yield
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    with undrawn_figures():
+        yield
 
 
 @pytest.fixture

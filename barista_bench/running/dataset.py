@@ -24,12 +24,13 @@ from barista_bench.builders.media import file_sha256
 from barista_bench.builders.rows import from_row
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.frames import LazyFrames
+from barista_bench.running.built_rows import open_rows, unloadable
 from barista_bench.running.media import FrameStore
 from barista_bench.running.timing import StageClock
 from barista_bench.task import Example, Task
 
 if TYPE_CHECKING:
-    import datasets
+    import pyarrow as pa
 
 MAX_FRAMES = 1024
 """Frames of one example."""
@@ -136,7 +137,7 @@ def open_examples(
     """
     if Path(data).suffix == ".jsonl" and Path(data).is_file():
         return FrozenExamples(Path(data), benchmark, config, split, root, limit)
-    return BuiltExamples(data, config, split, root, limit)
+    return BuiltExamples(data, benchmark, config, split, root, limit)
 
 
 def config_names(data: str | Path) -> tuple[str, ...]:
@@ -153,15 +154,8 @@ def config_names(data: str | Path) -> tuple[str, ...]:
     with quiet_datasets():
         try:
             return tuple(datasets.get_dataset_config_names(str(data)))
-        except _unloadable() as error:
+        except unloadable() as error:
             raise DataError(f"{data}: no dataset here ({error}). Remedy: run `barista-bench build`") from error
-
-
-def _unloadable() -> tuple[type[Exception], ...]:
-    """What `datasets` raises where it finds no dataset; RuntimeError for one that is a script."""
-    import datasets
-
-    return ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError
 
 
 class FrozenExamples(ExampleSet):
@@ -198,31 +192,18 @@ class FrozenExamples(ExampleSet):
 class BuiltExamples(ExampleSet):
     """Examples of a built config: a folder, an entry of the `datasets` cache, or a Hub dataset."""
 
-    def __init__(self, data: str | Path, config: str, split: str, root: str | Path | None, limit: int | None) -> None:
-        import datasets
-
-        with quiet_datasets():
-            try:
-                loaded = datasets.load_dataset(str(data), config)
-            except _unloadable() as error:
-                raise DataError(f"{data}: no config {config!r} ({error}). Remedy: run `barista-bench build`") from error
-        names = list(loaded) if split == "all" else [split]
-        if any(name not in loaded for name in names):
-            raise ConfigError(f"{data}/{config}: no split {split!r}. Remedy: use one of all, {', '.join(loaded)}")
-        # Arrow rows: nothing is decoded, images stay the bytes that they are.
-        rows = datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
-        drawn_order = np.argsort(rows["position"][:].to_numpy(), kind="stable")
-        self._rows = rows.select(drawn_order[:limit])
-        self._is_linked = "frames" in rows.column_names
-        self._root = _data_root(data, root) if self._is_linked else None
-        columns = self._rows.remove_columns(["frames" if self._is_linked else "images"])
-        super().__init__(list(_examples(data, columns)), split)
+    def __init__(
+        self, data: str | Path, benchmark: str, config: str, split: str, root: str | Path | None, limit: int | None
+    ) -> None:
+        self._rows = open_rows(data, config, split, limit)
+        self._root = _data_root(data, root) if self._rows.is_linked else None
+        super().__init__(list(_examples(data, self._rows.columns, (benchmark, config))), split)
 
     def __getitem__(self, index: int) -> Item:
-        return self._item(self._rows[index].to_pylist()[0], self.examples[index])
+        return self._item(self._rows[index], self.examples[index])
 
     def _item(self, row: Mapping[str, Any], example: Example) -> Item:
-        if self._is_linked:
+        if self._rows.is_linked:
             link = LazyFrames(**row["frames"], root=str(self._root))
             if list(link.indices) != [frame.frame_index for frame in example.frames]:
                 raise DataError(f"{example.example_id}: frames and frame_indices differ. Remedy: build it again")
@@ -234,22 +215,28 @@ class BuiltExamples(ExampleSet):
         return Item(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
 
 
-def _examples(data: str | Path, rows: datasets.Dataset) -> Iterator[Example]:
-    """Rows as examples; what a row holds is somebody else's word until it is checked."""
-    number = 0
-    for table in rows.iter(256):
-        for row in table.to_pylist():
-            try:
-                example = from_row(row)
-                fields = (example.inputs, example.target, example.metadata, example.evidence)
-                if not 1 <= len(example.frames) <= MAX_FRAMES or not all(isinstance(f, dict) for f in fields):
-                    raise ValueError("frame_indices, inputs, target, metadata or evidence is empty or too long")
-                frozen_line(example)
-            except (KeyError, TypeError, ValueError) as error:
-                name = row.get("example_id")
-                raise DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again") from error
-            yield example
-            number += 1
+def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> Iterator[Example]:
+    """Rows as examples of the benchmark and task wanted; what a row holds is somebody else's word until it is checked.
+
+    Raises:
+        DataError: a row is broken, or of another benchmark or task.
+    """
+    for number, row in enumerate(row for batch in columns.to_batches(max_chunksize=256) for row in batch.to_pylist()):
+        try:
+            example = from_row(row)
+            fields = (example.inputs, example.target, example.metadata, example.evidence)
+            if not 1 <= len(example.frames) <= MAX_FRAMES or not all(isinstance(f, dict) for f in fields):
+                raise ValueError("frame_indices, inputs, target, metadata or evidence is empty or too long")
+            frozen_line(example)
+        except (KeyError, TypeError, ValueError) as error:
+            name = row.get("example_id")
+            raise DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again") from error
+        if (example.benchmark, example.task) != wanted:
+            raise DataError(
+                f"{data}: row {number} ({example.example_id!r}) is of {example.benchmark}/{example.task}, not of "
+                f"{'/'.join(wanted)}. Remedy: name the benchmark and the task that this dataset is of"
+            )
+        yield example
 
 
 def _linked(example: Example, link: LazyFrames, sha256: str) -> Item:

@@ -10,6 +10,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.prompt import BoxFormat
 from barista_bench.task import Example, Fields, ParseError, Prediction, Scored, Task, content_seed
-from tests.conftest import SHARED
+from tests.conftest import SHARED, MadeOnce
 
 ROOT = Path(__file__).resolve().parents[2]
 SIBLINGS = ("vista", "handyvqa", "tog_bench", "egocot")
@@ -43,13 +44,13 @@ def with_every_option(task: type[Task]) -> Iterator[Task]:
 
 
 @pytest.fixture(scope="module")
-def examples(small_kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[type[Task], list[Example]]:
+def examples(small_kitchen: Path, made_once: MadeOnce) -> dict[type[Task], list[Example]]:
     """The questions with answers of a small release of each."""
     found: dict[type[Task], list[Example]] = {}
     for name in SIBLINGS:
-        benchmark, root = BENCHMARKS[name], tmp_path_factory.mktemp("siblings") / name
+        benchmark = BENCHMARKS[name]
         assert benchmark.write_mini is not None
-        benchmark.write_mini(small_kitchen, root)
+        root = made_once(f"mini/{name}", partial(benchmark.write_mini, small_kitchen))
         release = benchmark.open_release(root, None)
         for kind in benchmark.tasks:
             task = kind()

@@ -7,17 +7,16 @@ import pytest
 
 from barista_bench.builders.folder import build
 from barista_bench.mini import write_kitchen
+from tests.conftest import MadeOnce
 
 LIMIT = 6
 """Examples of each task in the shared folders."""
 
 
 @pytest.fixture(scope="session")
-def kitchen_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kitchen_release(made_once: MadeOnce) -> Path:
     """Two small scripted videos, long and busy enough for every task to have examples."""
-    root = tmp_path_factory.mktemp("mini") / "kitchen"
-    write_kitchen(root, videos=2, width=128, height=64, num_proc=1)
-    return root
+    return made_once("builders/kitchen", lambda root: write_kitchen(root, videos=2, width=128, height=64, num_proc=1))
 
 
 @pytest.fixture(scope="session")
@@ -30,17 +29,19 @@ def kitchen_split(kitchen_release: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="session")
-def six_frozen(kitchen_release: Path, kitchen_split: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def six_frozen(kitchen_release: Path, kitchen_split: str, made_once: MadeOnce) -> Path:
     """All configs of the kitchen, frozen, in a folder called `barista`."""
-    out = tmp_path_factory.mktemp("six") / "barista"
-    return build(kitchen_release, out, sampling={"limit": LIMIT}, split_file=kitchen_split, cache=False).folder
+    settings = {"sampling": {"limit": LIMIT}, "split_file": kitchen_split, "cache": False}
+    return made_once("six_frozen/barista", lambda out: build(kitchen_release, out, **settings))
 
 
 @pytest.fixture(scope="session")
-def six_linked(kitchen_release: Path, kitchen_split: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def six_linked(kitchen_release: Path, kitchen_split: str, made_once: MadeOnce) -> Path:
     """The six tasks again, frames linked."""
     from barista_bench.builders.barista import TASK_CONFIGS
 
-    out = tmp_path_factory.mktemp("six_linked") / "barista"
     settings = {"sampling": {"limit": LIMIT}, "split_file": kitchen_split, "cache": False}
-    return build(kitchen_release, out, configs=TASK_CONFIGS, frames="linked", **settings).folder
+    return made_once(
+        "six_linked/barista",
+        lambda out: build(kitchen_release, out, configs=TASK_CONFIGS, frames="linked", **settings),
+    )

@@ -6,24 +6,13 @@ import pytest
 
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.mini import write_mini
-from barista_bench.mini import write_kitchen
 from barista_bench.task import Example, Sampling
-from tests.conftest import SHARED
+from tests.conftest import SHARED, MadeOnce
 
 
 @pytest.fixture(scope="session")
-def egocot_kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three small videos of six to eight seconds, one of each preparation."""
-    root = tmp_path_factory.mktemp("egocot_kitchen") / "kitchen"
-    write_kitchen(root, videos=3, width=160, height=90, num_proc=1, seconds=(6.0, 8.0))
-    return root
-
-
-@pytest.fixture(scope="session")
-def mini_root(egocot_kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("egocot_mini") / "egocot"
-    write_mini(egocot_kitchen, root)
-    return root
+def mini_root(small_kitchen: Path, made_once: MadeOnce) -> Path:
+    return made_once("mini/egocot", lambda root: write_mini(small_kitchen, root))
 
 
 @pytest.fixture(scope="session")

@@ -74,10 +74,10 @@ def test_absent_and_broken_media_are_skipped_with_a_reason(tmp_path: Path) -> No
 
 
 def test_the_page_records_load_run_and_score_over_a_stand_in_video(
-    page_folder: Path, egocot_kitchen: Path, tmp_path: Path
+    page_folder: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:
     """The page has no media: any video stands in, since no pixel is looked at."""
-    clip = next(egocot_kitchen.glob("*/video.mp4"))
+    clip = next(small_kitchen.glob("*/video.mp4"))
     (tmp_path / "media").mkdir()
     release = open_release(page_folder, tmp_path)
     for item in release.items.values():

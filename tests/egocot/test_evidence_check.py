@@ -185,8 +185,8 @@ def test_rationales_built_from_the_evidence_of_all_mini_items_are_found_true(dev
         assert (checked.precision, checked.recall) == (1.0, 1.0), example.inputs["question"]
 
 
-def test_every_relation_of_a_scene_graph_is_found_true_of_it(egocot_kitchen: Path) -> None:
-    for video in SceneGraph(egocot_kitchen):
+def test_every_relation_of_a_scene_graph_is_found_true_of_it(small_kitchen: Path) -> None:
+    for video in SceneGraph(small_kitchen):
         evidence = graph_evidence(video)
         said = [fact_sentence(fact, span) for fact in evidence.facts for span in fact.spans]
         checked = check_rationale("\n".join(said[:80]), evidence)
@@ -195,13 +195,13 @@ def test_every_relation_of_a_scene_graph_is_found_true_of_it(egocot_kitchen: Pat
         assert places.count("contradicted") == 0
 
 
-def test_one_planted_falsehood_is_found_whatever_its_kind(mini_root: Path, egocot_kitchen: Path) -> None:
+def test_one_planted_falsehood_is_found_whatever_its_kind(mini_root: Path, small_kitchen: Path) -> None:
     """Those sorts that cannot be found are named here: docs/egocot.md says why."""
     missed = {
         "items": {("object", "that is acted on otherwise"), ("relation", "another contact")},
         "graphs": {("relation", "another contact")},
     }
-    for where, bases in (("items", item_bases(mini_root)), ("graphs", graph_bases(egocot_kitchen))):
+    for where, bases in (("items", item_bases(mini_root)), ("graphs", graph_bases(small_kitchen))):
         found = rates(bases)
         assert {kind for kind, _ in found} == {"time", "object", "hand", "relation", "region"}
         for sort, (hits, there) in found.items():
@@ -209,9 +209,9 @@ def test_one_planted_falsehood_is_found_whatever_its_kind(mini_root: Path, egoco
 
 
 def test_falsehoods_in_other_words_are_found_and_truths_are_not_called_false(
-    mini_root: Path, egocot_kitchen: Path
+    mini_root: Path, small_kitchen: Path
 ) -> None:
-    for bases in (item_bases(mini_root), graph_bases(egocot_kitchen)):
+    for bases in (item_bases(mini_root), graph_bases(small_kitchen)):
         for kind, (hits, there) in reworded_rates(bases).items():
             assert hits >= 0.9 * there, (kind, hits, there)
         truths = reworded_truths(bases)

@@ -39,9 +39,9 @@ def test_right_answers_are_not_always_in_the_same_place(mini_release: EgocotRele
     assert set(letters) == {"A", "B", "C", "D"}
 
 
-def test_the_name_of_an_object_does_not_tell_its_state(egocot_kitchen: Path) -> None:
+def test_the_name_of_an_object_does_not_tell_its_state(small_kitchen: Path) -> None:
     """What it changes from and to are both among the choices."""
-    for scene in map(Scene, SceneGraph(egocot_kitchen)):
+    for scene in map(Scene, SceneGraph(small_kitchen)):
         for code in ("MSP", "SR", "NSA"):
             draft = QUESTIONS[code](scene)
             if draft is not None:
@@ -49,16 +49,16 @@ def test_the_name_of_an_object_does_not_tell_its_state(egocot_kitchen: Path) -> 
                 assert any(draft.right in pair and pair <= {draft.right, *draft.wrong} for pair in own), draft
 
 
-def test_writing_twice_gives_the_same_bytes(egocot_kitchen: Path, mini_root: Path, tmp_path: Path) -> None:
-    write_mini(egocot_kitchen, tmp_path / "again")
+def test_writing_twice_gives_the_same_bytes(small_kitchen: Path, mini_root: Path, tmp_path: Path) -> None:
+    write_mini(small_kitchen, tmp_path / "again")
     for name in ("dev.json", "test.json", "media_manifest.json"):
         assert (tmp_path / "again" / name).read_bytes() == (mini_root / name).read_bytes()
 
 
-def test_a_folder_with_something_in_it_is_left_alone(egocot_kitchen: Path, tmp_path: Path) -> None:
+def test_a_folder_with_something_in_it_is_left_alone(small_kitchen: Path, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("mine")
     with pytest.raises(DataError, match="is not empty"):
-        write_mini(egocot_kitchen, tmp_path)
+        write_mini(small_kitchen, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
 
 
@@ -72,10 +72,10 @@ def test_records_follow_the_schema_of_the_page(mini_root: Path, page_folder: Pat
                 assert all(set(row) == set(rows[0]) for row in ours["evidence"][name]), name
 
 
-def test_right_choices_are_true_of_the_graph(egocot_kitchen: Path) -> None:
+def test_right_choices_are_true_of_the_graph(small_kitchen: Path) -> None:
     """Asked anew of the graph's own tables, not of what the question was made with."""
     seen = set()
-    for video in SceneGraph(egocot_kitchen):
+    for video in SceneGraph(small_kitchen):
         for code, ask in QUESTIONS.items():
             draft = ask(Scene(video))
             if draft is None:

@@ -14,26 +14,17 @@ from barista_bench.benchmarks.handyvqa.mini import write_mini
 from barista_bench.benchmarks.handyvqa.mini_questions import QUESTIONS, Namer
 from barista_bench.builders.folder import build
 from barista_bench.errors import DataError
-from barista_bench.mini import write_kitchen
 from barista_bench.running.recorded import import_recorded
 from barista_bench.running.scoring import score
 from barista_bench.scene_graph import SceneGraph, decode_mask
 from barista_bench.task import Example, SkippedExample
+from tests.conftest import MadeOnce
 from tests.handyvqa.made import examples_of
 
 
 @pytest.fixture(scope="module")
-def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("kitchen") / "mini"
-    write_kitchen(root, videos=3, width=128, height=72, seconds=(7, 9), num_proc=1)
-    return root
-
-
-@pytest.fixture(scope="module")
-def root(kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("release") / "handyvqa"
-    write_mini(kitchen, out)
-    return out
+def root(small_kitchen: Path, made_once: MadeOnce) -> Path:
+    return made_once("mini/handyvqa", lambda out: write_mini(small_kitchen, out))
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +33,9 @@ def release(root: Path) -> HandyvqaRelease:
 
 
 @pytest.fixture(scope="module")
-def dataset(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("dataset") / "handyvqa"
-    return build(root, out, benchmark="handyvqa", sampling={"frames": 4}, cache=False).folder
+def dataset(root: Path, made_once: MadeOnce) -> Path:
+    settings = {"benchmark": "handyvqa", "sampling": {"frames": 4}, "cache": False}
+    return made_once("built/handyvqa", lambda out: build(root, out, **settings))
 
 
 def test_every_category_has_questions_and_nothing_is_wrong_with_them(release: HandyvqaRelease) -> None:
@@ -68,9 +59,11 @@ def test_the_words_of_a_question_about_states_do_not_tell_its_answer(release: Ha
         assert {f"From {after} to {before}.", f"It stays {before}.", f"It stays {after}."} <= set(question.options)
 
 
-def test_wrong_places_and_parts_are_places_and_parts_of_something(kitchen: Path, release: HandyvqaRelease) -> None:
+def test_wrong_places_and_parts_are_places_and_parts_of_something(
+    small_kitchen: Path, release: HandyvqaRelease
+) -> None:
     known: set[str] = set()
-    for video in SceneGraph(kitchen):
+    for video in SceneGraph(small_kitchen):
         namer = Namer(video)
         known |= {namer(item.source) for item in video.relations() if item.value in ("part of", "attached to")}
         known |= {f"{item.value.capitalize()} the {namer(item.target)}." for item in video.relations()}
@@ -86,36 +79,36 @@ def test_every_kind_of_clip_occurs(release: HandyvqaRelease) -> None:
 
 
 @pytest.fixture(scope="module")
-def touching(kitchen: Path) -> dict[str, list[set[tuple[str, str, str]]]]:
+def touching(small_kitchen: Path) -> dict[str, list[set[tuple[str, str, str]]]]:
     """By video, then by frame: (side, verb, name) of each hand on an object."""
     found = {}
-    for video in SceneGraph(kitchen):
+    for video in SceneGraph(small_kitchen):
         namer, frames = Namer(video), range(video.frame_count)
         found[video.video_id] = [{(c.side, c.value, namer(c.object)) for c in video.hand_contacts(f)} for f in frames]
     return found
 
 
 def test_right_objects_are_touched_in_the_clip_and_wrong_ones_are_not(
-    kitchen: Path, touching: dict[str, list[set[tuple[str, str, str]]]]
+    small_kitchen: Path, touching: dict[str, list[set[tuple[str, str, str]]]]
 ) -> None:
-    for video in SceneGraph(kitchen):
+    for video in SceneGraph(small_kitchen):
         for asked in QUESTIONS["objects"](video):
             touched = {name for frame in asked.span for _, _, name in touching[video.video_id][frame]}
             assert {asked.options[place] for place in asked.correct} == touched & set(asked.options)
 
 
 def test_the_right_action_is_done_in_the_clip_and_the_wrong_ones_are_not(
-    kitchen: Path, touching: dict[str, list[set[tuple[str, str, str]]]]
+    small_kitchen: Path, touching: dict[str, list[set[tuple[str, str, str]]]]
 ) -> None:
-    for video in SceneGraph(kitchen):
+    for video in SceneGraph(small_kitchen):
         for asked in QUESTIONS["action"](video):
             facts = {fact for frame in asked.span for fact in touching[video.video_id][frame]}
             done = {f"The {side} hand {verb} the {name}." for side, verb, name in facts}
             assert [option in done for option in asked.options] == [place in asked.correct for place in range(5)]
 
 
-def test_masks_are_those_of_the_objects_that_are_touched(kitchen: Path, release: HandyvqaRelease) -> None:
-    graph = SceneGraph(kitchen)
+def test_masks_are_those_of_the_objects_that_are_touched(small_kitchen: Path, release: HandyvqaRelease) -> None:
+    graph = SceneGraph(small_kitchen)
     checked = 0
     for example in examples_of(RvosObjects(), release):
         assert isinstance(example, Example)
@@ -136,12 +129,12 @@ def test_masks_are_those_of_the_objects_that_are_touched(kitchen: Path, release:
     assert checked >= 3
 
 
-def test_the_same_kitchen_gives_the_same_annotations(kitchen: Path, root: Path, tmp_path: Path) -> None:
-    write_mini(kitchen, tmp_path / "again")
+def test_the_same_kitchen_gives_the_same_annotations(small_kitchen: Path, root: Path, tmp_path: Path) -> None:
+    write_mini(small_kitchen, tmp_path / "again")
     for path in sorted(root.rglob("*.json*")):
         assert (tmp_path / "again" / path.relative_to(root)).read_bytes() == path.read_bytes()
     with pytest.raises(DataError, match="is not empty"):
-        write_mini(kitchen, tmp_path / "again")
+        write_mini(small_kitchen, tmp_path / "again")
 
 
 def test_the_oracle_is_perfect_and_the_other_baselines_run(dataset: Path, tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from barista_bench.judging import session
 from barista_bench.models import Completion
 from barista_bench.models.scripted import ScriptedModel
 from barista_bench.running import runner
+from tests.conftest import MadeOnce
 from tests.judging.judges import ScriptedJudge
 from tests.releases import CUP, MACHINE, document, relation, span, write_release
 
 
 @pytest.fixture(scope="session")
-def eventful_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def eventful_dataset(tmp_path_factory: pytest.TempPathFactory, made_once: MadeOnce) -> Path:
     """Referring and temporal VQA over three videos of 40 frames, with a change of each kind between frames 0 and 20."""
     root = tmp_path_factory.mktemp("eventful")
     for index, preparation in enumerate(("capsule", "portafilter", "fully automatic")):
@@ -25,8 +26,8 @@ def eventful_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
         content["activities"][0]["image_range"] = span(0, 18)
         write_release(root, f"v{index}", content)
     sampling = {"referring": {"frame_step": 20, "per_frame": 2}, "temporal_vqa": {"frames": 6, "spacing": 4}}
-    out = tmp_path_factory.mktemp("eventful_dataset") / "barista"
-    return build(root, out, configs=["referring", "temporal_vqa"], sampling=sampling, cache=False).folder
+    settings = {"configs": ["referring", "temporal_vqa"], "sampling": sampling, "cache": False}
+    return made_once("eventful/barista", lambda out: build(root, out, **settings))
 
 
 Answer = Callable[[str, int], str]

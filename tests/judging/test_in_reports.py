@@ -25,6 +25,7 @@ from barista_bench.running.scoring import ScoredRun, figure, score
 from tests.judging.judges import ScriptedJudge, by_hash, criterion, verdict
 from tests.reporting.made_runs import HOSTILE
 
+pytestmark = pytest.mark.usefixtures("undrawn")
 VQA = "temporal_vqa"
 
 

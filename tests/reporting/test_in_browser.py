@@ -224,7 +224,7 @@ class Small(MadeExamples):
 
 
 def test_of_five_thousand_samples_few_rows_are_made_and_all_can_be_reached(
-    tmp_path: Path, record_property: Callable[[str, object], None]
+    tmp_path: Path, record_property: Callable[[str, object], None], undrawn: None
 ) -> None:
     examples = Small(5000)
     runs = [made_run(examples, name=f"model {n}", runs=1, folder=str(n)) for n in range(3)]

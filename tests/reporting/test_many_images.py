@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import pytest
 from PIL import Image
 
 from barista_bench.reporting import write_report
@@ -17,6 +18,8 @@ from barista_bench.running.scoring import ScoredRun
 from barista_bench.task import FrameRef, Status, Task
 from tests.reporting.made_runs import HOSTILE, MadeExamples, MadeItem, made_run
 from tests.reporting.test_report import Page
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 class Clip(MadeItem):

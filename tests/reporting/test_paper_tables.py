@@ -130,7 +130,7 @@ def test_a_benchmark_that_cannot_make_its_tables_costs_no_report(runs: list[Scor
 
 
 @pytest.fixture
-def written(runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def written(runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None) -> tuple[Path, Path]:
     known = {"garden": benchmark("garden", makes), "meadow": benchmark("meadow")}
     monkeypatch.setattr(view, "BENCHMARKS", known)
     return write_report(runs, tmp_path / "out", compare=False)
@@ -191,7 +191,7 @@ def test_breakdowns_over_tasks_keep_benchmarks_apart(written: tuple[Path, Path])
 
 
 def test_two_sets_of_examples_of_one_task_are_two_parts(
-    runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None
 ) -> None:
     monkeypatch.setattr(view, "BENCHMARKS", {"garden": benchmark("garden", makes)})
     dataset = runs[1].results.dataset.model_copy(update={"content_hash": "f" * 64})

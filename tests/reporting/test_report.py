@@ -21,7 +21,10 @@ from barista_bench.reporting.markdown import escaped, fenced
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.running.scoring import ScoredRun
 from barista_bench.task import Status
+from tests.conftest import undrawn_figures
 from tests.reporting.made_runs import HOSTILE, MadeExamples, MadeItem, made_run
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 class Page(HTMLParser):
@@ -77,7 +80,8 @@ def runs() -> list[ScoredRun]:
 
 @pytest.fixture(scope="module")
 def written(runs: list[ScoredRun], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return write_report(runs, tmp_path_factory.mktemp("report"), samples=8, compare=False)
+    with undrawn_figures():
+        return write_report(runs, tmp_path_factory.mktemp("report"), samples=8, compare=False)
 
 
 @pytest.fixture(scope="module")

@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from barista_bench.builders.folder import build
+from tests.conftest import MadeOnce
 
 
 @pytest.fixture(scope="session")
-def dataset(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dataset(small_release: Path, made_once: MadeOnce) -> Path:
     """24 frozen examples."""
-    out = tmp_path_factory.mktemp("dataset") / "barista"
-    return build(small_release, out, configs=["relations"], sampling={"frame_step": 10}, cache=False).folder
+    settings = {"configs": ["relations"], "sampling": {"frame_step": 10}, "cache": False}
+    return made_once("running/barista", lambda out: build(small_release, out, **settings))
 
 
 @pytest.fixture(scope="session")
-def linked_dataset(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def linked_dataset(small_release: Path, made_once: MadeOnce) -> Path:
     """The same examples, frames decoded on access."""
-    out = tmp_path_factory.mktemp("linked") / "barista"
-    made = build(small_release, out, configs=["relations"], sampling={"frame_step": 10}, frames="linked", cache=False)
-    return made.folder
+    settings = {"configs": ["relations"], "sampling": {"frame_step": 10}, "frames": "linked", "cache": False}
+    return made_once("running_linked/barista", lambda out: build(small_release, out, **settings))

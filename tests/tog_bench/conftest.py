@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from barista_bench.benchmarks.tog_bench import BENCHMARK
 from barista_bench.mini import write_kitchen
 from barista_bench.mini.cutting import encode_video
+from tests.conftest import MadeOnce
 
 Content = dict[str, Any]
 
@@ -88,17 +90,14 @@ def rooms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kitchen(made_once: MadeOnce) -> Path:
     """A scripted kitchen with one video of each preparation type."""
-    folder = tmp_path_factory.mktemp("tog") / "kitchen"
-    write_kitchen(folder, videos=3, width=160, height=90, seconds=(14, 16), num_proc=1)
-    return folder
+    settings = {"videos": 3, "width": 160, "height": 90, "seconds": (14, 16), "num_proc": 1}
+    return made_once("tog/kitchen", lambda folder: write_kitchen(folder, **settings))
 
 
 @pytest.fixture(scope="session")
-def mini(kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mini(kitchen: Path, made_once: MadeOnce) -> Path:
     """The small release over it."""
-    folder = tmp_path_factory.mktemp("tog") / "mini"
     assert BENCHMARK.write_mini is not None
-    BENCHMARK.write_mini(kitchen, folder)
-    return folder
+    return made_once("tog/mini", partial(BENCHMARK.write_mini, kitchen))

@@ -13,6 +13,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.reporting import write_report
 from barista_bench.running.scoring import ScoredRun, score
+from tests.conftest import MadeOnce
 
 pytest.importorskip("torch")
 
@@ -25,9 +26,8 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def dataset(mini: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("built") / "tog_bench"
-    return build(mini, out, benchmark="tog_bench", cache=False).folder
+def dataset(mini: Path, made_once: MadeOnce) -> Path:
+    return made_once("built/tog_bench", lambda out: build(mini, out, benchmark="tog_bench", cache=False))
 
 
 def asked(dataset: Path, model: str, out: Path, option: dict[str, str], **settings: object) -> ScoredRun:
@@ -96,6 +96,7 @@ def test_a_run_is_scored_anew_by_another_matcher_without_asking_again(dataset: P
     assert log.read_bytes() == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_holds_the_papers_tables(runs: dict[str, ScoredRun], tmp_path: Path) -> None:
     write_report(list(runs.values()), tmp_path / "report", compare=False)
     text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.vista.release import VistaRelease, open_release
-from tests.conftest import SHARED
+from tests.conftest import SHARED, MadeOnce
 
 
 @pytest.fixture(scope="session")
@@ -18,10 +18,8 @@ def real_vista() -> VistaRelease:
 
 
 @pytest.fixture(scope="session")
-def mini(small_kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mini(small_kitchen: Path, made_once: MadeOnce) -> Path:
     """A small release in ViSTa's layout."""
     from barista_bench.benchmarks.vista.mini import write_mini
 
-    out = tmp_path_factory.mktemp("vista") / "release"
-    write_mini(small_kitchen, out)
-    return out
+    return made_once("mini/vista", lambda out: write_mini(small_kitchen, out))

@@ -13,12 +13,14 @@ from barista_bench.benchmarks.vista import TASKS, counts, open_release
 from barista_bench.builders.folder import build
 from barista_bench.reporting import write_report
 from barista_bench.task import Status
+from tests.conftest import MadeOnce
 
 
 @pytest.fixture(scope="module")
-def dataset(mini: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("built") / "vista"
-    return build(mini, out, benchmark="vista", sampling={"frames": 4}, cache=False).folder
+def dataset(mini: Path, made_once: MadeOnce) -> Path:
+    return made_once(
+        "built/vista", lambda out: build(mini, out, benchmark="vista", sampling={"frames": 4}, cache=False)
+    )
 
 
 def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, dataset: Path) -> None:
@@ -113,6 +115,7 @@ def test_absent_videos_are_counted_and_never_scored(mini: Path, tmp_path: Path) 
     assert (details["videos"], details["macro_f1"]) == (entries - 1, 1.0)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_shows_the_counterparts_of_the_papers_figures(dataset: Path, tmp_path: Path) -> None:
     runs = [
         run

@@ -54,8 +54,9 @@ types: $(VENV)/installed
 	$(BIN)/mypy
 
 # One thread a process: tiny tensors gain nothing from more, and two test processes take the cores from each other.
+# Bytecode is kept, whatever the machine says: tests start many short processes.
 tests: $(VENV)/installed
-	HF_HOME=$(abspath $(BUILD))/hf OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
+	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .

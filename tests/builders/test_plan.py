@@ -188,7 +188,7 @@ def test_a_build_has_the_same_bytes_on_one_and_two_processes_elsewhere_and_liste
 ) -> None:
     for index in range(4):
         write_release(tmp_path / "root", f"v{index}", busy(index))
-    sampling = SAMPLING | {"frame_step": 5}
+    sampling = SAMPLING | {"frame_step": 5, "limit": 8}
     first = build(tmp_path / "root", tmp_path / "one", sampling=sampling, cache=False)
     expected = files(first)
     assert {name for name in expected if name.startswith("frozen/")} == {f"frozen/{name}.jsonl" for name in TASKS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import shutil
 import signal
@@ -17,9 +16,7 @@ from barista_bench.judging.scoring import all_judged
 from barista_bench.running.log import read_records
 from barista_bench.running.scoring import score
 from tests.judging.slow_judge import slow_judge
-
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.judging.slow_judge"])
+from tests.processes import PROCESSES
 
 
 def answered(run: Path) -> list[str]:

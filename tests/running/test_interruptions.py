@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import random
 import shutil
 import signal
@@ -19,13 +18,10 @@ from barista_bench.errors import ConfigError
 from barista_bench.running.log import finished_keys, log_files, read_folder, read_records
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
+from tests.processes import PROCESSES
 from tests.running.slow_run import slow_run
 
 SAMPLES = 24 * 3
-
-# Children of a server that has imported everything already: a start takes milliseconds, not seconds.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.running.slow_run"])
 
 
 def start(

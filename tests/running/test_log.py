@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -34,9 +33,8 @@ from barista_bench.running.log import (
     running_elsewhere,
 )
 from barista_bench.task import Status
+from tests.processes import PROCESSES
 from tests.running.made_logs import folders, names, reference_winners, write_lines
-
-spawn = multiprocessing.get_context("spawn")
 
 
 def record(key: str, status: Status = Status.OK, text: str | None = "[]") -> SampleRecord:
@@ -310,17 +308,19 @@ def write_slowly(path: str, keys: list[str], started: object, go_on: object) -> 
 
 
 def test_two_processes_write_at_once_and_a_third_reads(tmp_path: Path) -> None:
-    keys = [[f"{rank}-{n}" for n in range(300)] for rank in range(2)]
-    events = [(spawn.Event(), spawn.Event()) for _ in keys]
+    keys = [[f"{rank}-{n}" for n in range(150)] for rank in range(2)]
+    events = [(PROCESSES.Event(), PROCESSES.Event()) for _ in keys]
     writers = [
-        spawn.Process(target=write_slowly, args=(str(tmp_path / f"samples-{rank}.jsonl"), keys[rank], *events[rank]))
+        PROCESSES.Process(
+            target=write_slowly, args=(str(tmp_path / f"samples-{rank}.jsonl"), keys[rank], *events[rank])
+        )
         for rank in range(2)
     ]
     for writer in writers:
         writer.start()
     seen: set[str] = set()
     until = time.monotonic() + 60
-    while len(seen) < 600 and time.monotonic() < until:
+    while len(seen) < 300 and time.monotonic() < until:
         now = {r.key for r in read_folder(tmp_path)}
         assert seen <= now
         seen = now
@@ -338,7 +338,7 @@ def test_two_processes_write_at_once_and_a_third_reads(tmp_path: Path) -> None:
     writers[1].join(60)
     assert running_elsewhere(tmp_path) == []
     write(tmp_path / "samples-1.jsonl", record("after"))
-    assert len(list(read_folder(tmp_path))) == 601
+    assert len(list(read_folder(tmp_path))) == 301
 
 
 def test_looking_for_runs_leaves_no_files_and_looks_at_no_foreign_locks(tmp_path: Path) -> None:
@@ -358,12 +358,12 @@ def look(folder: str, go_on: object, answers: object) -> None:
 def test_whoever_only_looks_stops_neither_writers_nor_others_that_look(tmp_path: Path) -> None:
     write(tmp_path / "samples-0.jsonl")
     write(tmp_path / "samples-1.jsonl")
-    answers, go_on = spawn.Queue(), spawn.Event()
+    answers, go_on = PROCESSES.Queue(), PROCESSES.Event()
     go_on.set()
-    lookers = [spawn.Process(target=look, args=(str(tmp_path), go_on, answers)) for _ in range(2)]
+    lookers = [PROCESSES.Process(target=look, args=(str(tmp_path), go_on, answers)) for _ in range(2)]
     for looker in lookers:
         looker.start()
-    until = time.monotonic() + 3
+    until = time.monotonic() + 1.5
     while time.monotonic() < until:
         write(tmp_path / "samples-0.jsonl")
         time.sleep(0.005)

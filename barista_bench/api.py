@@ -9,6 +9,7 @@ compare(["runs/chance/relations", "runs/oracle/relations"])
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +26,11 @@ from barista_bench.running.config import RunConfig, checked
 from barista_bench.running.opening import open_tasks
 from barista_bench.running.run_folder import CONFIG_FILE
 from barista_bench.running.runner import run_config
-from barista_bench.running.scoring import ScoredRun, score
+from barista_bench.running.scoring import ScoredRun, score, score_tasks
 from barista_bench.running.shards import Shard
 from barista_bench.task import Status
+
+log = logging.getLogger(__name__)
 
 RUNS = Path("runs")
 """Where `evaluate` puts its run folders unless it is told."""
@@ -35,9 +38,13 @@ RUNS = Path("runs")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scored runs as pandas frames; `runs` holds them as they are, for `barista_bench.analysis`."""
+    """Scored runs as pandas frames; `runs` holds them as they are, for `barista_bench.analysis`.
+
+    `unscored` says of every task that could not be scored which it is and why.
+    """
 
     runs: tuple[ScoredRun, ...]
+    unscored: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Figures, as `figures`."""
@@ -84,7 +91,7 @@ def evaluate(
 
     Raises:
         ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.
-        DataError, ModelError: the data or the model cannot be used.
+        DataError, ModelError: the data or the model cannot be used, or no task could be scored.
     """
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
@@ -94,7 +101,12 @@ def evaluate(
         config = config.model_copy(update={"out": parent / opened[0].task.name})
         opened = open_tasks(config)
     run_config(config)
-    return Evaluation(tuple(score(one.folder, data=one.data, root=config.root) for one in opened))
+    runs, unscored = score_tasks(opened, config.root)
+    for reason in unscored:
+        log.warning("not scored: %s", reason)
+    if not runs:
+        raise DataError("no task could be scored: " + "; ".join(unscored))
+    return Evaluation(tuple(runs), tuple(unscored))
 
 
 def load_results(

@@ -9,7 +9,6 @@ import typer
 from barista_bench.cli.app import app, explained
 from barista_bench.cli.result_commands import summary_line
 from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
-from barista_bench.errors import BaristaError
 from barista_bench.printable import printable
 from barista_bench.running.config import ENVIRONMENT_PREFIX, RunConfig, resolve
 
@@ -45,7 +44,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.reporting import write_report
     from barista_bench.running.opening import open_tasks
     from barista_bench.running.runner import run_config
-    from barista_bench.running.scoring import score
+    from barista_bench.running.scoring import score_tasks
     from barista_bench.running.shards import Shard
 
     file = flags.pop("config")
@@ -53,13 +52,9 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         config = resolve(RunConfig, given(flags), file=file, defaults={"progress": True, "task": "all"})
         Shard.refuse_several()
         session = run_config(config)
-        runs, unscored = [], []
-        for one in open_tasks(config):
-            try:
-                runs.append(score(one.folder, data=one.data, root=config.root))
-                typer.echo(f"{one.task.benchmark}/{summary_line(runs[-1].results)}")
-            except BaristaError as error:  # costs this task alone: the others' answers are there
-                unscored.append(f"{one.task.benchmark}/{one.task.name}: {error}")
+        runs, unscored = score_tasks(open_tasks(config), config.root)
+        for scored in runs:
+            typer.echo(f"{scored.results.dataset.benchmark}/{summary_line(scored.results)}")
         for reason in unscored:
             typer.secho(f"not scored: {printable(reason)}", fg="yellow", err=True)
         if runs:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
+from barista_bench.atomic_files import replacing
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.builders.card import DEFAULT, MANIFEST, read_manifest
 from barista_bench.builders.origin import config_names_of
@@ -253,13 +254,11 @@ def _same(target: Path, content: Content) -> bool:
 
 
 def _put(content: Content, target: Path) -> None:
-    """In one step: a reader sees the old file or the new one."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    if isinstance(content, bytes):
-        partial.write_bytes(content)
-    else:
-        _link_or_copy(content, partial)
-    partial.replace(target)
+    with replacing(target) as partial:
+        if isinstance(content, bytes):
+            partial.write_bytes(content)
+        else:
+            _link_or_copy(content, partial)
 
 
 def _link_or_copy(origin: Path, target: Path) -> None:

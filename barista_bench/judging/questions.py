@@ -12,7 +12,6 @@ another seed. `TemporalVQA(pairs=load_qa_pairs(out))` takes the questions up.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,6 +22,7 @@ from typing import Any, cast
 import msgspec
 
 from barista_bench import __version__
+from barista_bench.atomic_files import write_whole
 from barista_bench.benchmarks.barista.change_detection import Category, Change
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
@@ -210,7 +210,7 @@ def _claim(config: QuestionConfig, model: Model, sampling: Sampling) -> dict[str
     if list(config.out.glob(f"*{SUFFIX}")):
         raise ConfigError(f"{config.out}: holds questions, but no {PROVENANCE_FILE}. Remedy: use another --out")
     date = config.date or datetime.now(UTC).date().isoformat()
-    _write(path, json.dumps({"identity": identity, "date": date, "barista_bench": __version__}, indent=1) + "\n")
+    write_whole(path, json.dumps({"identity": identity, "date": date, "barista_bench": __version__}, indent=1) + "\n")
     return identity
 
 
@@ -226,13 +226,7 @@ def _write_pairs(folder: Path, wanted: Sequence[_Wanted]) -> None:
     for (video_id, _), clip in sorted(clips.items()):
         lines[video_id].append(json.dumps(clip, ensure_ascii=False) + "\n")
     for video_id, own in lines.items():
-        _write(folder / f"{video_id}{SUFFIX}", "".join(own))
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+        write_whole(folder / f"{video_id}{SUFFIX}", "".join(own))
 
 
 def _overrides(pairs: Sequence[str]) -> dict[str, Json]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from barista_bench import __version__
 from barista_bench.analysis.intervals import ratio_interval
+from barista_bench.atomic_files import replacing
 from barista_bench.judging.reasoning import METHOD, ReasonedSample, rationales_of, reasoned_samples
 from barista_bench.judging.results import (
     MEAN,
@@ -205,8 +206,7 @@ def _cost(tokens_in: int, tokens_out: int, prices: Mapping[str, float | None]) -
 
 
 def _write_scores(samples: Sequence[ReasonedSample], verdicts: Sequence[SampleVerdict], path: Path) -> None:
-    partial = path.with_suffix(".partial")
-    with partial.open("w", encoding="utf-8", errors="replace") as file:
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", errors="replace") as file:
         for one, verdict in zip(samples, verdicts, strict=True):
             about: dict[str, Any] = {
                 "example_id": one.sample.example.example_id,
@@ -214,4 +214,3 @@ def _write_scores(samples: Sequence[ReasonedSample], verdicts: Sequence[SampleVe
                 "run": one.sample.record.run,
             }
             file.write(json.dumps(about | asdict(verdict), sort_keys=True) + "\n")
-    partial.replace(path)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from barista_bench.atomic_files import write_whole
 from barista_bench.errors import DataError
 from barista_bench.running.results import DatasetInfo, Figure
 
@@ -96,10 +97,7 @@ class JudgedResults(_Strict):
 
 
 def write_judged(results: JudgedResults, path: Path) -> None:
-    """Write atomically: a reader sees the old file or the new one."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(results.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, results.model_dump_json(indent=1) + "\n")
 
 
 def read_judged(path: str | Path) -> JudgedResults:

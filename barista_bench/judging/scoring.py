@@ -17,6 +17,7 @@ import numpy as np
 
 from barista_bench import __version__
 from barista_bench.analysis.intervals import ratio_interval
+from barista_bench.atomic_files import replacing
 from barista_bench.judging.asking import draw_key
 from barista_bench.judging.items import JudgedSample, distinct, judged_samples
 from barista_bench.judging.offline import form_id
@@ -318,8 +319,7 @@ def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
 
 
 def _write_scores(samples: Sequence[JudgedSample], verdicts: Sequence[tuple[SampleVerdict, ...]], path: Path) -> None:
-    partial = path.with_suffix(".partial")
-    with partial.open("w", encoding="utf-8", errors="replace") as file:
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", errors="replace") as file:
         for one, own in zip(samples, verdicts, strict=True):
             about: dict[str, Any] = {
                 "example_id": one.sample.example.example_id,
@@ -330,4 +330,3 @@ def _write_scores(samples: Sequence[JudgedSample], verdicts: Sequence[tuple[Samp
                 file.write(json.dumps(about | asdict(verdict), sort_keys=True) + "\n")
             if not own:
                 file.write(json.dumps(about | {"status": "unanswered"}, sort_keys=True) + "\n")
-    partial.replace(path)

@@ -12,7 +12,6 @@ The model that was run is never asked. Killed at any moment, the same command go
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from typing import Any
 import msgspec
 
 from barista_bench import __version__
+from barista_bench.atomic_files import write_whole
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.judging.asking import Asked, Question, ask
 from barista_bench.judging.config import JudgeConfig
@@ -290,6 +290,4 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(path: Path, content: object) -> None:
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.write_bytes(msgspec.json.format(msgspec.json.encode(content, order="deterministic"), indent=1) + b"\n")
-    partial.replace(path)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content, order="deterministic"), indent=1) + b"\n")

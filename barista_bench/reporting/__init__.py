@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from barista_bench.atomic_files import write_whole
 from barista_bench.judging.scoring import all_judged
 from barista_bench.reporting import bundle, export
 from barista_bench.reporting.analyses import analyse
@@ -72,8 +73,8 @@ def write_report(
     page, text = folder / "report.html", folder / "report.md"
     _write_tables(report, _emptied(folder / TABLE_FOLDER))
     _write_figures(report, _emptied(folder / FIGURE_FOLDER))
-    _replace(text, _bytes(_markdown(report, shown, pictures, folder)))
-    _replace(page, _bytes(render_html(report, shown, pictures)))
+    write_whole(text, _bytes(_markdown(report, shown, pictures, folder)))
+    write_whole(page, _bytes(render_html(report, shown, pictures)))
     return page, text
 
 
@@ -96,21 +97,21 @@ def _markdown(report: Report, samples: Sequence[Sample], pictures: Album, folder
         files[place] = []
         for number, placed in enumerate(pictures.of_sample(place).pictures):
             files[place].append(f"{PICTURE_FOLDER}/{place}-{number}.jpg")
-            _replace(images / f"{place}-{number}.jpg", pictures.files[placed.file])
+            write_whole(images / f"{place}-{number}.jpg", pictures.files[placed.file])
     problems = {place: pictures.of_sample(place).problem for place in files}
     return render_markdown(report, samples, files, problems)
 
 
 def _write_tables(report: Report, folder: Path) -> None:
     for name, (_, table) in zip(export.file_names(report.tables), report.tables, strict=True):
-        _replace(folder / f"{name}.csv", export.csv(table).encode())
-        _replace(folder / f"{name}.tex", export.latex(table).encode())
+        write_whole(folder / f"{name}.csv", export.csv(table).encode())
+        write_whole(folder / f"{name}.tex", export.latex(table).encode())
 
 
 def _write_figures(report: Report, folder: Path) -> None:
     for name, figure in zip(export.distinct(one.name for one in report.all_figures), report.all_figures, strict=True):
-        _replace(folder / f"{name}.svg", figure.svg)
-        _replace(folder / f"{name}.pdf", figure.pdf)
+        write_whole(folder / f"{name}.svg", figure.svg)
+        write_whole(folder / f"{name}.pdf", figure.pdf)
 
 
 def _emptied(folder: Path) -> Path:
@@ -125,10 +126,3 @@ def _emptied(folder: Path) -> Path:
 def _bytes(text: str) -> bytes:
     """Models and file names can bring lone surrogates, which have no UTF-8 form."""
     return text.encode(errors="backslashreplace")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write atomically: a reader sees the old file or the new one."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(content)
-    partial.replace(path)

@@ -74,6 +74,11 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> B
     return BuiltRows(columns.take(drawn), lambda: _loaded(data, config, split, limit))
 
 
+def local_configs(folder: Path) -> tuple[str, ...]:
+    """Names of the configs of a folder that `build` made."""
+    return tuple(path.name for path in sorted(folder.iterdir()) if path.is_dir() and _shards(path))
+
+
 def unloadable() -> tuple[type[Exception], ...]:
     """What `datasets` raises where it finds no dataset; RuntimeError for one that is a script."""
     import datasets
@@ -86,7 +91,7 @@ def _read(folder: Path, config: str, split: str) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = [(match[1], path) for path in sorted((folder / config).glob("*")) if (match := _SHARD.fullmatch(path.name))]
+    found = _shards(folder / config)
     if not found:
         raise DataError(f"{folder}: no config {config!r}. Remedy: run `barista-bench build`")
     _refuse_unknown(f"{folder}/{config}", split, list(dict.fromkeys(name for name, _ in found)))
@@ -105,6 +110,11 @@ def _read(folder: Path, config: str, split: str) -> pa.Table:
     if "position" not in table.column_names:
         raise DataError(f"{folder}/{config}: has no column position. Remedy: build it again")
     return table
+
+
+def _shards(folder: Path) -> list[tuple[str, Path]]:
+    """Split and file, in the order of their names."""
+    return [(match[1], path) for path in sorted(folder.glob("*")) if (match := _SHARD.fullmatch(path.name))]
 
 
 def _loaded(data: str | Path, config: str, split: str, limit: int | None) -> datasets.Dataset:

@@ -24,7 +24,7 @@ from barista_bench.builders.media import file_sha256
 from barista_bench.builders.rows import from_row
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.frames import LazyFrames
-from barista_bench.running.built_rows import open_rows, unloadable
+from barista_bench.running.built_rows import local_configs, open_rows, unloadable
 from barista_bench.running.media import FrameStore
 from barista_bench.running.timing import StageClock
 from barista_bench.task import Example, Task
@@ -151,6 +151,8 @@ def config_names(data: str | Path) -> tuple[str, ...]:
 
     if Path(data).is_file():
         raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
+    if (Path(data) / MANIFEST).is_file():
+        return local_configs(Path(data))
     with quiet_datasets():
         try:
             return tuple(datasets.get_dataset_config_names(str(data)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from barista_bench.atomic_files import write_whole
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.running.dataset import ExampleSet
 from barista_bench.running.keys import UNREADABLE, AskedInput
@@ -74,8 +74,5 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
                 f"{folder}: {example_id} has other images than when this run began. "
                 "Remedy: name the dataset that it began with, or use another --out"
             )
-    path = folder / INPUTS_FILE
-    partial = path.with_suffix(f".{os.getpid()}.partial")
     lines = (msgspec.json.encode(_Line(*item)) for item in sorted((before | now).items()))
-    partial.write_bytes(b"".join(line + b"\n" for line in lines))
-    partial.replace(path)
+    write_whole(folder / INPUTS_FILE, b"".join(line + b"\n" for line in lines))

@@ -50,7 +50,8 @@ def open_tasks(config: RunConfig) -> list[Opened]:
     `split=all` is the first of each benchmark's leaderboards.
 
     Raises:
-        ConfigError, DataError: a task is unknown, its examples cannot be opened, or two share an example id.
+        ConfigError, DataError: a task is unknown or cannot be asked of the model, its examples cannot be opened, or two
+            share an example id.
     """
     chosen = list(_of_all_benchmarks(config) if config.benchmark == ALL else _of_one_benchmark(config))
     options = task_options([task_class(one.benchmark, one.task) for one in chosen], config.option)
@@ -66,7 +67,11 @@ def open_tasks(config: RunConfig) -> list[Opened]:
         task.refuse_other_protocol(examples.examples)
         opened.append(Opened(task, examples, one.folder, one.data))
     _refuse_shared_ids(opened)
-    return _that_fit(opened, config) if ALL in (config.benchmark, *config.task) else opened
+    if ALL in (config.benchmark, *config.task):
+        return _that_fit(opened, config)
+    for made in opened:
+        check_fit(config.model, made.task, made.examples)
+    return opened
 
 
 def _refuse_lacking_texts(task: Task, prompts: PromptTexts) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import metadata
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench import __version__
+from barista_bench.atomic_files import write_whole
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig, Model
 from barista_bench.running.dataset import ExampleSet
@@ -82,9 +82,7 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
         _refuse_another(folder, read_run(folder), now)
     elif any(file.stat().st_size for file in log_files(folder)):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(json.dumps(described, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, json.dumps(described, indent=1, sort_keys=True) + "\n")
 
 
 def _refuse_another(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:

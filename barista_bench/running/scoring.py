@@ -7,10 +7,10 @@ import logging
 import os
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import msgspec
 
@@ -18,7 +18,7 @@ from barista_bench import __version__
 from barista_bench.analysis.breakdowns import group_figures
 from barista_bench.analysis.intervals import intervals
 from barista_bench.benchmarks import get_task
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.prompt import BoxFormat
 from barista_bench.prompt_sets import PromptTexts
 from barista_bench.running.dataset import ExampleSet, open_examples
@@ -38,6 +38,9 @@ from barista_bench.running.results import (
 )
 from barista_bench.running.run_folder import read_run
 from barista_bench.task import Example, Json, Prediction, Scored, Status, Task
+
+if TYPE_CHECKING:
+    from barista_bench.running.opening import Opened
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +113,17 @@ class ReadRun:
     task: Task
     examples: ExampleSet
     samples: tuple[ScoredSample, ...]
+
+
+def score_tasks(opened: Iterable[Opened], root: str | Path | None = None) -> tuple[list[ScoredRun], list[str]]:
+    """Score the tasks of a run; and, of those that cannot be, why: one that fails costs no other its score."""
+    runs, unscored = [], []
+    for one in opened:
+        try:
+            runs.append(score(one.folder, data=one.data, root=root))
+        except BaristaError as error:
+            unscored.append(f"{one.task.benchmark}/{one.task.name}: {error}")
+    return runs, unscored
 
 
 def read_samples(

@@ -26,6 +26,11 @@ CHOICES = {"A": "right hand", "B": "left hand", "C": "both hands", "D": "a kettl
         ("So.\nThe final answer: **D**", "D", "So."),
         ("So.\nAnswer: Option C", "C", "So."),
         ("Answer: B left hand", "B", ""),
+        ("It is held.\n<answer>B</answer>", "B", "It is held."),
+        ("<answer> b </answer>", "B", ""),
+        ("It is held, so $\\boxed{C}$.", "C", "It is held, so $"),
+        ("It is held.\nFinal answer: \\boxed{\\text{D}}", "D", "It is held."),
+        ("<answer>B</answer> It is held.", "B", "It is held."),
         ("B", "B", ""),
         ("(B)", "B", ""),
         ("B. left hand\nIt is held.", "B", "It is held."),
@@ -54,6 +59,8 @@ def test_letter_and_rationale_are_read_apart(text: str, letter: str, reasoning: 
         '{"reasoning": "B"}',
         "Answer:",
         "Answers: none",
+        "<answer>left hand</answer>",
+        "\\boxed{12}",
     ],
 )
 def test_what_names_no_letter_by_itself_is_no_answer(text: str) -> None:
@@ -65,6 +72,7 @@ def test_what_names_no_letter_by_itself_is_no_answer(text: str) -> None:
     [
         *("ANSWER: {0}", "ANSWER: {0}.", "ANSWER: {0}) so", "**ANSWER: {0}**", "ANSWER: {0} - so", "ANSWER: {0} (so)"),
         *("ANSWER: {0} – so", "The answer is {0} because so", "Answer: {0} is right", "Final answer: **{0}** (so)"),
+        *("<answer>{0}</answer>", "so <answer>{0}: {2}</answer>", "\\boxed{{{0}}}", "The answer is $\\boxed{{{1}}}$."),
         *("{0}", "{0}. so", "{0} - so", "{0} (so)", "Option {0} is right", "answer: {1}", "ANSWER: {0} - {2}"),
     ],
 )

@@ -191,6 +191,21 @@ def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
     assert "not scored: words/choose: its encoder is not here" in told.output
     assert (tmp_path / "runs" / "report" / "report.html").is_file()
 
+    found = evaluate(tmp_path / "data", out=tmp_path / "runs", benchmark="all", task="all", runs=1)
+    assert [run.task.name for run in found.runs] == ["relations"]
+    assert found.unscored == ("words/choose: its encoder is not here. Remedy: fetch it",)
+    with pytest.raises(DataError, match="no task could be scored: words/choose: its encoder"):
+        evaluate(data, out=tmp_path / "alone", benchmark="words", task="choose", runs=1)
+
+
+def test_a_named_task_that_a_model_cannot_be_asked_is_refused_before_anything_is_asked(
+    small_release: Path, tmp_path: Path
+) -> None:
+    built = build(small_release, tmp_path / "d", configs=["relations"], sampling={"limit": 2}, cache=False).folder
+    with pytest.raises(ConfigError, match="relations gives no texts to choose from, which dual:tiny would score"):
+        run(built, tmp_path / "run", task="relations", model="dual:tiny")
+    assert not (tmp_path / "run").exists()
+
 
 def _said(*examples: Example) -> RecordedAnswers:
     return RecordedAnswers("m", Words, examples, (RecordedAnswer("a", 0, "cup"),))

@@ -5,8 +5,8 @@ The benchmark wants a strict match of the letter and does not say how it is foun
 1. scores of a model that ranks the choices (`choices.read_scores`): the highest, without a rationale;
 2. one JSON object with `answer` or `predicted_answer`, as in the submission file: its letter, and its `reasoning`, a
    text, a list or an object of steps;
-3. the last `answer:` or `answer is` that a letter of the choices follows by itself: what comes before is the rationale,
-   or what comes after where nothing does;
+3. the last `answer:`, `answer is`, `<answer>` or `\\boxed{` that a letter of the choices follows by itself: what comes
+   before is the rationale, or what comes after where nothing does;
 4. a text that begins with a letter of the choices by itself: what comes after is the rationale.
 
 A letter stands by itself where the line or a mark ends it, its choice's own text follows, or it is a capital before a
@@ -30,15 +30,17 @@ MAX_REASONING = 50_000
 
 _MARKER = re.compile(
     r"(?:\b(?:so|thus|therefore|hence),?\s)?(?:\b(?:the|my)\s)?(?:\b(?:final|correct)\s)?\banswer\b"
-    r"[\s*_]{0,4}(?:is[\s*_]{0,4}:?|:)",
+    r"[\s*_]{0,4}(?:is[\s*_]{0,4}:?|:)|<answer>|\\boxed[^\S\n]?\{(?:\\text\{)?",
     re.IGNORECASE,
 )
 _LETTER = re.compile(
     r"[\s*_(\[\"'`]{0,8}(?:(?:option|choice)\s)?[\s*_(\[\"'`]{0,8}([A-Za-z])(?![A-Za-z0-9])", re.IGNORECASE
 )
-_ENDED = re.compile(r"[*_\"'`]{0,4}(?:[)\].,:;!]|\s*\Z|[^\S\n]*\n)")
+_ENDED = re.compile(r"[*_\"'`]{0,4}(?:[)\].,:;!}]|\s{0,4}<|\s*\Z|[^\S\n]*\n)")
 _GOES_ON = re.compile(r"[*_\"'`]{0,4}\s{0,4}(?:[-–—(\[=|!]|(?:because|since|as|for|is|was)\b)")
 """What may follow a capital, beside what ends it."""
+_MARKER_GAP = 4
+"""Characters between two markers of one answer."""
 _ANOTHER = re.compile(
     r"[\s*_)\]\"'`]{0,8}(?:[,/&]|\bor\b|\band\b)[\s*_(\[\"'`]{0,8}([A-Z])"
     r"(?=[*_\"'`]{0,4}(?:[)\].,;:/&]|\s*(?:\Z|\n|or\b|and\b)))"
@@ -103,11 +105,18 @@ def unnumbered(text: str) -> str:
 
 
 def _from_marker(text: str, choices: Mapping[str, str]) -> Answer | None:
-    for marker in reversed(list(_MARKER.finditer(text))[-MAX_STARTS:]):
-        letter, end = _letter_at(text, marker.end(), choices)
+    start = last = 0
+    found: list[tuple[int, int]] = []
+    for marker in _MARKER.finditer(text):
+        gap = text[last : marker.start()]
+        if len(gap) > _MARKER_GAP or any(map(str.isalnum, gap)) or not found:
+            start = marker.start()  # else as in `Final answer: \boxed{B}`, which begins where its first one does
+        last = marker.end()
+        found.append((start, last))
+    for start, end in reversed(found[-MAX_STARTS:]):
+        letter, end = _letter_at(text, end, choices)
         if letter:
-            before, after = _cleaned(text[: marker.start()]), text[end:]
-            return Answer(letter, before or _after(after, choices[letter]))
+            return Answer(letter, _cleaned(text[:start]) or _after(text[end:], choices[letter]))
     return None
 
 
@@ -134,7 +143,7 @@ def _letter_at(text: str, start: int, choices: Mapping[str, str]) -> tuple[str |
 
 def _after(text: str, choice: str) -> str:
     """What follows a letter, without the choice's own text."""
-    text = re.sub(r"\A[\s*_).:,;\]\"'`-]{0,16}", "", text)
+    text = re.sub(r"\A[\s*_).:,;\]\"'`}$-]{0,16}(?:</answer>\s{0,4})?", "", text)
     if text[: len(choice)].casefold() == choice.casefold():
         text = text[len(choice) :]
     return _cleaned(re.sub(r"\A[\s*_).:,;\]\"'`-]{0,16}", "", text))

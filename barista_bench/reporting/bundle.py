@@ -10,7 +10,7 @@ import base64
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from barista_bench.reporting.pictures import Album
@@ -24,6 +24,7 @@ MAX_VALUES = 300
 """A metadata key with more values than this is no filter."""
 
 Fields = dict[str, Any]
+_ANSWER = tuple(field.name for field in fields(Answer))
 
 
 def index(samples: Sequence[Sample], sections: Sequence[Fields], album: Album) -> Fields:
@@ -107,4 +108,5 @@ def _details(sample: Sample, album: Album, place: int) -> Fields:
 
 
 def _answer(answer: Answer) -> Mapping[str, Any]:
-    return {**asdict(answer), "rows": [[row.verdict, row.text] for row in answer.rows]}
+    shown = {name: getattr(answer, name) for name in _ANSWER}  # not `asdict`, which copies as deep as it goes
+    return {**shown, "rows": [[row.verdict, row.text] for row in answer.rows]}

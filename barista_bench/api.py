@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -40,11 +40,11 @@ RUNS = Path("runs")
 class Evaluation:
     """Scored runs as pandas frames; `runs` holds them as they are, for `barista_bench.analysis`.
 
-    `unscored` says of every task that could not be scored which it is and why.
+    `unscored` says of every task that could not be scored why.
     """
 
     runs: tuple[ScoredRun, ...]
-    unscored: tuple[str, ...] = ()
+    unscored: Mapping[str, str] = field(default_factory=dict)
 
     def to_frame(self) -> pd.DataFrame:
         """Figures, as `figures`."""
@@ -102,11 +102,11 @@ def evaluate(
         opened = open_tasks(config)
     run_config(config)
     runs, unscored = score_tasks(opened, config.root)
-    for reason in unscored:
-        log.warning("not scored: %s", reason)
     if not runs:
-        raise DataError("no task could be scored: " + "; ".join(unscored))
-    return Evaluation(tuple(runs), tuple(unscored))
+        raise next(iter(unscored.values()))
+    for name, error in unscored.items():
+        log.warning("not scored: %s: %s", name, error)
+    return Evaluation(tuple(runs), {name: str(error) for name, error in unscored.items()})
 
 
 def load_results(

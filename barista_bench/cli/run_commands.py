@@ -55,8 +55,8 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         runs, unscored = score_tasks(open_tasks(config), config.root)
         for scored in runs:
             typer.echo(f"{scored.results.dataset.benchmark}/{summary_line(scored.results)}")
-        for reason in unscored:
-            typer.secho(f"not scored: {printable(reason)}", fg="yellow", err=True)
+        for name, error in unscored.items():
+            typer.secho(f"not scored: {name}: {printable(str(error))}", fg="yellow", err=True)
         if runs:
             page, _ = write_report(runs, config.out / "report")
             typer.echo(f"wrote {page}")

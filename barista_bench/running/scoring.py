@@ -115,14 +115,16 @@ class ReadRun:
     samples: tuple[ScoredSample, ...]
 
 
-def score_tasks(opened: Iterable[Opened], root: str | Path | None = None) -> tuple[list[ScoredRun], list[str]]:
-    """Score the tasks of a run; and, of those that cannot be, why: one that fails costs no other its score."""
-    runs, unscored = [], []
+def score_tasks(
+    opened: Iterable[Opened], root: str | Path | None = None
+) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
+    """Score the tasks of a run; and of those that cannot be, why: one that fails costs no other its score."""
+    runs, unscored = [], {}
     for one in opened:
         try:
             runs.append(score(one.folder, data=one.data, root=root))
         except BaristaError as error:
-            unscored.append(f"{one.task.benchmark}/{one.task.name}: {error}")
+            unscored[f"{one.task.benchmark}/{one.task.name}"] = error
     return runs, unscored
 
 

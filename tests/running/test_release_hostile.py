@@ -193,8 +193,8 @@ def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
 
     found = evaluate(tmp_path / "data", out=tmp_path / "runs", benchmark="all", task="all", runs=1)
     assert [run.task.name for run in found.runs] == ["relations"]
-    assert found.unscored == ("words/choose: its encoder is not here. Remedy: fetch it",)
-    with pytest.raises(DataError, match="no task could be scored: words/choose: its encoder"):
+    assert found.unscored == {"words/choose": "its encoder is not here. Remedy: fetch it"}
+    with pytest.raises(ModelError, match="its encoder is not here"):
         evaluate(data, out=tmp_path / "alone", benchmark="words", task="choose", runs=1)
 
 

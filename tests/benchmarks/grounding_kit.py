@@ -1,0 +1,49 @@
+"""Scenes for the tests of phrase grounding, and what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.prompt import BoxFormat
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.task import Example, Sampling
+from tests.releases import document, span, write_release
+
+TASK = Grounding()
+GRID = BoxFormat()
+EVERY_FRAME = Sampling(min_area=0)
+CUP2, CUP3 = "o-cup2", "o-cup3"
+
+Content = dict[str, Any]
+
+
+def derive(root: Path, sampling: Sampling = EVERY_FRAME) -> list[Example]:
+    return [e for e in TASK.examples(SceneGraph(root), sampling) if isinstance(e, Example)]
+
+
+def derived(tmp_path: Path, content: Content, sampling: Sampling = EVERY_FRAME) -> list[Example]:
+    return derive(write_release(tmp_path, content=content, video=False), sampling)
+
+
+def on_frame(examples: Iterable[Example], frame: int) -> dict[str, Example]:
+    return {e.label: e for e in examples if e.frames[0].frame_index == frame}
+
+
+def scene(**sections: Any) -> Content:
+    """The usual document with other attributes, relations, ... and with a second and a third cup on all frames."""
+    content = document()
+    mask = content["annotations"][0]["segmentation"]
+    for number, name in enumerate((CUP2, CUP3)):
+        content["object_id_to_category_id"][name] = "c-coffee cup"
+        content["annotations"] += [
+            {"image_id": i, "object_id": name, "bbox": [10.0 + 20 * number, 40.0, 16.0, 8.0], "segmentation": mask}
+            for i in range(40)
+        ]
+    return content | sections
+
+
+def color(item: str, value: str, start: int = 0, end: int = 40) -> Content:
+    return {"object_id": item, "attribute_type": "color", "value": value, "image_ranges": [span(start, end)]}

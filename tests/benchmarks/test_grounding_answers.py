@@ -1,0 +1,233 @@
+"""Phrase grounding: how answers are read and scored (upstream.md 1.5)."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Example, ParseError, Prediction, Sampling, Scored
+from tests.benchmarks.grounding_kit import (
+    CUP2,
+    GRID,
+    TASK,
+    color,
+    derive,
+    derived,
+    on_frame,
+    scene,
+)
+from tests.releases import BUTTON, CUP, MACHINE, relation, write_release
+
+FORMATS = [GRID, BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)]
+SIZE: dict[str, Any] = {"frame_width": 2000, "frame_height": 500}
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
+    root = write_release(tmp_path_factory.mktemp("grounding"), video=False)
+    return on_frame(derive(root), 12)["coffee cup"]
+
+
+# On a frame of 2000 x 500, [x0, y0, x1, y1] on the grid are [2 x0, y0 / 2, 2 x1, y1 / 2] in pixels.
+ONE, ONE_PX = "[10, 20, 30, 40]", [20.0, 10.0, 60.0, 20.0]
+TWO, TWO_PX = "[100, 200, 300, 400]", [200.0, 100.0, 600.0, 200.0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "dropped"),
+    [
+        (f'{{"bboxes": [{ONE}]}}', [ONE_PX], 0),
+        (f'{{"bboxes": [{ONE}, {TWO}], "why": "x"}}', [ONE_PX, TWO_PX], 0),
+        ('{"bboxes": []}', [], 0),
+        (f'{{"boxes": [{ONE}]}}', [ONE_PX], 0),
+        (f'{{"bboxes": [{ONE}], "boxes": [{TWO}]}}', [ONE_PX], 0),
+        (f'  ```json\n{{"bboxes": [{ONE}]}}\n``` done [1, 2, 3, 4]', [ONE_PX], 0),
+        (f'```\n{{"bboxes": [{ONE}]}}\n```', [ONE_PX], 0),
+        ('{"bboxes": [[10, 20, 30, 40, 0.9]]}', [ONE_PX], 0),
+        ('{"bboxes": [[10.4, 19.6, 30.2, 39.9]]}', [ONE_PX], 0),
+        (f'{{"bboxes": [{ONE}, [1, 2, 3], "1, 2, 3, 4", {{}}, null]}}', [ONE_PX], 4),
+        ('{"bboxes": [[1, 2, 3, true], [1, 2, 3, "4"], [1, 2, 3, NaN], [1, 2, 3, 1e99], [1, 2, 3, Infinity]]}', [], 5),
+        # No object with a list: every run of four integers in the text.
+        (f"[{ONE}, {TWO}]", [ONE_PX, TWO_PX], 0),
+        (ONE, [ONE_PX], 0),
+        (f"It is at {ONE}, and the other one at {TWO}.", [ONE_PX, TWO_PX], 0),
+        ("x: 10,20,30 , 40", [ONE_PX], 0),
+        (f'Here: {{"bboxes": [{ONE}]}}', [ONE_PX], 0),
+        (f'{{"bboxes": [{ONE}, [100, 200, 3', [ONE_PX], 0),
+        (f'```json\n{{"bboxes": [{ONE}', [ONE_PX], 0),
+        (f'{{"bboxes": {{"a": {ONE}}}}}', [ONE_PX], 0),
+        (f'{{"box": {ONE}}}', [ONE_PX], 0),
+        ("1, 2, 10, 20, 30, 40, 50, 60", [[2.0, 1.0, 20.0, 10.0], [60.0, 20.0, 100.0, 30.0]], 0),
+        ("-10, 20, 30, 40", [[-20.0, 10.0, 60.0, 20.0]], 0),
+        # Degenerate and inverted boxes stay.
+        ('{"bboxes": [[30, 40, 10, 20]]}', [[60.0, 20.0, 20.0, 10.0]], 0),
+    ],
+)
+def test_answers_are_read_as_released(answer: str, found: list[list[float]], dropped: int) -> None:
+    assert TASK.parse(answer, SIZE, GRID) == Prediction({"boxes": found}, dropped)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "no box", "{}", "[]", "null", "[1, 2, 3]", "[0.1, 0.2, 0.3, 0.4]", "1, 2, 3, 4.5", "1.5, 2, 3, 4",
+     '{"bboxes": null}', "[" * 100_000, "9" * 5_000 + ", 1, 2, 3", '{"bboxes": [[1, 2, ' + "9" * 5_000],
+)  # fmt: skip
+def test_an_answer_without_boxes_is_a_parse_error(answer: str) -> None:
+    assert isinstance(TASK.parse(answer, SIZE, GRID), ParseError)
+
+
+def test_numbers_mean_what_the_format_of_the_model_says() -> None:
+    answers = {
+        BoxFormat("yxyx", 1000): "[20, 10, 40, 30]",
+        BoxFormat("xyxy", 1): '{"bboxes": [[0.01, 0.02, 0.03, 0.04]]}',
+        BoxFormat("yxyx", 1): "at [0.02, 0.01, 0.04, 0.03]",
+        BoxFormat("xyxy", None): "[20, 10, 60, 20]",
+    }
+    for boxes, answer in answers.items():
+        parsed = TASK.parse(answer, SIZE, boxes)
+        assert isinstance(parsed, Prediction)
+        assert parsed.value["boxes"] == [pytest.approx(ONE_PX)], boxes
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.sampled_from(["bboxes", "boxes"]) | st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300)
+@given(
+    st.text(max_size=200)
+    | st.text(alphabet="0123456789.,- []{}`\n", max_size=80)
+    | json_values.map(json.dumps)
+    | json_values.map(lambda v: f'{{"bboxes": {json.dumps(v)}}}'),
+    st.sampled_from(FORMATS),
+)
+def test_the_parser_never_raises_and_its_boxes_can_be_scored(text: str, boxes: BoxFormat) -> None:
+    parsed = TASK.parse(text, SIZE, boxes)
+    assert isinstance(parsed, Prediction | ParseError)
+    if isinstance(parsed, Prediction):
+        assert np.isfinite(np.array(parsed.value["boxes"], dtype=float)).all()
+
+
+@given(st.lists(st.lists(st.integers(0, 1000), min_size=4, max_size=4), max_size=5))
+def test_what_is_written_as_json_is_read_back(boxes: list[list[int]]) -> None:
+    parsed = TASK.parse(json.dumps({"bboxes": boxes}), SIZE, GRID)
+    assert isinstance(parsed, Prediction)
+    assert parsed.value["boxes"] == [[2 * a, b / 2, 2 * c, d / 2] for a, b, c, d in boxes]
+
+
+def answer_all(examples: Iterable[Example], answer: Callable[[Example], str], boxes: BoxFormat = GRID) -> dict:
+    samples = []
+    for e in examples:
+        parsed = TASK.parse(answer(e), e.inputs, boxes)
+        samples.append(Scored(e, parsed if isinstance(parsed, Prediction) else None))
+    return TASK.aggregate(samples)
+
+
+@pytest.mark.parametrize("boxes", FORMATS[:3])
+def test_the_oracle_scores_the_maximum(small_release: Path, boxes: BoxFormat) -> None:
+    examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
+    result = answer_all(examples, lambda e: TASK.reference_answer(e, boxes), boxes)
+    assert [result[name] for name in ("map", "map_50", "f1@50", "mean_best_iou", "coverage")] == pytest.approx([1] * 5)
+    parsed = TASK.parse(TASK.reference_answer(examples[0], boxes), examples[0].inputs, boxes)
+    assert isinstance(parsed, Prediction)
+    assert TASK.score(examples[0], parsed)["mean_best_iou"] == pytest.approx(1)
+
+
+SPRAY = json.dumps({"bboxes": [[x, y, x + 125, y + 125] for x in range(0, 900, 60) for y in range(0, 900, 60)]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "ceiling"),
+    [
+        (lambda e: "", 0.0),
+        (lambda e: '{"bboxes": []}', 0.0),
+        (lambda e: "I cannot see it.", 0.0),
+        (lambda e: '{"bboxes": [[0, 0, 1000, 1000]]}', 0.01),
+        (lambda e: SPRAY, 0.01),
+        (lambda e: TASK.random_answer(e, random.Random(e.example_id), GRID), 0.02),
+    ],
+    ids=["empty", "empty list", "prose", "whole frame", "225 boxes", "chance"],
+)
+def test_blind_answers_stay_near_zero(small_release: Path, answer: Callable[[Example], str], ceiling: float) -> None:
+    examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
+    assert answer_all(examples, answer)["map"] <= ceiling
+
+
+def test_real_clips_are_grounded_by_the_oracle_and_not_by_chance(real_release: Path) -> None:
+    examples = derive(real_release, TASK.sampling)
+    assert len(examples) > 100
+    assert answer_all(examples, lambda e: TASK.reference_answer(e, GRID))["map"] == pytest.approx(1)
+    assert answer_all(examples, lambda e: TASK.random_answer(e, random.Random(e.example_id), GRID))["map"] < 0.02
+
+
+def test_a_failed_answer_counts_as_empty(example: Example) -> None:
+    full = TASK.parse(TASK.reference_answer(example, GRID), example.inputs, GRID)
+    assert isinstance(full, Prediction)
+    result = TASK.aggregate([Scored(example, full), Scored(example, None)])
+    assert (result["n"], result["n_failed"], result["coverage"]) == (2, 1, 0.5)
+    assert result["mar_100"] == result["mean_best_iou"] == 0.5
+    assert TASK.score(example, None) == {"mean_best_iou": 0.0}
+
+
+def test_scores_of_examples_average_to_the_figure_of_the_run(small_release: Path) -> None:
+    examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
+    rng = random.Random(1)
+    boxes = [[[rng.randint(0, 90) for _ in range(4)] for _ in range(rng.randint(0, 3))] for _ in examples]
+    samples = [Scored(e, Prediction({"boxes": found})) for e, found in zip(examples, boxes, strict=True)]
+    mean = np.mean([TASK.score(s.example, s.prediction)["mean_best_iou"] for s in samples])
+    assert mean == pytest.approx(TASK.aggregate(samples)["mean_best_iou"])
+    assert mean > 0
+
+
+def test_figures_without_a_reference_are_left_out(example: Example) -> None:
+    result = TASK.aggregate([Scored(example, None)])
+    # The cup is 20 x 20 pixels: small; there are no medium and large objects.
+    assert {name for name in result if name.startswith("map_")} == {"map_50", "map_75", "map_small"}
+    assert isinstance(result["map"], float)
+    assert result["per_category"]["coffee cup"]["support"] == 1
+    json.dumps(result, allow_nan=False)
+
+
+def test_the_spread_over_orders_stands_beside_the_figure(small_release: Path) -> None:
+    examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
+    half = answer_all(
+        examples, lambda e: TASK.reference_answer(e, GRID) if e.video_id < "v3" else '{"bboxes": [[1,1,2,2]]}'
+    )
+    spread = half["tie_spread"]["map"]
+    assert spread["canonical"] == half["map"]
+    assert spread["lower"] <= spread["min"] < spread["max"] <= spread["upper"]
+
+
+def test_an_explanation_names_hits_misses_and_wrong_answers(tmp_path: Path) -> None:
+    content = scene(
+        attributes=[color(CUP, "red"), color(CUP2, "red")],
+        relations=[relation(BUTTON, MACHINE, "position", "part of", (0, 40))],
+    )
+    found = on_frame(derived(tmp_path, content), 3)["coffee cup"]
+    explanation = TASK.explain(found, Prediction({"boxes": [[50, 30, 70, 48], [0, 0, 5, 5]]}))
+    assert [(row.verdict, row.text) for row in explanation.rows] == [
+        ("hit", "red coffee cup at [50, 30, 70, 50]: IoU 0.90 with [50, 30, 70, 48]"),
+        ("miss", "red coffee cup at [10, 40, 26, 48]: best IoU 0.00"),
+        ("wrong", "box [0, 0, 5, 5]: best IoU 0.00"),
+    ]
+    assert [row.verdict for row in TASK.explain(found, None).rows] == ["miss", "miss"]
+
+
+def test_chance_depends_on_the_seed_alone(example: Example) -> None:
+    first, again, other = (TASK.random_answer(example, random.Random(seed), GRID) for seed in (1, 1, 2))
+    assert first == again != other

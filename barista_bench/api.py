@@ -12,16 +12,16 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
 from barista_bench.analysis import compare_runs
-from barista_bench.analysis.intervals import DRAWS
 from barista_bench.analysis.tables import breakdown_table, comparison_table, figure_table, named
 from barista_bench.errors import DataError
+from barista_bench.resampling import DRAWS
 from barista_bench.running.config import RunConfig, checked
 from barista_bench.running.opening import open_tasks
 from barista_bench.running.run_folder import CONFIG_FILE
@@ -98,9 +98,8 @@ def evaluate(
     config = checked(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
     opened = open_tasks(config)
     if len(opened) == 1 and opened[0].folder == parent:  # a run of one task lies in `out` itself
-        config = config.model_copy(update={"out": parent / opened[0].task.name})
-        opened = open_tasks(config)
-    run_config(config)
+        opened = [replace(opened[0], folder=parent / opened[0].task.name)]
+    run_config(config, opened)
     runs, unscored = score_tasks(opened, config.root)
     if not runs:
         raise next(iter(unscored.values()))

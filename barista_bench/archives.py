@@ -98,8 +98,8 @@ def unpack_release(archive: Path, target: Path, *, name: str, limits: UnpackLimi
                     unpacker.take(member)
         except _BROKEN as error:
             raise SourceError(
-                f"{name}: cannot be unpacked ({type(error).__name__}: {error}); "
-                f"if the file is damaged, delete {archive} and fetch it again"
+                f"{name}: cannot be unpacked ({type(error).__name__}: {error}). "
+                f"Remedy: if the file is damaged, delete {archive} and fetch it again"
             ) from error
         unpacker.report()
         _publish(temporary, target)
@@ -224,7 +224,7 @@ class _Unpacker:
 
     def _refuse(self, member: _Member, reason: str, remedy: str = "") -> SourceError:
         remedy = remedy or "if you trust the archive, unpack it yourself and give the folder as the source"
-        return SourceError(f"{self.archive}: member {member.name!r} is refused: {reason}; {remedy}")
+        return SourceError(f"{self.archive}: member {member.name!r} is refused: {reason}. Remedy: {remedy}")
 
     def _checked_parts(self, member: _Member) -> list[str]:
         if member.name.startswith("/"):

@@ -11,9 +11,24 @@ from collections.abc import Sequence
 from barista_bench.prompt import BoxFormat
 
 GRID = 1000
+LARGEST = 1e9
+"""Coordinates beyond it are no coordinates: arithmetic on them would overflow."""
 _NAMES = {"xyxy": ("x_min", "y_min", "x_max", "y_max"), "yxyx": ("y_min", "x_min", "y_max", "x_max")}
 
 Xyxy = tuple[float, float, float, float]
+
+
+def four_numbers(values: object, limit: float = LARGEST) -> list[float] | None:
+    """The values if they are a list of four numbers from `-limit` to `limit` (booleans are none), else None.
+
+    >>> four_numbers([1, 2.5, 3, 4]), four_numbers([1, 2, 3, True]), four_numbers([1, 2, 3, 1e400])
+    ([1.0, 2.5, 3.0, 4.0], None, None)
+    """
+    if not isinstance(values, list | tuple) or len(values) != 4:
+        return None
+    # An int of any length compares with a float without overflow; NaN compares false.
+    usable = all(isinstance(v, int | float) and not isinstance(v, bool) and -limit <= v <= limit for v in values)
+    return [float(value) for value in values] if usable else None
 
 
 def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:

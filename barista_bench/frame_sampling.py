@@ -21,7 +21,7 @@ _CLOSE = 1e-6
 
 
 def evenly_spaced(total: int, count: int) -> tuple[int, ...]:
-    """`count` of `total` frames in equal steps, the first and the last always among them (ViSTa's rule).
+    """`count` of `total` frames in equal steps, the first and the last always among them.
 
     Frame i of them is `i * (total - 1) // (count - 1)`. Where there are no more frames than asked for, all of them;
     of one alone, the middle one.

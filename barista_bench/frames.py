@@ -151,7 +151,7 @@ def resolve_video(video: str, root: str | None) -> str:
     """
     if root is None:
         if not os.path.isabs(video):
-            raise VideoError(f"{video!r}: a relative path without a root; give the videos' folder: root=...")
+            raise VideoError(f"{video!r}: a relative path without a root. Remedy: give the videos' folder: root=...")
         return video
     try:
         return str(confined(Path(root), video))
@@ -204,7 +204,7 @@ class VideoFrames:
             return {"video": str(value["video"]), "indices": [int(index) for index in value["indices"]]}
         except (KeyError, TypeError, ValueError, IndexError) as error:
             text = f"{value!r} is no reference to frames ({error})"
-            raise DataError(f"{text}; give {{'video': path, 'indices': [frame numbers]}}") from error
+            raise DataError(f"{text}. Remedy: give {{'video': path, 'indices': [frame numbers]}}") from error
 
     def decode_example(
         self, value: Mapping[str, Any] | LazyFrames | None, token_per_repo_id: object = None
@@ -221,7 +221,9 @@ class VideoFrames:
         DataError.
         """
         if not pa.types.is_struct(storage.type) or {f.name for f in storage.type} != {"video", "indices"}:
-            raise DataError(f"a column of type {storage.type} cannot be linked; its fields must be video, indices")
+            raise DataError(
+                f"a column of type {storage.type} cannot be linked. Remedy: give it the fields video and indices"
+            )
         fields = [array_cast(storage.field(name), self.pa_type.field(name).type) for name in ("video", "indices")]
         return pa.StructArray.from_arrays(fields, fields=list(self.pa_type), mask=storage.is_null())
 
@@ -255,7 +257,7 @@ def link_frames(
     feature = VideoFrames(root=None if root is None else os.fspath(root), backend=backend)
     features = _features(dataset)
     if column not in features:
-        raise DataError(f"no column {column!r} to link; the dataset has {', '.join(features)}")
+        raise DataError(f"no column {column!r} to link. Remedy: choose one of {', '.join(features)}")
     return dataset.cast_column(column, _linked(features[column], feature, column))
 
 
@@ -268,7 +270,7 @@ def _features(dataset: Dataset | DatasetDict | IterableDataset | IterableDataset
     if isinstance(dataset, dict):
         dataset = next(iter(dataset.values()))
     if dataset.features is None:
-        raise DataError("a stream whose features are unknown cannot be linked or unlinked; give it features=")
+        raise DataError("a stream whose features are unknown cannot be linked or unlinked. Remedy: give it features=")
     return dataset.features
 
 
@@ -277,7 +279,7 @@ def _linked(feature: object, target: VideoFrames, column: str) -> VideoFrames | 
         return List(_linked(feature.feature, target, column), length=feature.length)
     if isinstance(feature, VideoFrames) or (isinstance(feature, dict) and set(feature) == {"video", "indices"}):
         return target
-    raise DataError(f"column {column!r} is {feature}; it must hold {{video, indices}} to be linked")
+    raise DataError(f"column {column!r} is {feature}. Remedy: link one that holds {{video, indices}}")
 
 
 def _plain(feature: object) -> object:

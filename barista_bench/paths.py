@@ -52,16 +52,16 @@ def confined(root: Path, *parts: str) -> Path:
         problem = name_problem(name)
         if problem is not None:
             raise DataError(
-                f"{root}: the path {shown!r} is refused because of {name!r}: {problem}; "
-                "give a plain relative path below the folder"
+                f"{root}: the path {shown!r} is refused because of {name!r}: {problem}. "
+                "Remedy: give a plain relative path below the folder"
             )
     base = root.resolve()
     path = base.joinpath(*names)
     target = _followed(path)
     if not (target.is_relative_to(base) or _is_hub_blob(base, target)):
         raise DataError(
-            f"{root}: the path {shown!r} leads outside the folder, to {target}, through a symbolic link; "
-            "put the file itself (or a hard link) in its place"
+            f"{root}: the path {shown!r} leads outside the folder, to {target}, through a symbolic link. "
+            "Remedy: put the file itself (or a hard link) in its place"
         )
     return path
 
@@ -74,7 +74,7 @@ def _followed(path: Path) -> Path:
         if target.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     except (OSError, RuntimeError) as error:
-        raise DataError(f"{path}: its symbolic links cannot be followed ({error}); remove the loop") from error
+        raise DataError(f"{path}: its symbolic links cannot be followed ({error}). Remedy: remove the loop") from error
     return target
 
 

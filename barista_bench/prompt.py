@@ -48,3 +48,18 @@ class BoxFormat:
 
     order: Literal["xyxy", "yxyx"] = "xyxy"
     scale: int | None = 1000
+
+    @classmethod
+    def parse(cls, text: str) -> BoxFormat:
+        """`yxyx/1000` and the like, as settings and files write it.
+
+        Raises:
+            ValueError: it is none.
+
+        >>> BoxFormat.parse("yxyx/1000"), BoxFormat.parse("xyxy/pixels")
+        (BoxFormat(order='yxyx', scale=1000), BoxFormat(order='xyxy', scale=None))
+        """
+        match text.split("/"):
+            case ["xyxy" | "yxyx" as order, "1000" | "1" | "pixels" as scale]:
+                return cls(order, None if scale == "pixels" else int(scale))
+        raise ValueError(f"{text[:20]!r} is no box format: write xyxy or yxyx, then /1000, /1 or /pixels")

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
+from barista_bench.bounded_files import read_bounded
 from barista_bench.errors import ConfigError
-from barista_bench.yaml_files import load_yaml
+from barista_bench.yaml_files import MAX_BYTES, load_yaml
 
-MAX_BYTES = 2**20
 _KEYS = {"version", "system", "user"}
 
 
@@ -85,15 +85,8 @@ def load_prompts(path: str | Path, task: str) -> PromptTexts:
         ConfigError: there is no such file, or it is no prompt file; names file and key.
     """
     file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
-    try:
-        with file.open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(
-            f"{file}: no prompt file ({error.strerror}). Remedy: write one, or leave --prompts out"
-        ) from error
-    if len(data) > MAX_BYTES:
-        raise ConfigError(f"{file}: larger than {MAX_BYTES} bytes. Remedy: a prompt file holds text for one task")
+    remedy = "write one, which holds the text for one task, or leave --prompts out"
+    data = read_bounded(file, MAX_BYTES, what="no prompt file", remedy=remedy, error=ConfigError)
     return _parse(data, str(file))
 
 

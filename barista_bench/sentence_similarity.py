@@ -23,7 +23,7 @@ from huggingface_hub import hf_hub_download
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from numpy.typing import NDArray
 
-from barista_bench.checkpoints import content_hash
+from barista_bench.checkpoints import load_pretrained, require_libraries, revision_of
 from barista_bench.errors import ConfigError, DataError, ModelError
 
 if TYPE_CHECKING:
@@ -103,12 +103,9 @@ class SentenceEncoder:
                 its tokens are pooled in another way than by their mean.
             ConfigError: the batch size is not positive.
         """
-        folder = Path(name).expanduser()
-        if folder.is_dir() and revision is not None:
-            raise ModelError(f"encoder {name}: a folder has no revisions. Remedy: leave the revision out")
         model, tokenizer = _loaded(name, revision, device)
         _check_pooling(name, revision)
-        found = content_hash(folder) if folder.is_dir() else getattr(model.config, "_commit_hash", None)
+        found = revision_of(name, model.config)
         return cls(model, tokenizer, name, found, batch_size=batch_size, max_tokens=_declared_tokens(name, revision))
 
     def similarity(self, first: Sequence[str], second: Sequence[str]) -> Cosines:
@@ -170,44 +167,24 @@ def _read_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, wan
 
 
 def _loaded(name: str, revision: str | None, device: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    try:
-        import torch
-        from safetensors import SafetensorError
-        from transformers import AutoModel, AutoTokenizer
-    except ImportError as error:
-        raise ModelError(
-            f"sentence similarity needs torch and transformers ({error}). Remedy: pip install barista_bench[run]"
-        ) from error
-    commit = revision or "main"
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name, revision=commit)
-        loaded = AutoModel.from_pretrained(
-            name, revision=commit, dtype="float32", use_safetensors=True, output_loading_info=True
-        )
-        wanted = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-        model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
-        model.to(torch.device(wanted))  # type: ignore[arg-type]
-    except (
-        OSError,
-        ImportError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:
-        cause = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        remedy = "give a folder with config.json, tokenizer and safetensors, or a Hub id that this machine can reach"
-        raise ModelError(f"encoder {name}: cannot be loaded: {cause}. Remedy: {remedy}") from error
-    missing = sorted(key for key in report["missing_keys"] if not key.startswith(_POOLER))
-    if missing:
-        raise ModelError(f"encoder {name}: weights are missing ({missing[0]}, ...). Remedy: download it again")
+    require_libraries()
+    from transformers import AutoModel, AutoTokenizer
+
+    model, tokenizer = load_pretrained(
+        name,
+        AutoTokenizer.from_pretrained,
+        AutoModel.from_pretrained,
+        kind="a sentence encoder",
+        role="encoder",
+        revision=revision,
+        device=device,
+        optional=(_POOLER,),
+        dtype="float32",
+    )
     if not isinstance(getattr(model.config, "hidden_size", None), int):
         raise ModelError(f"encoder {name}: {type(model).__name__} is no encoder of texts alone. Remedy: name another")
     if tokenizer.pad_token is None:
         raise ModelError(f"encoder {name}: its tokenizer has no padding. Remedy: use a model made for sentences")
-    model.eval()  # type: ignore[no-untyped-call]
     return model, tokenizer
 
 

@@ -12,9 +12,7 @@ from __future__ import annotations
 import filecmp
 import json
 import logging
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +27,7 @@ from huggingface_hub import errors as hub_errors
 from tqdm.auto import tqdm
 
 from barista_bench.archives import UnpackLimits, archive_stem, is_archive, unpack_release
+from barista_bench.atomic_files import place_file, write_whole
 from barista_bench.errors import ConfigError, SourceError
 from barista_bench.paths import valid_video_id
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
@@ -78,8 +77,8 @@ def open_source(
         return _open_hub(_Hub.at(str(source), revision, cache_dir, endpoint), limits or UnpackLimits())
     if revision is not None:
         raise ConfigError(
-            f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder; "
-            "leave the revision out, or give the data set as org/name"
+            f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder. "
+            "Remedy: leave the revision out, or give the data set as org/name"
         )
     return _open_local(folder)
 
@@ -90,25 +89,25 @@ def open_source(
 def _open_local(folder: Path) -> Source:
     if not folder.is_dir():
         state = "is not a folder" if folder.exists() else "does not exist"
-        raise SourceError(f"{folder}: {state}; give the release's folder, or a Hub data set as org/name")
+        raise SourceError(f"{folder}: {state}. Remedy: give the release's folder, or a Hub data set as org/name")
     root = folder.resolve()
     if not any(path.is_file() for path in root.glob(f"*/{ANNOTATION_FILE}")):
-        raise SourceError(f"{folder}: holds no <video_id>/{ANNOTATION_FILE}; {_hint(root)}")
+        raise SourceError(f"{folder}: holds no <video_id>/{ANNOTATION_FILE}{_hint(root)}")
     identity = {"kind": "local", "id": str(root), "sha": None, "requested_revision": None}
     return Source(root, identity)
 
 
 def _hint(root: Path) -> str:
-    """What to do about a folder that is no release: it is often the right one, one level off."""
+    """The end of that message, about a folder that is no release: it is often the right one, one level off."""
     if (root / ANNOTATION_FILE).is_file():
-        return f"this is the folder of one video: give the folder above it, {root.parent}"
+        return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
     below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
     if below is not None:
-        return f"the release seems to lie one level below: give {below.parent.parent}"
+        return f": the release seems to lie one level below. Remedy: give {below.parent.parent}"
     archive = next((path for path in sorted(root.iterdir()) if is_archive(path.name)), None)
     if archive is not None:
-        return f"there are archives such as {archive.name}: unpack them first"
-    return "give the folder that holds one folder per video"
+        return f", but archives such as {archive.name}. Remedy: unpack them first"
+    return ". Remedy: give the folder that holds one folder per video"
 
 
 # ------------------------------------------------------------------------------------------------ Hub
@@ -127,23 +126,24 @@ def _explained(what: str, repo_id: str) -> Iterator[None]:
     except hub_errors.GatedRepoError as error:
         page = f"https://huggingface.co/datasets/{repo_id}"
         remedy = f"accept its terms at {page}, then log in with `hf auth login`"
-        raise SourceError(f"{repo_id}: access to the data set is restricted ({what}); {remedy}") from error
+        raise SourceError(f"{repo_id}: access to the data set is restricted ({what}). Remedy: {remedy}") from error
     except hub_errors.RepositoryNotFoundError as error:
         raise SourceError(
             f"{repo_id}: no such data set is on the Hub, or it is private, and there is no folder "
-            f"{Path(repo_id).absolute()}; check the name, or log in with `hf auth login`"
+            f"{Path(repo_id).absolute()}. Remedy: check the name, or log in with `hf auth login`"
         ) from error
     except hub_errors.RevisionNotFoundError as error:
-        raise SourceError(f"{repo_id}: {what}: no such revision; give a commit, branch or tag") from error
+        raise SourceError(f"{repo_id}: {what}: no such revision. Remedy: give a commit, branch or tag") from error
     except (hub_errors.OfflineModeIsEnabled, hub_errors.LocalEntryNotFoundError) as error:
         raise SourceError(
-            f"{repo_id}: {what} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {_line(error)}; "
-            "go online once, or pin a revision that is in the cache"
+            f"{repo_id}: {what} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {_line(error)}. "
+            "Remedy: go online once, or pin a revision that is in the cache"
         ) from error
     # HTTPError: the base class of the HTTP library (httpx or httpx2) that the client uses.
     except (hub_errors.HTTPError, OSError, ValueError) as error:  # type: ignore[attr-defined]
         raise SourceError(
-            f"{repo_id}: {what} failed ({type(error).__name__}: {_line(error)}); run it again: whole files are kept"
+            f"{repo_id}: {what} failed ({type(error).__name__}: {_line(error)}). "
+            "Remedy: run it again: whole files are kept"
         ) from error
 
 
@@ -182,9 +182,7 @@ class _Hub:
             api = huggingface_hub.HfApi(endpoint=self.endpoint)
             names = sorted(api.list_repo_files(self.repo_id, repo_type="dataset", revision=self.sha))
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        partial.write_text(json.dumps(names), encoding="utf-8")
-        partial.replace(path)
+        write_whole(path, json.dumps(names))
         return names
 
     def fetch(self, patterns: list[str], what: str, quiet: bool) -> Path:
@@ -210,7 +208,9 @@ def _resolved(repo_id: str, revision: str | None, endpoint: str | None, releases
     with _explained(f"resolving the revision {revision or 'main'}{cached}", repo_id):
         sha = huggingface_hub.HfApi(endpoint=endpoint).dataset_info(repo_id, revision=revision).sha
     if sha is None or not _SHA.fullmatch(sha):
-        raise SourceError(f"{repo_id}: the Hub names no commit for {revision or 'main'}; give a commit's 40 digits")
+        raise SourceError(
+            f"{repo_id}: the Hub names no commit for {revision or 'main'}. Remedy: give a commit's 40 digits"
+        )
     asked = "no revision is given" if revision is None else f"the revision {revision} may move"
     logger.warning("%s: %s, using the commit %s; add --revision %s to pin it", repo_id, asked, sha, sha)
     return sha
@@ -233,7 +233,9 @@ class HubSource(Source):
         wanted = sorted(set(video_ids))
         unknown = [name for name in wanted if not self._has(name)]
         if unknown:
-            raise SourceError(f"{self.hub.shown}: has no video {_some(unknown)}; its videos are {_some(self._known())}")
+            raise SourceError(
+                f"{self.hub.shown}: has no video {_some(unknown)}. Remedy: choose among {_some(self._known())}"
+            )
         tell = progress or (lambda present, total: None)
         tell(len(wanted) - len(self._missing(wanted)), len(wanted))
         self._download(self._missing(wanted), wanted, progress)
@@ -300,7 +302,7 @@ def _open_hub(hub: _Hub, limits: UnpackLimits) -> HubSource:
     if not annotations and not archives:
         raise SourceError(
             f"{hub.shown}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
-            f".tgz); its files are {_some(source.files) or 'none'}; check the data set's name and revision"
+            f".tgz); its files are {_some(source.files) or 'none'}. Remedy: check the data set's name and revision"
         )
     if annotations:
         _place_annotations(source, annotations)
@@ -309,7 +311,10 @@ def _open_hub(hub: _Hub, limits: UnpackLimits) -> HubSource:
     for archive in archives:
         source.place_archive(archive)
     if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):
-        raise SourceError(f"{hub.shown}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}")
+        raise SourceError(
+            f"{hub.shown}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
+            "Remedy: check the data set's name and revision"
+        )
     return source
 
 
@@ -331,11 +336,11 @@ def _by_video(files: list[str], file_name: str, shown: str) -> dict[str, str]:
             continue
         name = parts[-2]
         if not valid_video_id(name):
-            raise SourceError(f"{shown}: {path!r}: {name!r} is no name for a folder; use another revision")
+            raise SourceError(f"{shown}: {path!r}: {name!r} is no name for a folder. Remedy: use another revision")
         if name in found:
             raise SourceError(
-                f"{shown}: the video {name!r} is there twice, as {found[name]} and {path}; "
-                "download the data set yourself and give the folder that is meant"
+                f"{shown}: the video {name!r} is there twice, as {found[name]} and {path}. "
+                "Remedy: download the data set yourself and give the folder that is meant"
             )
         found[name] = path
     return found
@@ -344,24 +349,20 @@ def _by_video(files: list[str], file_name: str, shown: str) -> dict[str, str]:
 def _place(origin: Path, target: Path, name: str) -> None:
     """Give a file a second name below the release's folder. Raises SourceError if another file has it."""
     if not origin.is_file():
-        raise SourceError(f"{name}: {origin} is missing in the cache; delete the cache's folder and run it again")
+        raise SourceError(
+            f"{name}: {origin} is missing in the cache. Remedy: delete the cache's folder and run it again"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     origin = origin.resolve()
     try:
-        os.link(origin, target)
-        return
+        place_file(origin, target)
     except FileExistsError:
         if target.samefile(origin) or filecmp.cmp(origin, target, shallow=False):
             return
         raise SourceError(
-            f"{name}: {target.parent.name}/{target.name} is already there with another content; the data set "
-            "holds it twice: download it yourself and give the folder that is meant"
+            f"{name}: {target.parent.name}/{target.name} is already there with another content: the data set "
+            "holds it twice. Remedy: download it yourself and give the folder that is meant"
         ) from None
-    except OSError as error:
-        logger.debug("%s: no hard link to %s (%s), copying", target, origin, error)
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    shutil.copyfile(origin, partial)
-    partial.replace(target)
 
 
 def _line(error: Exception) -> str:

@@ -119,7 +119,7 @@ class Scored:
 
 
 class Task(ABC):
-    """One task is one file that says all of it: features, examples, prompt, parser, score."""
+    """One task is one class that says all of it: features, examples, prompt, parser, score."""
 
     benchmark: ClassVar[str]
     name: ClassVar[str]
@@ -148,6 +148,8 @@ class Task(ABC):
     """Keys of `metadata` by which every result is broken down."""
     whole_clusters: ClassVar[bool] = False
     """Whether the examples of a cluster are scored together, so that analysis must not group by what cuts one apart."""
+    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "hallucinated"}
+    """The kind of failure that a row of `explain` tells of, where `failures` is not overridden."""
 
     def __init__(
         self,
@@ -225,9 +227,9 @@ class Task(ABC):
         """What the example belongs to when intervals are made: what is drawn with all that belongs to it."""
         return example.video_id
 
-    @abstractmethod
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """The images that the prompt counts, from the example's frames, each (height, width, 3) RGB."""
+        """The images that the prompt counts, from the example's frames, each (height, width, 3) RGB; here those."""
+        return tuple(map(Image.fromarray, frames))
 
     def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """What a run shows of an example's images, as its options say (resolution, a choice of frames); here all.
@@ -285,13 +287,12 @@ class Task(ABC):
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
         """What is wrong with an answer, by the matching that its score is made of; empty where nothing is.
 
-        An answer that cannot be read fails once, in all objects of the example's evidence. Here misses are `missed`
-        and wrong answers `hallucinated`, as `explain` tells them; tasks that know more override it.
+        An answer that cannot be read fails once, in all objects of the example's evidence. Here misses and wrong
+        answers as `explain` tells them, of the `failure_kinds`; tasks that know more override it.
         """
         if prediction is None:
             return self.unreadable(example)
-        kinds: dict[Verdict, FailureKind] = {"miss": "missed", "wrong": "hallucinated"}
-        rows = self.explain(example, prediction).rows
+        rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
         return tuple(Failure(kinds[row.verdict]) for row in rows if row.verdict in kinds)
 
     @staticmethod

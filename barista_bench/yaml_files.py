@@ -8,6 +8,11 @@ import yaml
 
 from barista_bench.errors import BaristaError, ConfigError
 
+try:  # several times as fast, and absent where PyYAML was built without libyaml
+    from yaml import CBaseLoader as _BaseLoader
+except ImportError:
+    from yaml import BaseLoader as _BaseLoader  # type: ignore[assignment]
+
 MAX_BYTES = 2**20
 """Of one file."""
 _MAX_DIGITS = 400
@@ -19,7 +24,12 @@ _MAX_NAME = 100
 
 
 def load_yaml(
-    data: bytes | str, where: str, *, error: type[BaristaError] = ConfigError, remedy: str = "correct that line"
+    data: bytes | str,
+    where: str,
+    *,
+    error: type[BaristaError] = ConfigError,
+    remedy: str = "correct that line",
+    text_only: bool = False,
 ) -> object:
     """The content of one YAML document; None for an empty one.
 
@@ -28,29 +38,34 @@ def load_yaml(
         where: what errors call it, such as a path.
         error: what is raised.
         remedy: what errors advise.
+        text_only: leave every scalar as text: `on`, `no` and `1` stay what they are. Tags then say nothing.
 
     Raises:
-        BaristaError: of the kind `error`. It is larger than `MAX_BYTES`, no YAML, holds an alias, a name that stands
-            twice in one mapping, a number of more than 400 characters or a tag that makes objects. Names the line and
-            shows nothing of its text but such a name.
+        BaristaError: of the kind `error`. It is larger than `MAX_BYTES`, no YAML, nested too deeply, holds an alias, a
+            name that stands twice in one mapping, a number of more than 400 characters or a tag that makes objects.
+            Names the line and shows nothing of its text but such a name.
     """
     if len(data) > MAX_BYTES:
         raise error(f"{where}: has {len(data)} bytes, more than {MAX_BYTES}. Remedy: give the file that is meant")
     try:
-        return yaml.load(data, Loader=_PlainLoader)  # noqa: S506  (a SafeLoader)
+        return yaml.load(data, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
     # Beside its own errors, PyYAML lets through those of values that do not fit their tag, as of dates of month 13.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
         raise error(f"{where}: is no YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """Refuses aliases, since a few lines of them can spell gigabytes, and long numbers, since Python's integers take
-    time in the square of their digits."""
+class _WrittenOut(yaml.composer.Composer, yaml.constructor.BaseConstructor):
+    """Refuses names that stand twice, and aliases, since a few lines of them can spell gigabytes.
+
+    Composes in Python over the events of either parser: libyaml's own composer crashes on deep nesting.
+    """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
+        # Events are the parser's, which subclasses bring.
+        if self.check_event(yaml.AliasEvent):  # type: ignore[attr-defined]
             said = "aliases (*name) are not read: write the value out"
-            raise yaml.composer.ComposerError(None, None, said, self.get_mark())
+            mark = self.peek_event().start_mark  # type: ignore[attr-defined]
+            raise yaml.composer.ComposerError(None, None, said, mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -63,6 +78,18 @@ class _PlainLoader(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, said, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+class _TextLoader(_WrittenOut, _BaseLoader):
+    """Lists, mappings and text."""
+
+    def __init__(self, stream: bytes | str) -> None:
+        yaml.composer.Composer.__init__(self)
+        _BaseLoader.__init__(self, stream)
+
+
+class _PlainLoader(_WrittenOut, yaml.SafeLoader):
+    """Refuses long numbers, since Python's integers take time in the square of their digits."""
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         if len(node.value) > _MAX_DIGITS:

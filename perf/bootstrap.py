@@ -12,7 +12,7 @@ import sys
 import time
 from dataclasses import replace
 
-from barista_bench.analysis.intervals import intervals
+from barista_bench.running.intervals import intervals
 from barista_bench.running.scoring import ScoredSample, score
 from barista_bench.task import FrameRef
 

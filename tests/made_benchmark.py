@@ -13,10 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
 from barista_bench.benchmark import Benchmark, RecordedAnswer, RecordedAnswers
 from barista_bench.choices import read_scores
 from barista_bench.errors import DataError
@@ -133,9 +129,6 @@ class Words(ReleaseTask):
         words = example.inputs["words"]
         assert isinstance(words, list)
         return {str(word): f"this is {word}" for word in words}
-
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        return tuple(Image.fromarray(frame) for frame in frames)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         words = inputs["words"]

@@ -188,9 +188,9 @@ def test_names_that_collide_are_refused(tmp_path, kind, again, reason):
 @KINDS
 def test_too_many_members_or_bytes_are_refused(tmp_path, kind):
     archive = make(tmp_path, kind, GOOD.items())
-    with pytest.raises(SourceError, match=r"more than 1 members; raise the limit"):
+    with pytest.raises(SourceError, match=r"more than 1 members\. Remedy: raise the limit"):
         unpack(archive, tmp_path, limits=UnpackLimits(max_members=1))
-    with pytest.raises(SourceError, match=r"unpacks to 6 bytes, above 5; raise the limit"):
+    with pytest.raises(SourceError, match=r"unpacks to 6 bytes, above 5\. Remedy: raise the limit"):
         unpack(archive, tmp_path, limits=UnpackLimits(max_bytes=5))
     assert_nothing_written(tmp_path)
     assert unpack(archive, tmp_path, limits=UnpackLimits(max_members=2, max_bytes=6)) == GOOD
@@ -242,7 +242,7 @@ def test_a_sparse_tar_member_is_refused(tmp_path):
 def test_a_full_disk_is_named_before_writing(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=3)
     monkeypatch.setattr(archives.shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(SourceError, match=r"needs 4 bytes, and 3 are free; free some space"):
+    with pytest.raises(SourceError, match=r"needs 4 bytes, and 3 are free\. Remedy: free some space"):
         unpack(make(tmp_path, "zip", GOOD.items()), tmp_path)
     assert_nothing_written(tmp_path)
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.atomic_files import replacing, write_whole
+from barista_bench import atomic_files
+from barista_bench.atomic_files import place_file, replacing, replacing_folder, write_whole
 
 
 def test_a_file_is_replaced_at_the_end_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -15,6 +16,15 @@ def test_a_file_is_replaced_at_the_end_and_nothing_else_is_left(tmp_path: Path) 
         assert path.read_text() == "old"
     assert path.read_text() == "new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_durable_file_is_on_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log.jsonl"
+    synced = []
+    monkeypatch.setattr(atomic_files, "sync", lambda what: synced.append((what.name, path.exists())))
+    with replacing(path, durable=True) as partial:
+        partial.write_text("new")
+    assert synced == [(partial.name, False), (tmp_path.name, True)]
 
 
 def test_an_error_leaves_the_file_as_it_was(tmp_path: Path) -> None:
@@ -32,3 +42,47 @@ def test_what_cannot_be_written_is_an_error_and_no_empty_file(tmp_path: Path) ->
     with pytest.raises(UnicodeEncodeError):
         write_whole(tmp_path / "results.json", "\ud800")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_placed_file_is_a_link_or_a_copy_and_never_takes_a_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin, linked, copied = (tmp_path / name for name in ("origin", "linked", "copied"))
+    origin.write_bytes(b"frames")
+    place_file(origin, linked)
+    assert linked.samefile(origin)
+
+    def no_links(*_: object) -> None:
+        raise OSError("no hard links here")
+
+    monkeypatch.setattr("os.link", no_links)
+    place_file(origin, copied)
+    assert copied.read_bytes() == b"frames"
+    assert not copied.samefile(origin)
+    monkeypatch.undo()
+    with pytest.raises(FileExistsError):
+        place_file(origin, copied)
+    assert sorted(tmp_path.iterdir()) == [copied, linked, origin]
+
+
+def test_a_folder_takes_its_place_at_the_end_and_is_for_everyone_to_read(tmp_path: Path) -> None:
+    out = tmp_path / "runs" / "one"
+    with replacing_folder(out) as partial:
+        (partial / "run.json").write_text("{}")
+        assert not out.exists()
+    assert [path.name for path in out.iterdir()] == ["run.json"]
+    assert out.stat().st_mode & 0o777 == 0o755
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_a_folder_may_take_the_place_of_an_empty_one_and_of_no_other(tmp_path: Path) -> None:
+    out = tmp_path / "one"
+    out.mkdir()
+    with replacing_folder(out) as partial:
+        (partial / "new").touch()
+    with pytest.raises(OSError, match="not empty"), replacing_folder(out):
+        pass
+    with pytest.raises(ZeroDivisionError), replacing_folder(out) as partial:
+        1 / (partial / "newer").write_text("")
+    assert [path.name for path in out.iterdir()] == ["new"]
+    assert list(tmp_path.iterdir()) == [out]

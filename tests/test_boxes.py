@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.boxes import describe_format, from_grid, read_box, to_grid, write_box
+from barista_bench.boxes import LARGEST, describe_format, four_numbers, from_grid, read_box, to_grid, write_box
 from barista_bench.prompt import BoxFormat
 
 WIDTH, HEIGHT = 1280, 720
@@ -44,3 +44,31 @@ def test_every_format_is_described_in_its_order(boxes: BoxFormat) -> None:
         if boxes.order == "xyxy"
         else text.index("y_min") < text.index("x_min")
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "xyxy", "xywh/1000", "yxyx/100", "xyxy/1/1", "XYXY/1", " xyxy/1", "xyxy/1\n", "x" * 10**6]
+)
+def test_what_is_no_box_format_is_refused_in_a_short_message(text: str) -> None:
+    with pytest.raises(ValueError, match="is no box format: write xyxy or yxyx") as caught:
+        BoxFormat.parse(text)
+    assert len(str(caught.value)) < 150
+
+
+@given(st.lists(st.floats(-LARGEST, LARGEST) | st.integers(-(10**9), 10**9), min_size=4, max_size=4))
+def test_four_numbers_within_the_limit_are_read_as_they_are(values: list[float]) -> None:
+    assert four_numbers(values) == values
+    assert four_numbers(values, limit=1000) == (values if max(map(abs, values)) <= 1000 else None)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 10**400, -(10**400), 1.1e9, True, "4", None, [4]])
+@pytest.mark.parametrize("place", range(4))
+def test_a_box_with_one_unusable_number_is_none(bad: object, place: int) -> None:
+    values: list[object] = [1, 2, 3, 4]
+    values[place] = bad
+    assert four_numbers(values) is None
+
+
+@pytest.mark.parametrize("values", [None, "1234", 4, [], [1, 2, 3], [1, 2, 3, 4, 5], {1: 0, 2: 0, 3: 0, 4: 0}])
+def test_what_is_no_list_of_four_is_no_box(values: object) -> None:
+    assert four_numbers(values) is None

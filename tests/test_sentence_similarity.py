@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from barista_bench.checkpoints import content_hash  # noqa: E402
+from barista_bench.checkpoints import folder_hash  # noqa: E402
 from barista_bench.errors import ConfigError, DataError, ModelError  # noqa: E402
 from barista_bench.models.tiny_encoders import TEXT_TOKENS, make_tiny_clip, make_tiny_sentence_encoder  # noqa: E402
 from barista_bench.sentence_similarity import SentenceEncoder  # noqa: E402
@@ -107,7 +107,7 @@ def test_a_long_sentence_is_cut_at_the_models_limit(shared: SentenceEncoder) -> 
 
 def test_a_folder_is_known_by_its_content(folder: Path, shared: SentenceEncoder) -> None:
     assert shared.name == str(folder)
-    assert shared.revision == content_hash(folder)
+    assert shared.revision == folder_hash(folder)
 
 
 def copied(folder: Path, target: Path) -> Path:
@@ -167,6 +167,8 @@ def test_missing_weights_are_refused(folder: Path, tmp_path: Path) -> None:
 def test_a_folder_that_is_no_encoder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"cannot be loaded.*Remedy"):
         SentenceEncoder.load(str(tmp_path))
+    with pytest.raises(ModelError, match=r"^encoder .*gone: there is no such folder"):
+        SentenceEncoder.load(str(tmp_path / "gone"))
 
 
 def test_a_folder_has_no_revision(folder: Path) -> None:

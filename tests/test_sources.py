@@ -64,7 +64,7 @@ def test_a_folder_that_looks_like_a_hub_id_wins_over_the_hub(tmp_path, monkeypat
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(SourceError, match=r"does not exist; give the release's folder"):
+    with pytest.raises(SourceError, match=r"does not exist\. Remedy: give the release's folder"):
         open_source(tmp_path / "nowhere")
     (tmp_path / "file").touch()
     with pytest.raises(SourceError, match=r"is not a folder"):
@@ -74,15 +74,15 @@ def test_a_missing_folder_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("files", "hint"),
     [
-        ({"coco_annotation.json": b"{}"}, "give the folder above it"),
-        ({"data/v1/coco_annotation.json": b"{}"}, r"one level below: give .*data$"),
-        ({"videos.zip": b""}, "archives such as videos.zip: unpack them first"),
-        ({"x.txt": b""}, "folder that holds one folder per video"),
+        ({"coco_annotation.json": b"{}"}, r"one video\. Remedy: give the folder above it"),
+        ({"data/v1/coco_annotation.json": b"{}"}, r"one level below\. Remedy: give .*data$"),
+        ({"videos.zip": b""}, r"archives such as videos.zip\. Remedy: unpack them first"),
+        ({"x.txt": b""}, r"\. Remedy: give the folder that holds one folder per video"),
     ],
 )
 def test_a_folder_that_is_no_release_says_what_was_looked_for_and_what_to_do(tmp_path, files, hint):
     write(tmp_path, files)
-    with pytest.raises(SourceError, match=r"holds no <video_id>/coco_annotation.json; .*" + hint):
+    with pytest.raises(SourceError, match=r"holds no <video_id>/coco_annotation.json.*" + hint):
         open_source(tmp_path)
 
 
@@ -209,7 +209,7 @@ def test_a_cache_that_has_lost_a_file_is_named(hub, opened, tmp_path, monkeypatc
 def test_an_unknown_video_is_named(hub, opened):
     source = opened(revision=hub.commit("org/name", release_files()))
     for name in ("v9", "../v1", ""):
-        with pytest.raises(SourceError, match=r"has no video .*its videos are v1, v2, v3"):
+        with pytest.raises(SourceError, match=r"has no video .*Remedy: choose among v1, v2, v3"):
             source.ensure_videos(["v1", name])
 
 
@@ -296,7 +296,7 @@ def test_an_unknown_data_set_is_explained(opened, hub):
 
 def test_an_unknown_revision_is_explained(hub, opened):
     hub.commit("org/name", release_files())
-    with pytest.raises(SourceError, match=r"no such revision; give a commit, branch or tag"):
+    with pytest.raises(SourceError, match=r"no such revision\. Remedy: give a commit, branch or tag"):
         opened(revision="v9")
     with pytest.raises(SourceError, match=r"no such revision"):
         opened(revision="0" * 40)

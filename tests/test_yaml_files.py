@@ -33,10 +33,10 @@ def test_plain_values_are_read_as_they_were_written(value):
     assert load_yaml(text, "x.yaml") == load_yaml(text.encode(), "x.yaml") == value
 
 
-@given(st.text(max_size=60) | st.binary(max_size=60))
-def test_any_text_is_read_or_refused_by_name(data):
+@given(st.text(max_size=60) | st.binary(max_size=60), st.booleans())
+def test_any_text_is_read_or_refused_by_name(data, text_only):
     try:
-        load_yaml(data, "x.yaml")
+        load_yaml(data, "x.yaml", text_only=text_only)
     except ConfigError as error:
         assert re.fullmatch(r"x\.yaml: is no YAML that is read here \(.+\)\. Remedy: .*", str(error))  # noqa: PT017
 
@@ -69,6 +69,29 @@ def test_an_empty_file_holds_nothing():
 def test_what_is_refused_is_named_with_its_line(text, said):
     with pytest.raises(ConfigError, match=rf"^some/x\.yaml: .*{said}.*Remedy: "):
         load_yaml(text, "some/x.yaml")
+
+
+@given(VALUES)
+def test_text_only_leaves_every_scalar_as_it_was_written(value):
+    text = yaml.dump(value, Dumper=Plain)
+    assert load_yaml(text, "x.yaml", text_only=True) == yaml.load(text, Loader=yaml.BaseLoader)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nb: ]", "line 2: "),
+        ("a: &one x\nb: *one", r"line 2: aliases \(\*name\) are not read"),
+        ("a:\n  b: {1: 1, 1: 2}", "line 2: '1' stands here twice"),
+        ("[" * 100_000, "nested too deeply|max depth"),
+        ("{a: " * 900 + "1" + "}" * 900, "nested too deeply"),
+        ("- " * 50_000, "nested too deeply|max depth"),
+        (b"a: \xff", "UTF-8|invalid start byte"),
+    ],
+)
+def test_text_only_refuses_what_could_do_harm_as_well(text, said):
+    with pytest.raises(ConfigError, match=rf"^x\.yaml: .*({said}).*Remedy: "):
+        load_yaml(text, "x.yaml", text_only=True)
 
 
 def test_a_few_lines_of_aliases_are_refused_before_they_grow():

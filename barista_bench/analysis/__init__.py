@@ -19,7 +19,6 @@ from barista_bench.analysis.baselines import baseline_gaps, consistency
 from barista_bench.analysis.breakdowns import breakdown, breakdown_keys, breakdowns
 from barista_bench.analysis.comparison import compare_pair, compare_runs
 from barista_bench.analysis.failures import failure_rows
-from barista_bench.analysis.intervals import interval_of, intervals
 from barista_bench.analysis.labels import comparable, run_labels
 from barista_bench.analysis.propagation import propagation
 from barista_bench.analysis.types import (
@@ -29,11 +28,12 @@ from barista_bench.analysis.types import (
     Comparison,
     Consistency,
     FailureRow,
-    Interval,
     PropagationEdge,
     PropagationGraph,
     RankAgreement,
 )
+from barista_bench.resampling import Interval
+from barista_bench.running.intervals import interval_of, intervals
 
 __all__ = [
     "BaselineGap",

@@ -14,9 +14,9 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, get_args
 
 from barista_bench.analysis.comparison import Compare, compare_pair, corrected, labelled
-from barista_bench.analysis.intervals import DRAWS
 from barista_bench.analysis.labels import Labels, run_labels
 from barista_bench.analysis.types import BaselineGap, BaselineKind, Consistency
+from barista_bench.resampling import DRAWS
 from barista_bench.task import Status
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.analysis.intervals import DRAWS, as_scored, by_run, intervals
-from barista_bench.analysis.types import BreakdownRow, Interval
+from barista_bench.analysis.types import BreakdownRow
 from barista_bench.errors import ConfigError
+from barista_bench.resampling import DRAWS
+from barista_bench.running.intervals import by_run, group_figures
 from barista_bench.running.results import Figure
 from barista_bench.task import Example, Json, Task, evidence_objects
 
@@ -94,46 +95,6 @@ def breakdowns(
         key: tuple(_row(run.task, key, group, found) for group in own if (found := next(figures)) is not None)
         for key, own in groups.items()
     }
-
-
-def group_figures(
-    task: Task, samples: Sequence[ScoredSample], groups: Sequence[Sequence[ScoredSample]], *, draws: int = DRAWS
-) -> list[Figure | None]:
-    """The primary figure of each group of samples, over its runs, with its interval over its clusters.
-
-    `draws` are of the bootstrap, 0 for no intervals. None where infrastructure cost all samples of a group, or where
-    one of its runs has no such figure.
-    """
-    names = [{_named(sample) for sample in group} for group in groups]
-    values: list[list[float]] = [[] for _ in groups]
-    for own in by_run(samples).values():
-        # Of draws that take the samples of a group once: `aggregate` also makes all other figures and tables.
-        weights = np.array([[float(_named(sample) in group) for sample in own] for group in names])
-        if not len(weights):
-            continue
-        found = task.resampled(as_scored(own), weights)[task.primary]
-        for place in np.flatnonzero(weights.any(axis=1)).tolist():
-            values[place].append(float(found[place]))
-    return [
-        _figure(own, intervals(task, group, draws=draws).get(task.primary) if draws else None)
-        for own, group in zip(values, groups, strict=True)
-    ]
-
-
-def _figure(values: list[float], ends: Interval | None) -> Figure | None:
-    if not values or np.isnan(values).any():
-        return None
-    return Figure(
-        mean=float(np.mean(values)),
-        std=float(np.std(values, ddof=1)) if len(values) > 1 else None,
-        runs=values,
-        low=ends.low if ends else None,
-        high=ends.high if ends else None,
-    )
-
-
-def _named(sample: ScoredSample) -> tuple[str, int]:
-    return sample.example.example_id, sample.record.run
 
 
 def _largest(groups: list[_Group], most: int | None) -> list[_Group]:

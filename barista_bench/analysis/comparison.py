@@ -18,20 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from barista_bench.analysis.intervals import (
-    DRAWS,
-    LEVEL,
-    Floats,
-    as_scored,
-    bootstrap_seed,
-    by_run,
-    figures_of,
-    interval,
-    interval_weights,
-)
 from barista_bench.analysis.labels import run_labels
 from barista_bench.analysis.types import Comparison
 from barista_bench.errors import DataError
+from barista_bench.resampling import DRAWS, LEVEL, Floats, bootstrap_seed, figures_of, interval, interval_weights
+from barista_bench.running.intervals import as_scored, by_run
 from barista_bench.task import Task, content_seed
 
 if TYPE_CHECKING:

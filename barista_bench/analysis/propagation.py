@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.analysis.intervals import DRAWS, LEVEL, Floats, bootstrap_seed, interval, video_draws
 from barista_bench.analysis.types import PropagationEdge, PropagationGraph
 from barista_bench.errors import DataError
+from barista_bench.resampling import DRAWS, LEVEL, Floats, bootstrap_seed, interval, video_draws
 from barista_bench.task import Status, evidence_objects
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from barista_bench.analysis.baselines import baseline_gaps, consistency
 from barista_bench.analysis.breakdowns import breakdown_keys, breakdowns
 from barista_bench.analysis.comparison import compare_runs
 from barista_bench.analysis.failures import failure_rows
-from barista_bench.analysis.intervals import DRAWS
 from barista_bench.analysis.labels import run_labels
 from barista_bench.analysis.propagation import propagation
 from barista_bench.analysis.types import Comparison, RankAgreement
 from barista_bench.errors import BaristaError
+from barista_bench.resampling import DRAWS
 from barista_bench.running.results import Figure
 
 if TYPE_CHECKING:

@@ -16,22 +16,6 @@ BaselineKind = Literal["text_only", "first_frame", "shuffled_frames", "chance", 
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A confidence interval, and what it rests on: `clusters` videos were resampled `draws` times.
-
-    `method` is "bca", or "percentile" where bias and acceleration cannot be told (a figure that hardly varies).
-    Fewer than about 10 clusters give intervals that are too narrow: say so where they are shown.
-    """
-
-    low: float
-    high: float
-    level: float
-    method: Literal["bca", "percentile"]
-    clusters: int
-    draws: int
-
-
-@dataclass(frozen=True, slots=True)
 class BreakdownRow:
     """The task's primary figure over the examples of one group.
 

@@ -1,7 +1,8 @@
-"""Benchmarks: one folder each, one file a task. `get_task` finds a task by benchmark and name."""
+"""Benchmarks: one folder each, one class a task. `get_task` finds a task by benchmark and name."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 
 from barista_bench.benchmark import Benchmark
@@ -59,8 +60,12 @@ def task_class(benchmark: str, name: str) -> type[Task]:
     for task in BENCHMARKS[benchmark].tasks if benchmark in BENCHMARKS else ():
         if name in (task.name, task.upstream_name):
             return task
-    known = [f"{b.name}/{task.name}" for b in BENCHMARKS.values() for task in b.tasks]
-    raise ConfigError(f"no task {benchmark}/{name}. Remedy: use one of {', '.join(known)}")
+    if benchmark not in BENCHMARKS:
+        raise ConfigError(f"no benchmark {benchmark!r}. Remedy: use one of {', '.join(BENCHMARKS)}")
+    known = task_names(benchmark)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}? There are" if near else "use one of"
+    raise ConfigError(f"no task {name!r} of {benchmark}. Remedy: {hint} {', '.join(known)}")
 
 
 def task_options(tasks: Sequence[type[Task]], pairs: Sequence[str]) -> list[dict[str, object]]:

@@ -19,6 +19,7 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from barista_bench import __version__
 from barista_bench.benchmark import Benchmark
 from barista_bench.benchmarks import get_benchmark, get_task, task_class
+from barista_bench.bounded_files import read_bounded_json
 from barista_bench.builders.media import LostExample
 from barista_bench.builders.rows import FramesMode, row_features
 from barista_bench.builders.tables import GRAPH_TABLES, table_features
@@ -31,6 +32,8 @@ DEFAULT = "barista"
 """The benchmark that commands mean where none is named."""
 MANIFEST = "barista_bench.json"
 """Written last into a finished folder; a folder with anything else in it is never overwritten."""
+MAX_MANIFEST = 2**24
+"""Bytes of one: some KB a config."""
 
 _FRAMES_NOTE = {
     "frozen": "`images` holds what the model sees, in order: frames as JPEG, overlays as PNG.",
@@ -223,10 +226,8 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
         DataError: the folder is none, or was not finished.
     """
     path = Path(folder) / MANIFEST
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: no built dataset here ({error}). Remedy: run `barista-bench build`") from error
+    remedy = "run `barista-bench build`"
+    found = read_bounded_json(path, MAX_MANIFEST, what="no built dataset here", remedy=remedy)
     if not isinstance(found, dict):
-        raise DataError(f"{path}: is {type(found).__name__}, not an object. Remedy: run `barista-bench build`")
+        raise DataError(f"{path}: is {type(found).__name__}, not an object. Remedy: {remedy}")
     return found

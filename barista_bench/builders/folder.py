@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import datasets
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from datasets.info import DatasetInfosDict
 
 from barista_bench import __version__
+from barista_bench.atomic_files import replacing_folder
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task
 from barista_bench.builders.card import MANIFEST, Built, BuiltConfig, write_card, write_manifest
 from barista_bench.builders.frozen import write_frozen
@@ -102,28 +103,16 @@ def build(
         plans = _plans(origin, overrides, num_proc, progress, protocol)
         if dry_run:
             return _result(origin, plans, out, [_drawn(plan) for plan in plans.plans.values()], protocol)
-        folder = _fresh_folder_beside(out)
-        work = _Work(origin, plans, settings, overrides, folder, Path(scratch), cache, num_proc, progress)
-        infos = DatasetInfosDict()
-        try:
+        with replacing_folder(out) as folder:
+            work = _Work(origin, plans, settings, overrides, folder, Path(scratch), cache, num_proc, progress)
+            infos = DatasetInfosDict()
             made = [work.make(name, infos) for name in configs if name not in plans.empty]
             result = _result(origin, plans, out, made, protocol)
             write_card(folder, result, infos, frames)
             write_manifest(folder, result, frames, origin.media)
             if out.exists():
                 shutil.rmtree(out)
-            os.replace(folder, out)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
     return result
-
-
-def _fresh_folder_beside(out: Path) -> Path:
-    """A new empty folder on the same disk: moving it into place is then one step."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    folder.chmod(0o755)
-    return folder
 
 
 def _plans(

@@ -20,11 +20,12 @@ from typing import Any
 
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.benchmarks.released import MAX_FRAMES, ReleaseRoot, released_example
+from barista_bench.bounded_files import read_json_lines
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.task import Example, Task
 
 MAX_LINE = 64 * 2**20
-"""Bytes of one line that are read."""
+"""Bytes of one line; a longer one is refused."""
 _SPLIT = re.compile(r"\w+(\.\w+)*")  # what `datasets` takes for the name of one
 UNSAID = {
     "target": frozenset({"boxes"}),
@@ -104,7 +105,7 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
         DataError: a line is no example of a known task, ids repeat or tasks are mixed; names file, line and field.
     """
     path, release = Path(path), ReleaseRoot(Path(root) if root is not None else None)
-    records = list(_records(path))
+    records = list(read_json_lines(path, MAX_LINE, _object, what="no frozen example", remedy="freeze again"))
     examples: dict[int, Example] = {}
     # A released line may need its video's annotations: those of one video are read together, since only few are kept.
     for number, record in sorted(records, key=lambda item: _first_video(item[1])):
@@ -129,19 +130,11 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
         yield example
 
 
-def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and object of each line that is not empty."""
-    with path.open("rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), start=1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line, parse_constant=_refuse_constant)
-            except (ValueError, RecursionError) as error:
-                raise DataError(f"{path}: line {number}: no frozen example ({error}). Remedy: freeze again") from error
-            if not isinstance(record, dict):
-                raise DataError(f"{path}: line {number}: no frozen example, no object. Remedy: freeze again")
-            yield number, record
+def _object(line: bytes) -> dict[str, Any]:
+    record = json.loads(line, parse_constant=_refuse_constant)
+    if not isinstance(record, dict):
+        raise TypeError("no object")
+    return record
 
 
 def _refuse_constant(name: str) -> None:

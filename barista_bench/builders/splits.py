@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from barista_bench.bounded_files import read_bounded_json
 from barista_bench.errors import DataError
 from barista_bench.task import content_seed
 
 TRAIN, TEST = "train", "test"
 SPLITS = (TRAIN, TEST)
+MAX_BYTES = 2**26
+"""Of a split file."""
+_REMEDY = 'write {"train": [ids], "test": [ids]}'
 
 
 def split_videos(preparations: Mapping[str, str], *, test_share: float = 0.2, seed: int = 42) -> dict[str, str]:
@@ -44,13 +48,11 @@ def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
     Raises:
         DataError: the file has another shape, or a video of the data is in no split or in both.
     """
+    listed: Any = read_bounded_json(path, MAX_BYTES, what="no split file", remedy=_REMEDY)
     try:
-        listed = json.loads(Path(path).read_text(encoding="utf-8"))
         splits = {name: [str(video) for video in listed[name]] for name in SPLITS}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f'{path}: no split file ({error!r}). Remedy: write {{"train": [ids], "test": [ids]}}'
-        ) from error
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: no split file ({error!r}). Remedy: {_REMEDY}") from error
     both = set(splits[TRAIN]) & set(splits[TEST])
     if both:
         raise DataError(f"{path}: {sorted(both)[0]!r} is in both splits. Remedy: keep it in one")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from barista_bench.benchmarks import get_task
 from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, ExplanationRow, Prediction
+from barista_bench.task import Example, ExplanationRow, Prediction, evidence_objects
 
 WITHIN = 30
 """Frames to either side in which related examples are looked for: a second, mostly."""
@@ -43,15 +43,9 @@ class Trace:
         """Object id to the tasks that ask about it, those asked about by most tasks first."""
         tasks: dict[str, dict[str, None]] = {}
         for item in (*self.here, *self.near):
-            for object_id in object_ids(item.example):
+            for object_id in evidence_objects(item.example):
                 tasks.setdefault(object_id, {})[item.example.task] = None
         return {k: tuple(v) for k, v in sorted(tasks.items(), key=lambda entry: (-len(entry[1]), entry[0]))}
-
-
-def object_ids(example: Example) -> tuple[str, ...]:
-    """The objects an example is about; none for frozen files of others, which do not say."""
-    found = example.evidence.get("object_ids")
-    return tuple(dict.fromkeys(map(str, found))) if isinstance(found, Sequence) and not isinstance(found, str) else ()
 
 
 def trace(
@@ -67,7 +61,7 @@ def trace(
         for task, examples in examples_by_task.items()
     }
     shown = {task: [e for e in found if _shows(e, frame)] for task, found in of_video.items()}
-    asked = {item for found in shown.values() for example in found for item in object_ids(example)}
+    asked = {item for found in shown.values() for example in found for item in evidence_objects(example)}
     anything = any(shown.values())
     here, near = list[Traced](), list[Traced]()
     for task, found in of_video.items():
@@ -91,7 +85,7 @@ def _distance(example: Example, frame: int) -> int:
 
 
 def _shared(example: Example, asked: set[str]) -> tuple[str, ...]:
-    return tuple(item for item in object_ids(example) if item in asked)
+    return tuple(item for item in dict.fromkeys(evidence_objects(example)) if item in asked)
 
 
 def _ordered(items: Iterable[Traced]) -> list[Traced]:

@@ -25,12 +25,12 @@ def import_run(
     protocol: Protocol = ProtocolChoice.release,
 ) -> None:
     """Take over predictions.jsonl of the released harness, so that they can be scored and reported here."""
-    from barista_bench.running.config import parse_box_format
+    from barista_bench.prompt import BoxFormat
     from barista_bench.running.imported import import_run as make
 
     with explained():
         try:
-            boxes = parse_box_format(box_format)
+            boxes = None if box_format is None else BoxFormat.parse(box_format)
         except ValueError as error:
             raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
         done = make(folders, out, examples=examples, root=root, box_format=boxes, protocol=protocol.value)

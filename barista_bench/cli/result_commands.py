@@ -11,6 +11,7 @@ import typer
 from barista_bench.cli.app import Options, Root, app, explained
 from barista_bench.errors import ConfigError
 from barista_bench.options import parse_pairs
+from barista_bench.printable import printable
 
 if TYPE_CHECKING:
     from barista_bench.running.results import Results
@@ -125,7 +126,8 @@ def summary_line(results: Results) -> str:
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
     incomplete = "" if coverage.complete else " INCOMPLETE"
     return (
-        f"{results.dataset.task}, {results.model.name}: {results.primary} {figure.mean:.3f}{spread} "
+        f"{results.dataset.benchmark}/{results.dataset.task}, {printable(results.model.name)}: "
+        f"{results.primary} {figure.mean:.3f}{spread} "
         f"over {len(figure.runs)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}"
     )

@@ -51,16 +51,19 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     with explained():
         config = resolve(RunConfig, given(flags), file=file, defaults={"progress": True, "task": "all"})
         Shard.refuse_several()
-        session = run_config(config)
-        runs, unscored = score_tasks(open_tasks(config), config.root)
+        opened = open_tasks(config)
+        session = run_config(config, opened)
+        runs, unscored = score_tasks(opened, config.root)
         for scored in runs:
-            typer.echo(f"{scored.results.dataset.benchmark}/{summary_line(scored.results)}")
+            typer.echo(summary_line(scored.results))
         for name, error in unscored.items():
             typer.secho(f"not scored: {name}: {printable(str(error))}", fg="yellow", err=True)
         if runs:
             page, _ = write_report(runs, config.out / "report")
             typer.echo(f"wrote {page}")
     _tell(session)
+    if not runs:
+        raise typer.Exit(1)
 
 
 def _tell(session: Session) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
-from barista_bench.atomic_files import replacing
+from barista_bench.atomic_files import place_file, replacing
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.builders.card import DEFAULT, MANIFEST, read_manifest
 from barista_bench.builders.origin import config_names_of
@@ -258,11 +256,5 @@ def _put(content: Content, target: Path) -> None:
         if isinstance(content, bytes):
             partial.write_bytes(content)
         else:
-            _link_or_copy(content, partial)
-
-
-def _link_or_copy(origin: Path, target: Path) -> None:
-    try:
-        os.link(origin, target)
-    except OSError:  # another disk, or one without hard links
-        shutil.copyfile(origin, target)
+            partial.unlink(missing_ok=True)
+            place_file(content, partial)

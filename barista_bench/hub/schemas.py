@@ -31,6 +31,8 @@ from pydantic import (
 )
 
 from barista_bench.errors import DataError
+from barista_bench.printable import first_line
+from barista_bench.schema_files import first_complaint
 from barista_bench.yaml_files import MAX_BYTES
 from barista_bench.yaml_files import load_yaml as read_plain
 
@@ -51,7 +53,7 @@ def _repo_id(value: str) -> str:
     try:
         validate_repo_id(value)
     except HFValidationError as error:
-        raise ValueError(str(error).partition("\n")[0]) from error
+        raise ValueError(first_line(error)) from error
     return value
 
 
@@ -271,9 +273,7 @@ def valid(where: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise DataError(f"{where}: {place}: {first['msg']}. Remedy: correct that field") from error
+        raise DataError(f"{where}: {first_complaint(error)}. Remedy: correct that field") from error
 
 
 def dump_yaml(content: Mapping[str, object] | Sequence[object]) -> str:

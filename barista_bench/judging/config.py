@@ -9,12 +9,14 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from barista_bench.models import GenerationConfig
+from barista_bench.models.ablations import ABLATIONS
 from barista_bench.running.config import Count, ModelSettings
+from barista_bench.running.model_names import SCRIPTED, SPECIALISTS
 
 OFFLINE = ("lexical", "oracle")
 """Judges that need no model: see `offline.py`."""
-NO_JUDGES = ("chance", "prior", "centre_box", "predictions", "sam3", "text_only", "first_frame", "shuffled_frames")
-"""Names that `load_model` knows and that cannot grade: they answer examples, files or images."""
+NO_JUDGES = {*SCRIPTED, *SPECIALISTS, *ABLATIONS} - {*OFFLINE}
+"""Names that `load_model` knows and that cannot grade."""
 
 
 class JudgeConfig(ModelSettings):

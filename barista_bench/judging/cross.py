@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from barista_bench.errors import ConfigError
+from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.judging.results import MEAN
-from barista_bench.judging.scoring import JudgedRun, raw_scores
 from barista_bench.metrics.judge_score.agreement import calibration_shift, judge_agreement, kendall_tau_b
 
 MetricScores = Mapping[str, Mapping[str, float]]

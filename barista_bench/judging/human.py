@@ -15,9 +15,10 @@ from pathlib import Path
 
 import msgspec
 
+from barista_bench.bounded_files import read_bounded_text
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.judging.cross import labelled
-from barista_bench.judging.scoring import JudgedRun, raw_scores
+from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 
 MAX_BYTES = 64 * 2**20
@@ -60,12 +61,7 @@ def read_ratings(path: str | Path) -> list[Rating]:
         DataError: the file cannot be read, a line is no rating, or an answer is rated twice; names the line.
     """
     path = Path(path)
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DataError(f"{path}: larger than {MAX_BYTES} bytes. Remedy: name a file of ratings")
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error}). Remedy: name a CSV or JSONL file of ratings") from error
+    text = read_bounded_text(path, MAX_BYTES, remedy="name a CSV or JSONL file of ratings", encoding="utf-8-sig")
     rows: Iterable[tuple[int, Rating]] = _csv(path, text) if path.suffix.lower() == ".csv" else _jsonl(path, text)
     found: dict[tuple[str | None, str, int, str], Rating] = {}
     for number, rating in rows:
@@ -120,7 +116,7 @@ def _agreement(judge: str, criterion: str, pairs: Sequence[tuple[float | None, i
 
 
 def _csv(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
-    reader = csv.DictReader(io.StringIO(text))
+    reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         for row in reader:
             filled = {name: value for name, value in row.items() if value not in (None, "")}
@@ -130,7 +126,7 @@ def _csv(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
 
 
 def _jsonl(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:

@@ -5,34 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
 from barista_bench.atomic_files import write_whole
-from barista_bench.errors import DataError
 from barista_bench.running.results import DatasetInfo, Figure
+from barista_bench.schema_files import Strict, read_model
 
 SCHEMA_VERSION = 1
 MEAN = "mean"
 """Name of the figure over all criteria; each criterion's own figure has its name."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class JudgeInfo(_Strict):
+class JudgeInfo(Strict):
     name: str
     revision: str | None
     settings: dict[str, JsonValue]
 
 
-class RubricInfo(_Strict):
+class RubricInfo(Strict):
     version: int
     sha256: str
     criteria: list[str]
 
 
-class JudgedCoverage(_Strict):
+class JudgedCoverage(Strict):
     """Answers and verdicts.
 
     `expected` = examples x runs. `finished` leaves out what the model's own infrastructure cost; `answered` are those
@@ -51,7 +47,7 @@ class JudgedCoverage(_Strict):
         return self.judged / self.expected if self.expected else 0.0
 
 
-class CategoryFigures(_Strict):
+class CategoryFigures(Strict):
     """Figures of the examples that share a label; `judged` and `expected` count samples."""
 
     examples: int
@@ -60,11 +56,11 @@ class CategoryFigures(_Strict):
     figures: dict[str, Figure]
 
 
-class JudgedResults(_Strict):
+class JudgedResults(Strict):
     """What one judge says of one run. A verdict that is missing is in no figure.
 
     Figures run from 0 to 1 unless `tops` names another end; those of G-Eval are the judge's scores divided by `scale`.
-    Each has its 95% interval, as the figures of the run itself do (`analysis.intervals`).
+    Each has its 95% interval, as the figures of the run itself do (`resampling`).
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -104,13 +100,6 @@ def read_judged(path: str | Path) -> JudgedResults:
     """Read and check.
 
     Raises:
-        DataError: the file is missing or breaks the schema; names the field.
+        DataError: the file is missing, too large, or breaks the schema; names the field.
     """
-    try:
-        return JudgedResults.model_validate_json(Path(path).read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: no judged results ({error.strerror}). Remedy: run `barista-bench judge`") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: {place}: {first['msg']}. Remedy: run `barista-bench judge` again") from error
+    return read_model(path, JudgedResults, what="no judged results", remedy="run `barista-bench judge`")

@@ -13,7 +13,9 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from barista_bench.bounded_files import read_bounded
 from barista_bench.errors import ConfigError
+from barista_bench.schema_files import first_complaint
 from barista_bench.task import Task
 from barista_bench.yaml_files import MAX_BYTES, load_yaml
 
@@ -100,13 +102,8 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     """
     if path is None:
         return _packaged(task.prompt_package, task.name)
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: no rubric file ({error.strerror}). Remedy: write one, or leave --rubric out"
-        ) from error
+    remedy = "write one, or leave --rubric out"
+    data = read_bounded(path, MAX_BYTES, what="no rubric file", remedy=remedy, error=ConfigError)
     return _read(data, str(path), task.prompt_package)
 
 
@@ -125,9 +122,8 @@ def _read(data: bytes, name: str, package: str) -> Rubric:
     try:
         found = _File.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "file"
-        raise ConfigError(f"{name}: {place}: {first['msg']}. Remedy: correct it, docs/judging.md shows one") from error
+        complaint = first_complaint(error)
+        raise ConfigError(f"{name}: {complaint}. Remedy: correct it, docs/judging.md shows one") from error
     hashed = hashlib.sha256(data)
     words: dict[str, str] = {}
     if found.vocabulary:

@@ -56,7 +56,10 @@ def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[in
             stream.codec_context.thread_count = 1  # threads would make the bytes depend on the machine
             for picture in pictures:
                 if picture.shape != (height, width, 3):
-                    raise DataError(f"{target}: frame {written} has shape {picture.shape}, not {(height, width, 3)}")
+                    raise DataError(
+                        f"{target}: frame {written} has shape {picture.shape}, not {(height, width, 3)}. "
+                        "Remedy: give pictures of one size"
+                    )
                 frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
                 frame.pts, frame.time_base = written, 1 / rate
                 container.mux(stream.encode(frame))

@@ -18,7 +18,6 @@ BEATS = 8
 Range = tuple[int, int]
 
 HUMAN_ACTIONS = ("pulls", "pushes", "presses", "holds", "touches", "turns")
-POSITIONS = ("under", "on", "inside", "contains", "attached to", "part of")
 
 
 @dataclass(frozen=True)

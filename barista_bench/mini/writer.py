@@ -32,12 +32,15 @@ def plan_kitchen(
 ) -> list[VideoPlan]:
     """The videos of a kitchen, preparations in turn. Nothing is drawn or written."""
     if videos < 1:
-        raise ConfigError(f"videos must be at least 1, not {videos}")
+        raise ConfigError(f"videos={videos}: a kitchen without a video. Remedy: give at least 1")
     if width % 2 or height % 2 or width < 64 or height < 64 or width > 2 * height:
-        raise ConfigError(f"{width}x{height}: need even sizes of at least 64, at most twice as wide as high")
+        raise ConfigError(
+            f"{width}x{height} px cannot be drawn. "
+            "Remedy: give even sizes of at least 64, at most twice as wide as high"
+        )
     shortest, longest = seconds or SECONDS
     if not 0.5 <= shortest <= longest:
-        raise ConfigError(f"seconds={seconds}: need 0.5 <= shortest <= longest")
+        raise ConfigError(f"seconds={seconds}: no range of lengths. Remedy: give 0.5 <= shortest <= longest")
     return [VideoPlan(n, seed, width, height, (shortest, longest)) for n in range(videos)]
 
 
@@ -109,11 +112,11 @@ def _check_replaceable(target: Path) -> None:
     if not target.exists():
         return
     if not target.is_dir():
-        raise DataError(f"{target} is a file")
+        raise DataError(f"{target} is a file. Remedy: give a folder, or the name of a new one")
     names = {entry.name for entry in target.iterdir()}
     strangers = sorted(name for name in names if name != MARKER and not name.startswith("mini_"))
     if names and (MARKER not in names or strangers):
-        raise DataError(f"{target} is not empty and not a mini kitchen; choose another folder")
+        raise DataError(f"{target} is not empty and not a mini kitchen. Remedy: choose another folder")
 
 
 @contextlib.contextmanager

@@ -13,11 +13,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from PIL import Image
 
+from barista_bench.checkpoints import revision_of
 from barista_bench.choices import write_scores
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
@@ -25,7 +25,7 @@ from barista_bench.models.checks import check_images
 from barista_bench.models.dual_encoder_cache import EmbeddingCache, Key, pixels_key, text_key
 from barista_bench.models.dual_encoder_towers import Towers, load_towers
 from barista_bench.models.transformers_batching import checked_size, is_out_of_memory
-from barista_bench.models.transformers_loading import LoadOptions, content_hash
+from barista_bench.models.transformers_loading import LoadOptions
 from barista_bench.prompt import BoxFormat
 
 if TYPE_CHECKING:
@@ -207,7 +207,6 @@ def _most_frames(units: Mapping[Key, Sequence[Image.Image]]) -> int:
 
 
 def _identity(name: str, towers: Towers) -> ModelIdentity:
-    folder = Path(name)
     config = towers.model.config
     settings: dict[str, str | int | float | bool | None] = {
         "dtype": str(towers.model.dtype).removeprefix("torch."),
@@ -218,5 +217,4 @@ def _identity(name: str, towers: Towers) -> ModelIdentity:
     }
     if towers.frames:
         settings["frames"] = towers.frames
-    revision = content_hash(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
-    return ModelIdentity(f"dual:{name}", revision, settings)
+    return ModelIdentity(f"dual:{name}", revision_of(name, config), settings)

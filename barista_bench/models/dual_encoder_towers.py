@@ -9,23 +9,17 @@ import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from PIL import Image
 
+from barista_bench.checkpoints import device_of, load_pretrained, require_libraries
 from barista_bench.errors import ModelError
-from barista_bench.models.transformers_loading import (
-    LoadOptions,
-    check_name,
-    device_of,
-    first_line,
-    require_libraries,
-)
+from barista_bench.models.transformers_loading import LoadOptions
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
 log = logging.getLogger(__name__)
 
@@ -246,25 +240,27 @@ def load_towers(name: str, options: LoadOptions, *, unit_frames: bool = True) ->
     Raises:
         ModelError: the checkpoint cannot be read, is incomplete, or is no dual encoder.
     """
-    from safetensors import SafetensorError
-
     require_libraries()
-    check_name(name, options)
-    try:
-        model, processor = _loaded(name, options)
-    except OSError as error:
-        remedy = "give a folder with config.json and weights, or a Hub id that this machine can reach"
-        raise ModelError(f"model {name}: cannot be read: {first_line(error)}. Remedy: {remedy}") from error
-    except ImportError as error:
-        raise ModelError(f"model {name}: needs a library that is missing: {first_line(error)}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
-        remedy = "AutoModel and AutoProcessor must load it (some need torchvision)"
-        cause = f"{type(error).__name__}: {first_line(error)}"
-        raise ModelError(f"model {name}: cannot be loaded: {cause}. Remedy: {remedy}") from error
-    kind = _kind(name, model)
+    from transformers import AutoModel, AutoProcessor
+
+    on_cpu = device_of(options.device).type == "cpu"
+    model, processor = load_pretrained(
+        name,
+        AutoProcessor.from_pretrained,
+        AutoModel.from_pretrained,
+        kind="a dual encoder",
+        revision=options.revision,
+        device=options.device,
+        trust_remote_code=options.trust_remote_code,
+        check=lambda model: _kind(name, cast("EncoderModel", model)),
+        dtype="float32" if options.dtype == "auto" and on_cpu else options.dtype,
+        attn_implementation=options.attn_implementation,
+    )
+    encoder = cast("EncoderModel", model)
+    kind = _kind(name, encoder)
     if kind is FrameTowers and not unit_frames:
         kind = PlainFrameTowers
-    return kind(name, model, processor)
+    return kind(name, encoder, processor)
 
 
 def _kind(name: str, model: EncoderModel) -> type[Towers]:
@@ -278,33 +274,6 @@ def _kind(name: str, model: EncoderModel) -> type[Towers]:
     if hasattr(model, "get_image_features"):
         return FrameTowers
     raise ModelError(f"model {name}: {type(model).__name__} sees neither images nor videos. Remedy: name another")
-
-
-def _loaded(name: str, options: LoadOptions) -> tuple[EncoderModel, Processing]:
-    from transformers import AutoModel, AutoProcessor
-
-    shared = {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
-    device = device_of(options.device)
-    if options.dtype == "auto" and device.type == "cpu":
-        options = replace(options, dtype="float32")
-    processor = AutoProcessor.from_pretrained(name, **shared)  # type: ignore[no-untyped-call]
-    loaded = AutoModel.from_pretrained(
-        name,
-        dtype=options.dtype,
-        attn_implementation=options.attn_implementation,
-        use_safetensors=True,  # other weight files are pickles
-        output_loading_info=True,
-        **shared,
-    )
-    model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
-    _kind(name, cast("EncoderModel", model))  # another kind of model may lack weights for good reason
-    if report["missing_keys"]:
-        # transformers only warns, and would score with random weights.
-        missing = ", ".join(sorted(report["missing_keys"])[:3])
-        raise ModelError(f"model {name}: weights are missing ({missing}, ...). Remedy: download the checkpoint again")
-    model.to(device)  # type: ignore[arg-type]
-    model.eval()  # type: ignore[no-untyped-call]
-    return cast("EncoderModel", model), cast("Processing", processor)
 
 
 def _vectors(output: object, name: str, what: str) -> torch.Tensor:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal, Self, cast
+from typing import Annotated, BinaryIO, Literal, Self
 
 import msgspec
 
@@ -30,8 +29,6 @@ MAX_FILE = 2**30
 """Bytes of a file: its answers are held in memory."""
 NAMED = 5
 """Unknown examples that a warning names."""
-
-_BOX_FORMAT = re.compile(r"(xyxy|yxyx)/(pixels|1000|1)")
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 SeedsOf = Callable[[str, int], Collection[int]]
@@ -229,12 +226,11 @@ def _agreed(path: Path, header: Header | None, given: BoxFormat | None) -> BoxFo
             first = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
             raise ConfigError(f"{path}: nothing says how its boxes are written. Remedy: begin the file with {first}")
         return given
-    match = _BOX_FORMAT.fullmatch(written)
-    if match is None:
+    try:
+        declared = BoxFormat.parse(written)
+    except ValueError as error:
         remedy = "write e.g. xyxy/pixels, yxyx/1000 or xyxy/1"
-        raise DataError(f"{path}: line 1: box_format {written!r} is unknown. Remedy: {remedy}")
-    order = cast("Literal['xyxy', 'yxyx']", match[1])
-    declared = BoxFormat(order, None if match[2] == "pixels" else int(match[2]))
+        raise DataError(f"{path}: line 1: box_format {written[:20]!r} is unknown. Remedy: {remedy}") from error
     if given is not None and given != declared:
         raise ConfigError(f"{path}: its header says boxes are {written}, the run says otherwise. Remedy: keep one")
     return declared

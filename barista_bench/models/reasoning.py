@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+THINK_TAGS = ("<think>", "</think>")
+"""The tags that most models put around their reasoning."""
 
-def split_reasoning(text: str, tags: tuple[str, str] = ("<think>", "</think>")) -> tuple[str | None, str]:
+
+def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str | None, str]:
     """Split generated text into (reasoning, answer); reasoning is None where there is none.
 
     An open tag that never closes means that the budget ran out while thinking: all is reasoning, nothing is
@@ -35,7 +38,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = ("<think>", "</think>")) 
     return thought.replace(opening, "").replace(closing, "").strip(), rest.strip()
 
 
-def is_still_thinking(text: str, tags: tuple[str, str] = ("<think>", "</think>")) -> bool:
+def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
     """Whether the text ends within reasoning that never closed: it was cut off, whatever ended it.
 
     Args:

@@ -19,12 +19,12 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 from PIL import Image
 
+from barista_bench.checkpoints import load_pretrained, require_libraries, revision_of
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.checks import check_images
@@ -37,7 +37,7 @@ from barista_bench.models.sam3_masks import (
     wants_masks,
     write_masks,
 )
-from barista_bench.models.sam3_video import Sam3Video, load_parts
+from barista_bench.models.sam3_video import Sam3Video
 from barista_bench.models.transformers_batching import is_out_of_memory
 from barista_bench.prompt import BoxFormat
 
@@ -130,17 +130,28 @@ class Sam3Grounder:
         Raises:
             ModelError: it cannot be read, weights are missing, or torch, transformers or torchvision is.
         """
-        from barista_bench.models.transformers_loading import require_libraries
-
         require_libraries()
         if find_spec("torchvision") is None:
             raise ModelError(f"model {name}: SAM 3's processor needs torchvision. Remedy: pip install torchvision")
-        model, processor = _loaded(name, revision, device, dtype)
-        identity = _identity(name, model)
+        from transformers import Sam3Model, Sam3Processor
+
+        model, processor = load_pretrained(
+            name,
+            Sam3Processor.from_pretrained,
+            Sam3Model.from_pretrained,
+            kind="SAM 3",
+            revision=revision,
+            device=device,
+            dtype=dtype,
+        )
+        settings = {
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "attn_implementation": model.config._attn_implementation,
+        }
         return cls(
             model,
-            processor,
-            identity,
+            cast("Sam3Processing", processor),
+            ModelIdentity(f"sam3:{name}", revision_of(name, model.config), settings),
             threshold=threshold,
             mask_threshold=mask_threshold,
             batch_size=batch_size,
@@ -329,20 +340,3 @@ def _row(outputs: object, place: int) -> SimpleNamespace:
     return SimpleNamespace(
         **{name: None if part is None else part[place : place + 1].float() for name, part in parts.items()}
     )
-
-
-def _loaded(name: str, revision: str | None, device: str, dtype: str) -> tuple[PreTrainedModel, Sam3Processing]:
-    from transformers import Sam3Model, Sam3Processor
-
-    model, processor = load_parts(name, Sam3Model, Sam3Processor, revision, device, dtype)
-    return model, cast("Sam3Processing", processor)
-
-
-def _identity(name: str, model: PreTrainedModel) -> ModelIdentity:
-    from barista_bench.models.transformers_loading import content_hash
-
-    folder = Path(name)
-    revision = content_hash(folder) if folder.is_dir() else getattr(model.config, "_commit_hash", None)
-    dtype = str(model.dtype).removeprefix("torch.")
-    attention = model.config._attn_implementation
-    return ModelIdentity(f"sam3:{name}", revision, {"dtype": dtype, "attn_implementation": attention})

@@ -6,18 +6,17 @@ Detection and tracking keep to the thresholds of the checkpoint. Needs torchvisi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 from PIL import Image
 
+from barista_bench.checkpoints import load_pretrained
 from barista_bench.errors import ModelError
 from barista_bench.models.sam3_masks import Mask
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel, ProcessorMixin
 
 
 class _Output(Protocol):
@@ -66,7 +65,15 @@ class Sam3Video:
         """
         from transformers import Sam3VideoModel, Sam3VideoProcessor
 
-        model, processor = load_parts(name, Sam3VideoModel, Sam3VideoProcessor, revision, device, dtype)
+        model, processor = load_pretrained(
+            name,
+            Sam3VideoProcessor.from_pretrained,
+            Sam3VideoModel.from_pretrained,
+            kind="SAM 3 for clips",
+            revision=revision,
+            device=device,
+            dtype=dtype,
+        )
         return cls(cast("VideoModel", model), cast("VideoProcessing", processor))
 
     def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], wanted: Sequence[int]) -> dict[int, Mask]:
@@ -98,51 +105,3 @@ class Sam3Video:
                     found = self._processor.postprocess_outputs(session, output)["masks"]
                     masks[output.frame_idx] |= found.reshape(-1, height, width).any(dim=0).cpu().numpy()
         return masks
-
-
-def load_parts(
-    name: str,
-    model_class: type[PreTrainedModel],
-    processor_class: type[ProcessorMixin],
-    revision: str | None,
-    device: str,
-    dtype: str,
-) -> tuple[PreTrainedModel, ProcessorMixin]:
-    """A model of the SAM 3 family, ready on its device, and its processor.
-
-    Raises:
-        ModelError: the checkpoint cannot be read, or weights are missing.
-    """
-    import torch
-    from safetensors import SafetensorError
-
-    if Path(name).is_dir() and revision is not None:
-        raise ModelError(f"model {name}: a folder has no revisions. Remedy: leave the revision out, or give a Hub id")
-    commit = revision or "main"
-    try:
-        processor = processor_class.from_pretrained(name, revision=commit)
-        loaded = model_class.from_pretrained(
-            name, revision=commit, dtype=dtype, output_loading_info=True, use_safetensors=True
-        )
-        model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
-        if report["missing_keys"]:
-            # transformers only warns, and would answer with random weights.
-            missing = ", ".join(sorted(report["missing_keys"])[:3])
-            raise ModelError(f"model {name}: weights are missing ({missing}, ...). Remedy: download it again")
-        wanted = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-        model.to(torch.device(wanted))  # type: ignore[arg-type]
-    except (
-        OSError,
-        ImportError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        remedy = "give a folder or Hub id of a SAM 3 checkpoint that this machine can reach, and a device that it has"
-        raise ModelError(f"model {name}: cannot be loaded as SAM 3: {first}. Remedy: {remedy}") from error
-    model.eval()  # type: ignore[no-untyped-call]
-    return model, processor

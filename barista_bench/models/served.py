@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.checks import check_images
+from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.served_concurrency import LimitChange
 from barista_bench.models.served_estimate import Estimate, cost, estimate
 from barista_bench.models.served_images import ImageEncoding, ImageFormat
@@ -66,7 +67,7 @@ class ServedModel:
         image_detail: str | None = None,
         structured_output: bool = False,
         box_format: BoxFormat | None = None,
-        think_tags: tuple[str, str] = ("<think>", "</think>"),
+        think_tags: tuple[str, str] = THINK_TAGS,
         prompt_opens_thinking: bool = False,
         thinking_budget_field: str | None = None,
         token_limit_field: str = "max_completion_tokens",  # noqa: S107  (the name of a request field)

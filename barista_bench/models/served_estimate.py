@@ -9,6 +9,7 @@ from barista_bench.models.base import GenerationConfig, Request
 from barista_bench.models.checks import check_images
 from barista_bench.models.served_images import estimated_image_tokens
 from barista_bench.models.served_settings import ServedSettings
+from barista_bench.prices import token_cost
 
 _CHARACTERS_PER_TOKEN = 4  # of English text; the usual rule of thumb
 _TOKENS_PER_REQUEST = 10  # roles and separators of the chat template
@@ -56,9 +57,7 @@ def estimate(requests: Iterable[Request], config: GenerationConfig, settings: Se
 
 def cost(settings: ServedSettings, input_tokens: int, output_tokens: int) -> float | None:
     """USD for so many tokens; None where no prices were given."""
-    if settings.price_input is None or settings.price_output is None:
-        return None
-    return (input_tokens * settings.price_input + output_tokens * settings.price_output) / 1e6
+    return token_cost(input_tokens, output_tokens, settings.price_input, settings.price_output)
 
 
 def _input_tokens(request: Request, settings: ServedSettings) -> int:

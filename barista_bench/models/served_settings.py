@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models.base import GenerationConfig
+from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.served_images import ImageEncoding
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -45,7 +46,7 @@ class ServedSettings:
     images: ImageEncoding = field(default_factory=ImageEncoding)
     image_detail: str | None = None
     structured_output: bool = False
-    think_tags: tuple[str, str] = ("<think>", "</think>")
+    think_tags: tuple[str, str] = THINK_TAGS
     prompt_opens_thinking: bool = False
     thinking_budget_field: str | None = None
     token_limit_field: str = "max_completion_tokens"  # noqa: S105  (the name of a request field)

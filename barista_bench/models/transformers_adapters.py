@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barista_bench.errors import ModelError
+from barista_bench.printable import first_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -71,8 +72,7 @@ def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
     try:
         report = model.load_adapter(str(folder), use_safetensors=True)
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as error:
-        cause = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise ModelError(f"adapter {adapter}: cannot be added: {cause}. {remedy}") from error
+        raise ModelError(f"adapter {adapter}: cannot be added: {first_line(error)}. {remedy}") from error
     problems: dict[str, Collection[object]] = {
         "missing": report.missing_keys,
         "unknown": report.unexpected_keys,

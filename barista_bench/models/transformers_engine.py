@@ -17,6 +17,7 @@ from barista_bench.models.base import Completion, Failure, GenerationConfig, Req
 from barista_bench.models.checks import check_images
 from barista_bench.models.transformers_answers import AnswerReader, Generated
 from barista_bench.models.transformers_batching import BatchBudget, Waiting, is_out_of_memory
+from barista_bench.printable import first_line
 
 if TYPE_CHECKING:
     import torch
@@ -243,4 +244,4 @@ def _halves(batch: list[_Job]) -> list[list[_Job]]:
 
 
 def _cause(error: BaseException) -> str:
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+    return f"{type(error).__name__}: {first_line(error)}"

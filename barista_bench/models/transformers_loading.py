@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from barista_bench.checkpoints import content_hash as content_hash
+from barista_bench.checkpoints import device_of, load_pretrained, revision_of
 from barista_bench.errors import ModelError
 from barista_bench.models.base import ModelIdentity
 from barista_bench.models.transformers_adapters import adapter_hash, add_adapter, fetch_adapter
 from barista_bench.prompt import BoxFormat
 
 if TYPE_CHECKING:
-    import torch
     from transformers import BitsAndBytesConfig, PreTrainedModel, ProcessorMixin
 
 Quantization = Literal["4bit", "8bit"]
@@ -43,38 +42,29 @@ class LoadOptions:
     max_pixels: int | None = None
 
 
-def require_libraries() -> None:
-    """Raise ModelError, naming the extra to install, where torch or transformers is missing."""
-    try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise ModelError(
-            f"running a model needs torch and transformers ({error}); pip install barista_bench[run]"
-        ) from error
-
-
 def load_checkpoint(name: str, options: LoadOptions) -> tuple[PreTrainedModel, ProcessorMixin]:
     """The model, ready to generate on its device, and its processor.
 
     Raises:
         ModelError: the checkpoint is missing, incomplete, of an unknown kind, or needs a missing library.
     """
-    from safetensors import SafetensorError
-
-    check_name(name, options)
-    try:
-        return _load(name, options)
-    except OSError as error:
-        remedy = "give a folder with config.json and weights, or a Hub id that this machine can reach"
-        raise ModelError(f"model {name}: cannot be read: {first_line(error)}; {remedy}") from error
-    except ImportError as error:
-        raise ModelError(f"model {name}: needs a library that is missing: {first_line(error)}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
-        # AttributeError: transformers' way of saying that a processor needs torchvision.
-        remedy = "AutoModelForImageTextToText and AutoProcessor must load it (some need torchvision)"
-        cause = f"{type(error).__name__}: {first_line(error)}"
-        raise ModelError(f"model {name}: cannot be loaded: {cause}; {remedy}") from error
+    adapter = fetch_adapter(options.adapter, options.adapter_revision) if options.adapter else None
+    placed = options.device == "split" or bool(options.quantization)  # the weights, while they are read
+    model, processor = load_pretrained(
+        name,
+        partial(_processor, options=options),
+        partial(_model, options=options),
+        kind="a vision-language model",
+        revision=options.revision,
+        device=None if placed else options.device,
+        trust_remote_code=options.trust_remote_code,
+        dtype=options.dtype,
+        attn_implementation=options.attn_implementation,
+    )
+    if options.adapter and adapter:
+        add_adapter(model, adapter, options.adapter)
+        model.eval()  # type: ignore[no-untyped-call]
+    return model, processor
 
 
 def identity_of(name: str, model: PreTrainedModel, options: LoadOptions, **others: Setting) -> ModelIdentity:
@@ -93,11 +83,9 @@ def identity_of(name: str, model: PreTrainedModel, options: LoadOptions, **other
         "max_pixels": options.max_pixels,
         **others,
     }
-    folder = Path(name)
-    commit = getattr(model.config, "_commit_hash", None)
     return ModelIdentity(
         name=name,
-        revision=content_hash(folder) if folder.is_dir() else commit,
+        revision=revision_of(name, model.config),
         settings={
             "dtype": str(model.dtype).removeprefix("torch."),
             "attn_implementation": model.config._attn_implementation,
@@ -112,48 +100,20 @@ def box_format_of(model_type: str) -> BoxFormat:
     return next((fmt for start, fmt in _BOX_FORMATS.items() if model_type.startswith(start)), BoxFormat())
 
 
-def check_name(name: str, options: LoadOptions) -> None:
-    """Raise ModelError for a path without a folder, and for a revision of a folder."""
-    folder = Path(name).expanduser()
-    if folder.is_dir() and options.revision is not None:
-        raise ModelError(f"model {name}: a folder has no revisions; leave the revision out, or give a Hub id")
-    is_path = name.startswith((".", "/", "~")) or name.count("/") > 1
-    if is_path and not folder.is_dir():
-        raise ModelError(f"model {name}: there is no such folder; check the path or give a Hub id")
-
-
-def _load(name: str, options: LoadOptions) -> tuple[PreTrainedModel, ProcessorMixin]:
+def _model(name: str, options: LoadOptions, **settings: object) -> object:
     from transformers import AutoModelForImageTextToText
 
-    shared = {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
-    processor = _processor(name, options, shared)
-    adapter = fetch_adapter(options.adapter, options.adapter_revision) if options.adapter else None
-    split = options.device == "split"
     quantized = quantization_config(name, options) if options.quantization else None
-    loaded = AutoModelForImageTextToText.from_pretrained(
+    split = options.device == "split"
+    return AutoModelForImageTextToText.from_pretrained(
         name,
-        dtype=options.dtype,
-        attn_implementation=options.attn_implementation,
         device_map="auto" if split else {"": device_of(options.device)} if quantized else None,
         quantization_config=quantized,
-        use_safetensors=True,  # other weight files are pickles
-        output_loading_info=True,
-        **shared,
+        **settings,
     )
-    model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
-    if report["missing_keys"]:
-        # transformers only warns, and would answer with random weights.
-        missing = ", ".join(sorted(report["missing_keys"])[:3])
-        raise ModelError(f"model {name}: weights are missing ({missing}, ...); download the checkpoint again")
-    if not split and not quantized:
-        model.to(device_of(options.device))  # type: ignore[arg-type]
-    if options.adapter and adapter:
-        add_adapter(model, adapter, options.adapter)
-    model.eval()  # type: ignore[no-untyped-call]
-    return model, processor
 
 
-def _processor(name: str, options: LoadOptions, shared: dict[str, object]) -> ProcessorMixin:
+def _processor(name: str, options: LoadOptions, **shared: object) -> ProcessorMixin:
     from transformers import AutoProcessor
 
     given = {"min_pixels": options.min_pixels, "max_pixels": options.max_pixels}
@@ -208,17 +168,3 @@ def quantization_config(name: str, options: LoadOptions) -> BitsAndBytesConfig:
     return BitsAndBytesConfig(  # type: ignore[no-untyped-call]
         load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
     )
-
-
-def device_of(wanted: str) -> torch.device:
-    """The device of a name; `auto` takes a CUDA GPU where there is one."""
-    import torch
-
-    if wanted == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(wanted)
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's text, without its full stop."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

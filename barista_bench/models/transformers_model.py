@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from barista_bench.checkpoints import require_libraries
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.checks import check_images
+from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.transformers_answers import AnswerReader
 from barista_bench.models.transformers_batching import BatchBudget, BatchSize, CudaMemory, checked_size
 from barista_bench.models.transformers_engine import Engine
@@ -20,7 +22,6 @@ from barista_bench.models.transformers_loading import (
     box_format_of,
     identity_of,
     load_checkpoint,
-    require_libraries,
 )
 from barista_bench.models.transformers_settings import check_generation, check_load
 from barista_bench.prompt import BoxFormat
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, ProcessorMixin
 
     from barista_bench.models.transformers_inputs import FramesAs
-
-THINK_TAGS = ("<think>", "</think>")
 
 
 class TransformersModel:

@@ -31,7 +31,7 @@ from barista_bench.analysis.agreement import FEWEST_MODELS
 from barista_bench.analysis.comparison import corrected, labelled, turned
 from barista_bench.analysis.labels import Labels
 from barista_bench.errors import BaristaError
-from barista_bench.running.catalog import SCRIPTED
+from barista_bench.running.model_names import SCRIPTED
 from barista_bench.running.scoring import ScoredRun
 
 DRAWS = 1000

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from barista_bench.benchmark import Benchmark
 from barista_bench.errors import BaristaError
-from barista_bench.judging.scoring import JudgedRun, raw_scores
+from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.paper_tables import (
     ModelSamples,
     PaperChart,

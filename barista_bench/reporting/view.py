@@ -10,7 +10,7 @@ from pathlib import Path
 from barista_bench.analysis import comparable
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
-from barista_bench.judging.scoring import JudgedRun
+from barista_bench.judging.judged_run import JudgedRun
 from barista_bench.reporting import diagnosis, figures, judges, paper, summary, tables
 from barista_bench.reporting.analyses import Analyses, TaskAnalyses
 from barista_bench.reporting.diagnosis import DrawnGraph

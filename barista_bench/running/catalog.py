@@ -14,6 +14,7 @@ anything else                    a local folder or a Hub id for transformers
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import os
 import random
 from collections.abc import Callable, Sequence
@@ -24,18 +25,17 @@ from huggingface_hub.constants import HF_HOME
 from barista_bench.errors import ConfigError
 from barista_bench.models import Model
 from barista_bench.models.ablations import ABLATIONS, ablated
+from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.scripted import ScriptedModel
 from barista_bench.prompt import BoxFormat
 from barista_bench.running.config import ModelSettings
 from barista_bench.running.dataset import ExampleSet
 from barista_bench.running.keys import sample_seeds
+from barista_bench.running.model_names import SCRIPTED
 from barista_bench.running.shards import Shard
 from barista_bench.task import Example, Task
 
-THINK_TAGS = ("<think>", "</think>")
 DUAL = "dual:"
-SCRIPTED = ("oracle", "chance", "prior", "centre_box")
-EMBEDDED = (*SCRIPTED, "tiny")
 Pairs = Sequence[tuple[Task, ExampleSet]]
 _Answer = Callable[[Task, Example, int], str]
 
@@ -86,10 +86,22 @@ def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) 
             mask_threshold=config.mask_threshold,
             batch_size=4 if config.batch_size == "auto" else config.batch_size,
         )
+    _refuse_mistyped(config.model)
     return _transformers(config, shard)
 
 
+def _refuse_mistyped(name: str) -> None:
+    """Before the Hub is asked for it: a name that is meant for one of ours, or a file of answers."""
+    if Path(name).is_file():
+        raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
+    near = difflib.get_close_matches(name, (*SCRIPTED, "tiny"), n=1, cutoff=0.8)
+    if near and not Path(name).exists():
+        raise ConfigError(f"no model {name!r}. Remedy: did you mean {near[0]}? Else give a folder or an id as org/name")
+
+
 def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
+    if name not in SCRIPTED:
+        return None
     boxes = BoxFormat()
     others = _Others(tasks)
     answers: dict[str, _Answer] = {
@@ -98,8 +110,6 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
         "prior": lambda task, example, _: task.prior_answer(example, others.of(task, example), boxes),
         "centre_box": lambda task, example, _: task.centre_answer(example, boxes),
     }
-    if name not in answers:
-        return None
     answer = answers[name]
     known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
     if name == "oracle":
@@ -125,7 +135,7 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
     """
     kind, _, rest = name.partition(":")
     if kind in ABLATIONS and rest:
-        if kind == "text_only" and DUAL in rest:
+        if kind == "text_only" and _without_ablations(rest).startswith(DUAL):
             raise ConfigError(f"{name} compares texts with no image. Remedy: use another ablation, or none")
         check_fit(rest, task, examples)
         return
@@ -135,6 +145,11 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
             f"{task.benchmark}/{task.name} gives no texts to choose from, which {name} would score. "
             "Remedy: ask a model that generates"
         )
+
+
+def _without_ablations(name: str) -> str:
+    kind, _, rest = name.partition(":")
+    return _without_ablations(rest) if kind in ABLATIONS and rest else name
 
 
 class _Others:

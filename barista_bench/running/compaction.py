@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import Timeout
 
+from barista_bench.atomic_files import replacing, sync
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.running.log import LOCK_WAIT, LOG_FILE, LogReader, log_files, log_lock
 
@@ -47,7 +47,7 @@ def compact(folder: str | Path) -> Compacted:
         for path in locked:
             if path != merged:
                 path.unlink()
-        _sync_folder(folder)
+        sync(folder)
         left = sum(path.stat().st_size for path in log_files(folder))
         return Compacted(reader.line_count, len(reader.winners), size - left)
 
@@ -66,23 +66,8 @@ def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
 
 
 def _write(reader: LogReader, merged: Path) -> None:
-    partial = merged.with_suffix(".jsonl.partial")
-    try:
-        with partial.open("wb") as file:
-            for position in reader.winners:
-                file.write(reader.line(int(position)))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(merged)
-    finally:
-        partial.unlink(missing_ok=True)
-    _sync_folder(merged.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a loss of power."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    for left in merged.parent.glob(f".{merged.name}.*.partial"):  # a killed call's: the lock is ours
+        left.unlink()
+    with replacing(merged, durable=True) as partial, partial.open("wb") as file:
+        for position in reader.winners:
+            file.write(reader.line(int(position)))

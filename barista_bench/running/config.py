@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -137,7 +137,8 @@ class ModelSettings(BaseModel):
     @field_validator("box_format")
     @classmethod
     def _readable_box_format(cls, value: str | None) -> str | None:
-        parse_box_format(value)
+        if value is not None:
+            BoxFormat.parse(value)
         return value
 
     @model_validator(mode="after")
@@ -166,7 +167,7 @@ class ModelSettings(BaseModel):
     @property
     def boxes(self) -> BoxFormat | None:
         """The box format that was asked for; None leaves it to the model's family."""
-        return parse_box_format(self.box_format)
+        return None if self.box_format is None else BoxFormat.parse(self.box_format)
 
 
 class RunConfig(ModelSettings):
@@ -198,23 +199,6 @@ class RunConfig(ModelSettings):
 
     workers: Count = Field(2, description="Threads that decode frames ahead.")
     frame_cache_mib: Count = Field(512, description="Memory for frames that several tasks share, in MiB.")
-
-
-def parse_box_format(text: str | None) -> BoxFormat | None:
-    """`yxyx/1000` and the like.
-
-    Raises:
-        ValueError: it is none.
-
-    >>> parse_box_format("yxyx/1000"), parse_box_format("xyxy/pixels")
-    (BoxFormat(order='yxyx', scale=1000), BoxFormat(order='xyxy', scale=None))
-    """
-    if text is None:
-        return None
-    order, _, scale = text.partition("/")
-    if order not in ("xyxy", "yxyx") or scale not in ("1000", "1", "pixels"):
-        raise ValueError(f"{_shown(text)} is no box format: write xyxy or yxyx, then /1000, /1 or /pixels")
-    return BoxFormat(cast("Literal['xyxy', 'yxyx']", order), None if scale == "pixels" else int(scale))
 
 
 SettingsT = TypeVar("SettingsT", bound=ModelSettings)

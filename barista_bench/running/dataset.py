@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -28,9 +29,6 @@ from barista_bench.running.built_rows import local_configs, open_rows, unloadabl
 from barista_bench.running.media import FrameStore
 from barista_bench.running.timing import StageClock
 from barista_bench.task import Example, Task
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MAX_FRAMES = 1024
 """Frames of one example."""
@@ -206,12 +204,13 @@ class BuiltExamples(ExampleSet):
 
     def _item(self, row: Mapping[str, Any], example: Example) -> Item:
         if self._rows.is_linked:
-            link = LazyFrames(**row["frames"], root=str(self._root))
-            if list(link.indices) != [frame.frame_index for frame in example.frames]:
-                raise DataError(f"{example.example_id}: frames and frame_indices differ. Remedy: build it again")
-            return _linked(example, link, row["video_sha256"])
-        media = tuple(image["bytes"] for image in row["images"] or () if image and image["bytes"])
-        if not media or len(media) < len(row["images"]):
+            link = _link(row.get("frames"), example, str(self._root))
+            if not isinstance(sha256 := row.get("video_sha256"), str):
+                raise DataError(f"{example.example_id}: video_sha256 is missing. Remedy: build the dataset again")
+            return _linked(example, link, sha256)
+        images = row["images"] if isinstance(row["images"], list) else []
+        media = tuple(found for image in images if isinstance(found := _bytes_of(image), bytes) and found)
+        if not media or len(media) < len(images):
             raise DataError(f"{example.example_id}: a picture is missing. Remedy: build the dataset again")
         digests = [hashlib.sha256(data).hexdigest() for data in media]
         return Item(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
@@ -223,15 +222,15 @@ def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> I
     Raises:
         DataError: a row is broken, or of another benchmark or task.
     """
-    for number, row in enumerate(row for batch in columns.to_batches(max_chunksize=256) for row in batch.to_pylist()):
+    for number in range(columns.num_rows):
+        name = None
         try:
-            example = from_row(row)
-            fields = (example.inputs, example.target, example.metadata, example.evidence)
-            if not 1 <= len(example.frames) <= MAX_FRAMES or not all(isinstance(f, dict) for f in fields):
-                raise ValueError("frame_indices, inputs, target, metadata or evidence is empty or too long")
-            frozen_line(example)
-        except (KeyError, TypeError, ValueError) as error:
+            row = columns.slice(number, 1).to_pylist()[0]
             name = row.get("example_id")
+            example = from_row(row)
+            _check_kinds(example)
+            frozen_line(example)
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, pa.ArrowException) as error:
             raise DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again") from error
         if (example.benchmark, example.task) != wanted:
             raise DataError(
@@ -239,6 +238,34 @@ def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> I
                 f"{'/'.join(wanted)}. Remedy: name the benchmark and the task that this dataset is of"
             )
         yield example
+
+
+def _check_kinds(example: Example) -> None:
+    """Raise TypeError or ValueError where a field is of another kind than every benchmark's is."""
+    for name in ("example_id", "benchmark", "task", "label"):
+        if not isinstance(getattr(example, name), str):
+            raise TypeError(f"{name} is no text")
+    if not 1 <= len(example.frames) <= MAX_FRAMES:
+        raise ValueError(f"{len(example.frames)} frame_indices, not 1 to {MAX_FRAMES}")
+    if not isinstance(example.video_id, str):
+        raise TypeError("video_id is no text")
+    for name in ("inputs", "target", "metadata", "evidence"):
+        if not isinstance(getattr(example, name), dict):
+            raise TypeError(f"{name} is no group of fields")
+
+
+def _link(frames: object, example: Example, root: str) -> LazyFrames:
+    """The frames that a row of a linked set names."""
+    indices = frames.get("indices") if isinstance(frames, dict) else None
+    if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
+        raise DataError(f"{example.example_id}: frames is no video with indices. Remedy: build the dataset again")
+    if indices != [frame.frame_index for frame in example.frames]:
+        raise DataError(f"{example.example_id}: frames and frame_indices differ. Remedy: build the dataset again")
+    return LazyFrames(frames["video"], indices, root=root)
+
+
+def _bytes_of(image: object) -> object:
+    return image.get("bytes") if isinstance(image, dict) else None
 
 
 def _linked(example: Example, link: LazyFrames, sha256: str) -> Item:
@@ -253,4 +280,7 @@ def _data_root(data: str | Path, root: str | Path | None) -> Path:
         return Path(root)
     if not (Path(data) / MANIFEST).is_file():
         raise ConfigError(f"{data}: its frames are linked to videos. Remedy: say where they lie with --root")
-    return Path(os.path.normpath(Path(data).resolve() / read_manifest(data)["data_root"]))
+    found = read_manifest(data).get("data_root")
+    if not isinstance(found, str) or "\0" in found:
+        raise ConfigError(f"{data}: does not say where its videos lie. Remedy: say so with --root")
+    return Path(os.path.normpath(Path(data).resolve() / found))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from barista_bench.bounded_files import read_bounded_json
 from barista_bench.errors import DataError
 from barista_bench.running.config import MAX_RUNS
+from barista_bench.schema_files import first_complaint
 
 MAX_BYTES = 16 * 2**20
 """Of a `run.json`; prompts may have a MiB each."""
@@ -115,14 +116,7 @@ def read_description(path: Path) -> dict[str, Any]:
     Raises:
         DataError: it is none; names file and field.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. {_NO_RUN}")
-        described = json.loads(content)
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: no run here ({error}). Remedy: run `barista-bench run`") from error
+    described = read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`")
     return checked_description(described, path)
 
 
@@ -131,9 +125,7 @@ def checked_description(described: object, path: Path) -> dict[str, Any]:
     try:
         _Described.model_validate(described)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])[:200] or "the whole"
-        raise DataError(f"{path}: {place}: {first['msg']}. {_NO_RUN}") from error
+        raise DataError(f"{path}: {first_complaint(error)}. {_NO_RUN}") from error
     if not isinstance(described, dict):  # for the type checker: the schema has said so
         raise DataError(f"{path}: is no object. {_NO_RUN}")
     return described

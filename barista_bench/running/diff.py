@@ -21,10 +21,10 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.printable import printable
 from barista_bench.running.log import SampleRecord
 from barista_bench.running.matching import OwnSamples, ScoreLine, ScoreLines, match_rows
+from barista_bench.running.results import SCORES_FILE
 from barista_bench.running.run_folder import read_run
 from barista_bench.task import Json
 
-SCORES_FILE = "scores.jsonl"
 Kind = Literal["only_first", "only_second", "prompt", "media", "input", "status", "answer", "reasoning", "score"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

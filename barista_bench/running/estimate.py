@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from barista_bench.models import Request
 from barista_bench.models.ablations import ABLATIONS, unwrapped
 from barista_bench.running.asking import TaskRun
-from barista_bench.running.catalog import SCRIPTED, load_model
+from barista_bench.running.catalog import load_model
 from barista_bench.running.config import RunConfig
 from barista_bench.running.keys import asked_inputs, asks_on
 from barista_bench.running.log import SampleLog
+from barista_bench.running.model_names import SCRIPTED
 from barista_bench.running.opening import open_tasks
 from barista_bench.running.run_folder import log_file
 from barista_bench.running.runner import make_asker

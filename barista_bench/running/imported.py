@@ -19,16 +19,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
-from barista_bench import __version__
+from barista_bench.atomic_files import replacing_folder
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.builders.frozen import write_frozen
 from barista_bench.builders.media import file_sha256
@@ -48,14 +45,19 @@ from barista_bench.running.released_run import (
     check_same,
     read_source,
 )
-from barista_bench.running.run_folder import CONFIG_FILE, log_file, sessions_file
+from barista_bench.running.run_folder import (
+    OWN_EXAMPLES,
+    log_file,
+    refuse_taken,
+    run_description,
+    sessions_file,
+    write_run,
+)
 from barista_bench.running.shards import Shard
 from barista_bench.task import ParseError, ProtocolName, Status, Task
 
 log = logging.getLogger(__name__)
 
-OWN_EXAMPLES = "examples.jsonl"
-"""The examples in our layout, kept in the new folder: it can be scored without the old one."""
 _CUT = ("max_tokens", "max_output_tokens", "length")
 _REFUSED = ("safety", "refus", "content_filter", "prohibited", "blocklist", "recitation", "spii")
 _ORDERS = {"qwen": "xyxy", "gemini": "yxyx", "gemma": "yxyx", "gpt": "yxyx"}
@@ -115,8 +117,7 @@ def import_run(
     out = Path(out).absolute()
     if not sources:
         raise ConfigError("no folder to import. Remedy: name at least one")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigError(f"{out}: is there already. Remedy: choose another --out")
+    refuse_taken(out)
     read = [read_source(folder, examples, root, benchmark) for folder in sources]
     first = read[0]
     for other in read[1:]:
@@ -125,16 +126,8 @@ def import_run(
     task = get_task(benchmark, name, _prompts(read), protocol=protocol)
     task.refuse_other_protocol(first.examples)
     importer = _Importer(task, first, box_format or family_format(first.model, first.provider))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    try:
-        partial.chmod(0o755)
+    with replacing_folder(out) as partial:
         importer.write(partial, read, data=out / OWN_EXAMPLES, root=root)
-        if out.exists():
-            out.rmdir()
-        os.replace(partial, out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return importer.result(out, len(read))
 
 
@@ -192,8 +185,7 @@ class _Importer:
                 latency = sum(one.latency_ms or 0.0 for one in source.predicted) / 1000
                 # Requests may have run side by side: no seconds of the run, and no rates are made from them.
                 file.write(json.dumps({"seconds": {"latency": latency}}) + "\n")
-        described = self._described(sources, fingerprints, data, root)
-        (folder / CONFIG_FILE).write_text(json.dumps(described, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        write_run(folder, self._described(sources, fingerprints, data, root))
         if self.statuses[Status.INFRA_ERROR]:
             log.warning(
                 "%d provider errors are not scored; the release counts them as wrong in activity and relations",
@@ -208,24 +200,18 @@ class _Importer:
     def _described(
         self, sources: Sequence[Source], fingerprints: set[str], data: Path, root: str | Path | None
     ) -> dict[str, Any]:
-        """`run.json`, in the layout of `run_folder.describe`, and `imported`: what it was made from."""
-        return {
-            "barista_bench": __version__,
-            "protocol": self.task.protocol,
-            "prompts": asdict(self.task.prompts),
-            "identity": {
-                "benchmark": self.task.benchmark,
-                "task": self.task.name,
-                "task_version": self.task.version,
-                "split": "all",
-                "content_hash": self.content_hash,
-                "prompts_hash": digest(sorted(fingerprints)),
-                "model": {**self.model, "box_format": asdict(self.boxes)},
-                "generation": self.generation,
-            },
+        """`run.json`, and in it `imported`: what it was made from."""
+        described = run_description(
+            self.task,
+            content_hash=self.content_hash,
+            prompts_hash=digest(sorted(fingerprints)),
+            model=self.model,
+            boxes=self.boxes,
+            generation=self.generation,
+        )
+        return described | {
             "runs": len(sources),
             "data": {"path": str(data), "root": str(Path(root).absolute()) if root else None, "limit": None},
-            "versions": {"barista_bench": __version__},
             "imported": [
                 {
                     "folder": source.folder.name,

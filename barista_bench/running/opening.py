@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from barista_bench.task import Task
 
 log = logging.getLogger(__name__)
 
+_PLACE = re.compile(r"\{([a-z][a-z_0-9]*)\}")
 ALL = "all"
 """All tasks that a dataset has; all benchmarks that a folder has."""
 
@@ -75,13 +77,30 @@ def open_tasks(config: RunConfig) -> list[Opened]:
 
 
 def _refuse_lacking_texts(task: Task, prompts: PromptTexts) -> None:
-    """Before anything is asked: a text that a later question lacks would cost the answers before it."""
-    own = get_task(task.benchmark, task.name).prompts.extra
+    """Before anything is asked: a text that a later question lacks would cost the answers before it.
+
+    So would a place that nothing fills cost the whole run. One that is left out can be meant: it is told.
+    """
+    packaged = get_task(task.benchmark, task.name).prompts
+    known, used = _places(packaged), _places(prompts)
+    if unknown := sorted(used - known):
+        raise ConfigError(
+            f"the prompts of {task.benchmark}/{task.name} have a place {{{unknown[0]}}}, which nothing fills. "
+            f"Remedy: use only {', '.join(f'{{{name}}}' for name in sorted(known)) or 'texts without places'}"
+        )
+    for name in sorted(known - used):
+        log.warning("the prompts of %s/%s have no place {%s}: it is not told", task.benchmark, task.name, name)
+    own = packaged.extra
     if lacking := sorted(set(own) - set(prompts.extra)):
         raise ConfigError(
             f"the prompts of {task.benchmark}/{task.name} have no text extra.{lacking[0]}, which this task asks. "
             "Remedy: write one"
         )
+
+
+def _places(prompts: PromptTexts) -> set[str]:
+    """The `{name}` places of all texts."""
+    return {name for text in (prompts.system, prompts.user, *prompts.extra.values()) for name in _PLACE.findall(text)}
 
 
 def _that_fit(opened: Sequence[Opened], config: RunConfig) -> list[Opened]:
@@ -138,10 +157,11 @@ def _of_all_benchmarks(config: RunConfig) -> Iterator[_Chosen]:
 
 
 def _of_one_benchmark(config: RunConfig) -> Iterator[_Chosen]:
-    names = config.task
-    known = task_names(config.benchmark)
-    if names == (ALL,):
-        names = _present(config.benchmark, config.data)
+    benchmark = _benchmark_of(config)
+    known = task_names(benchmark)
+    names = tuple(name.removeprefix(f"{benchmark}/") for name in config.task)
+    if names == (ALL,) or ("task" not in config.model_fields_set and names[0] not in known):
+        names = _present(benchmark, config.data)
     elif ALL in names and ALL not in known:
         raise ConfigError("task names all and more. Remedy: give one or the other")
     if len(set(names)) < len(names):
@@ -149,7 +169,17 @@ def _of_one_benchmark(config: RunConfig) -> Iterator[_Chosen]:
     several = len(names) > 1 or config.task == (ALL,)
     for name in names:
         folder = config.out / name if several else config.out
-        yield _Chosen(config.benchmark, name, config.data, folder, config.split)
+        yield _Chosen(benchmark, name, config.data, folder, config.split)
+
+
+def _benchmark_of(config: RunConfig) -> str:
+    """The one named; else the one that a built folder says it is of."""
+    if "benchmark" in config.model_fields_set or not (Path(config.data) / MANIFEST).is_file():
+        return config.benchmark
+    found = str(read_manifest(config.data).get("benchmark", config.benchmark))
+    if found not in BENCHMARKS:
+        raise DataError(f"{config.data}: is of {found!r}, which this version does not know. Remedy: update the package")
+    return found
 
 
 def _present(benchmark: str, data: str) -> tuple[str, ...]:

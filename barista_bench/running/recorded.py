@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
-from barista_bench import __version__
+from barista_bench.atomic_files import replacing_folder
 from barista_bench.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.builders.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
-from barista_bench.options import OptionValue
 from barista_bench.prompt import BoxFormat
 from barista_bench.prompt_sets import PromptTexts
 from barista_bench.running.asking import sample_status
 from barista_bench.running.config import MAX_RUNS
-from barista_bench.running.keys import digest, prompt_options, sample_key
+from barista_bench.running.keys import digest, sample_key
 from barista_bench.running.log import SampleLog, SampleRecord
-from barista_bench.running.run_folder import CONFIG_FILE, log_file
+from barista_bench.running.run_folder import OWN_EXAMPLES, log_file, refuse_taken, run_description, write_run
 from barista_bench.running.shards import Shard
 from barista_bench.task import Example, Task
 
 log = logging.getLogger(__name__)
 
-OWN_EXAMPLES = "examples.jsonl"
 NAMED = 20
 """Problems that are named one by one."""
 
@@ -98,28 +92,18 @@ def _refuse_taken(folders: Sequence[Path]) -> None:
     for folder, count in Counter(folders).items():
         if count > 1:
             raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ConfigError(f"{folder}: is there already. Remedy: choose another --out")
+        refuse_taken(folder)
 
 
 def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
     by_id = {example.example_id: example for example in recorded.examples}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    try:
-        partial.chmod(0o755)
+    identity = asdict(ModelIdentity(model, settings={"harness": form}))
+    with replacing_folder(out) as partial:
         write_frozen(recorded.examples, partial / OWN_EXAMPLES)
-        identity = asdict(ModelIdentity(model, settings={"harness": form}))
         with SampleLog(log_file(partial, Shard(0, 1))) as samples:
             for answer in recorded.answers:
                 samples.append(_record(task, by_id[answer.example_id], answer, identity))
-        described = _described(task, recorded, identity, out / OWN_EXAMPLES)
-        (partial / CONFIG_FILE).write_text(json.dumps(described, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        if out.exists():
-            out.rmdir()
-        os.replace(partial, out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        write_run(partial, _described(task, recorded, identity, out / OWN_EXAMPLES))
     return out
 
 
@@ -157,24 +141,15 @@ _GENERATION = asdict(GenerationConfig())
 
 
 def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], data: Path) -> dict[str, Any]:
-    chosen: dict[str, OptionValue] = dict(task.chosen)
-    return {
-        "barista_bench": __version__,
-        "protocol": task.protocol,
-        "prompts": asdict(task.prompts),
-        "options": chosen,
-        "identity": {
-            "benchmark": task.benchmark,
-            "task": task.name,
-            "task_version": task.version,
-            "split": "all",
-            "content_hash": content_hash(recorded.examples),
-            "prompts_hash": None,
-            "model": {**identity, "box_format": asdict(BoxFormat())},
-            "generation": _GENERATION,
-            "options": prompt_options(task),
-        },
+    described = run_description(
+        task,
+        content_hash=content_hash(recorded.examples),
+        prompts_hash=None,
+        model=identity,
+        boxes=BoxFormat(),
+        generation=_GENERATION,
+    )
+    return described | {
         "runs": 1 + max((answer.run for answer in recorded.answers), default=0),
         "data": {"path": str(data), "root": None, "limit": None},
-        "versions": {"barista_bench": __version__},
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 
 from barista_bench.benchmarks import task_class
+from barista_bench.bounded_files import read_bounded_json, read_json_lines
 from barista_bench.builders.frozen import content_hash, read_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.task import Example
@@ -19,7 +19,9 @@ PREDICTIONS, EXAMPLES, SETTINGS = "predictions.jsonl", "benchmark_examples.jsonl
 PROVIDER_ERROR, PARSE_ERROR = "provider_error:", "parse_error:"
 """How the `error` of a record begins."""
 MAX_LINE = 64 * 2**20
-"""Bytes of one line that are read."""
+"""Bytes of one line; a longer one is refused."""
+MAX_SETTINGS = 2**24
+"""Bytes of `run_config.json`."""
 
 _MAX_NUMBER = 2**53
 _GENERATION = {"temperature": "temperature", "max_output_tokens": "max_new_tokens", "thinking_level": "thinking_level"}
@@ -98,20 +100,15 @@ def read_source(folder: Path, examples: str | Path | None, root: str | Path | No
 def _predictions(path: Path, known: set[str]) -> Iterator[Predicted]:
     seen: set[str] = set()
     first: Predicted | None = None
-    with path.open("rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), start=1):
-            if not line.strip():
-                continue
-            try:
-                one = _DECODER.decode(line)
-            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-                raise DataError(f"{path}: line {number}: no prediction ({error}). Remedy: correct the line") from error
-            first = first or one
-            problem = _problem(one, first, seen, known)
-            if problem:
-                raise DataError(f"{path}: line {number}: {problem}. Remedy: import one run of one model and task")
-            seen.add(one.example_id)
-            yield one
+    for number, one in read_json_lines(
+        path, MAX_LINE, _DECODER.decode, what="no prediction", remedy="correct the line"
+    ):
+        first = first or one
+        problem = _problem(one, first, seen, known)
+        if problem:
+            raise DataError(f"{path}: line {number}: {problem}. Remedy: import one run of one model and task")
+        seen.add(one.example_id)
+        yield one
 
 
 def _problem(one: Predicted, first: Predicted, seen: set[str], known: set[str]) -> str:
@@ -132,10 +129,7 @@ def _generation(path: Path) -> dict[str, Any]:
     """What `run_config.json` says of generation, at its top or one level below; empty without the file."""
     if not path.is_file():
         return {}
-    try:
-        settings = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: cannot be read ({error}). Remedy: correct or remove it") from error
+    settings = read_bounded_json(path, MAX_SETTINGS, remedy="correct or remove it")
     levels = [settings, *settings.values()] if isinstance(settings, dict) else []
     found: dict[str, Any] = {}
     for level in (level for level in levels if isinstance(level, dict)):

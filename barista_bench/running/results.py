@@ -5,38 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
 from barista_bench.atomic_files import write_whole
-from barista_bench.errors import DataError
+from barista_bench.schema_files import Strict, read_model
 
 SCHEMA_VERSION = 1
+RESULTS_FILE = "results.json"
+SCORES_FILE = "scores.jsonl"
+"""Figures of every sample, beside `RESULTS_FILE`."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class BoxFormatInfo(_Strict):
+class BoxFormatInfo(Strict):
     order: Literal["xyxy", "yxyx"]
     scale: int | None
 
 
-class ModelInfo(_Strict):
+class ModelInfo(Strict):
     name: str
     box_format: BoxFormatInfo
     revision: str | None
     settings: dict[str, JsonValue]
 
 
-class PromptsInfo(_Strict):
+class PromptsInfo(Strict):
     """`sha256` is of the prompt file."""
 
     version: int
     sha256: str
 
 
-class DatasetInfo(_Strict):
+class DatasetInfo(Strict):
     """`content_hash` is the SHA-256 of the evaluated examples' frozen lines."""
 
     benchmark: str
@@ -48,12 +47,12 @@ class DatasetInfo(_Strict):
     content_hash: str
 
 
-class Figure(_Strict):
+class Figure(Strict):
     """A figure over runs: mean, sample standard deviation, and the value of each run that has scored samples.
 
     There is no deviation (None) of one run, nor where the runs were scored over different examples.
 
-    [low, high] is the 95% interval of the mean over videos (`analysis.intervals`); None where there is none.
+    [low, high] is the 95% interval of the mean over videos (`resampling`); None where there is none.
     """
 
     mean: float
@@ -63,7 +62,7 @@ class Figure(_Strict):
     high: float | None = None
 
 
-class Coverage(_Strict):
+class Coverage(Strict):
     """Samples by what became of them. `expected` = examples x runs; `scored` leaves out infrastructure errors and
     samples not yet run; `answered` are those with a readable answer."""
 
@@ -77,14 +76,14 @@ class Coverage(_Strict):
         return self.scored == self.expected
 
 
-class Breakdown(_Strict):
+class Breakdown(Strict):
     """The primary figure for the examples that share a metadata value."""
 
     examples: int
     figure: Figure
 
 
-class Timing(_Strict):
+class Timing(Strict):
     """Seconds by stage over all sessions of the run, and tokens; the only part that differs between equal runs.
 
     Rates are over the seconds that generation took or stood still, summed over processes. `cost` is in US dollars,
@@ -100,7 +99,7 @@ class Timing(_Strict):
     cost: float | None = None
 
 
-class Results(_Strict):
+class Results(Strict):
     schema_version: int = SCHEMA_VERSION
     barista_bench: str
     protocol: str
@@ -127,13 +126,6 @@ def read_results(path: str | Path) -> Results:
     """Read and check.
 
     Raises:
-        DataError: the file is missing or breaks the schema; names the field.
+        DataError: the file is missing, too large, or breaks the schema; names the field.
     """
-    try:
-        return Results.model_validate_json(Path(path).read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: no results here ({error.strerror}). Remedy: run `barista-bench score`") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: {place}: {first['msg']}. Remedy: score the run again") from error
+    return read_model(path, Results, what="no results here", remedy="run `barista-bench score`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +13,7 @@ from barista_bench import __version__
 from barista_bench.atomic_files import write_whole
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig, Model
+from barista_bench.prompt import BoxFormat
 from barista_bench.running.dataset import ExampleSet
 from barista_bench.running.description import checked_description, read_description
 from barista_bench.running.keys import AskedInput, digest, prompt_options
@@ -21,8 +22,8 @@ from barista_bench.running.shards import Shard
 from barista_bench.task import Task
 
 CONFIG_FILE = "run.json"
-_ABSENT: dict[str, object] = {"options": {}}
-"""What parts of an identity are that older versions did not write."""
+OWN_EXAMPLES = "examples.jsonl"
+"""The examples of an imported run, kept in its folder: it can be scored without the files that it was made from."""
 _VERSIONED = ("datasets", "torch", "transformers", "openai", "av", "pillow", "numpy")
 
 
@@ -39,7 +40,34 @@ def sessions_file(folder: Path, shard: Shard) -> Path:
 def describe(
     task: Task, examples: ExampleSet, inputs: Sequence[AskedInput], model: Model, config: GenerationConfig
 ) -> dict[str, Any]:
-    """What a run folder is about. `identity` must stay the same when the run is started again."""
+    """What the folder of a run of ours is about."""
+    return run_description(
+        task,
+        split=examples.split,
+        content_hash=examples.content_hash,
+        prompts_hash=digest(sorted(one.prompt for one in inputs)),
+        model=asdict(model.identity),
+        boxes=model.box_format,
+        generation=asdict(config),
+        versions=_versions(),
+    )
+
+
+def run_description(
+    task: Task,
+    *,
+    content_hash: str,
+    prompts_hash: str | None,
+    model: Mapping[str, Any],
+    boxes: BoxFormat,
+    generation: Mapping[str, Any],
+    split: str = "all",
+    versions: Mapping[str, str] = {"barista_bench": __version__},
+) -> dict[str, Any]:
+    """What any run folder is about; the defaults are those of imported runs.
+
+    `identity` must stay the same when the run is started again.
+    """
     return {
         "barista_bench": __version__,
         "protocol": task.protocol,
@@ -49,14 +77,14 @@ def describe(
             "benchmark": task.benchmark,
             "task": task.name,
             "task_version": task.version,
-            "split": examples.split,
-            "content_hash": examples.content_hash,
-            "prompts_hash": digest(sorted(one.prompt for one in inputs)),
-            "model": {**asdict(model.identity), "box_format": asdict(model.box_format)},
-            "generation": asdict(config),
+            "split": split,
+            "content_hash": content_hash,
+            "prompts_hash": prompts_hash,
+            "model": {**model, "box_format": asdict(boxes)},
+            "generation": generation,
             "options": prompt_options(task),
         },
-        "versions": _versions(),
+        "versions": versions,
     }
 
 
@@ -82,13 +110,24 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
         _refuse_another(folder, read_run(folder), now)
     elif any(file.stat().st_size for file in log_files(folder)):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
-    write_whole(path, json.dumps(described, indent=1, sort_keys=True) + "\n")
+    write_run(folder, described)
+
+
+def write_run(folder: Path, described: Mapping[str, Any]) -> None:
+    """Write the run's description, whatever stands there."""
+    write_whole(folder / CONFIG_FILE, json.dumps(described, indent=1, sort_keys=True) + "\n")
+
+
+def refuse_taken(folder: Path) -> None:
+    """Raise ConfigError where an imported run would not find an empty folder, or none."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder}: is there already. Remedy: choose another --out")
 
 
 def _refuse_another(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     pairs = [("limit", before["data"]["limit"], now["data"]["limit"])]
     pairs += [("protocol", before["protocol"], now["protocol"])]
-    pairs += [(name, before["identity"].get(name, _ABSENT.get(name)), value) for name, value in now["identity"].items()]
+    pairs += [(name, before["identity"].get(name), value) for name, value in now["identity"].items()]
     for name, old, new in pairs:
         if old != new:
             raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")

@@ -42,11 +42,11 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
     return run_config(checked(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
 
-def run_config(config: RunConfig) -> Session:
-    """As `run`, of settings that are put together already."""
+def run_config(config: RunConfig, opened: Sequence[Opened] | None = None) -> Session:
+    """As `run`, of settings that are put together already; `opened` are their tasks where these are open already."""
     started = time.perf_counter()
     shard = Shard.from_environment()
-    opened = open_tasks(config)
+    opened = open_tasks(config) if opened is None else opened
     model = load_model(config, [(one.task, one.examples) for one in opened], shard)
     with ExitStack() as stack:
         runs = [stack.enter_context(_claimed(one, model, config, shard)) for one in opened]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,17 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import msgspec
 
 from barista_bench import __version__
-from barista_bench.analysis.breakdowns import group_figures
-from barista_bench.analysis.intervals import intervals
+from barista_bench.atomic_files import replacing
 from barista_bench.benchmarks import get_task
 from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.prices import token_cost
 from barista_bench.prompt import BoxFormat
 from barista_bench.prompt_sets import PromptTexts
 from barista_bench.running.dataset import ExampleSet, open_examples
 from barista_bench.running.inputs import read_inputs
+from barista_bench.running.intervals import group_figures, intervals
 from barista_bench.running.keys import sample_keys
 from barista_bench.running.log import SampleRecord, read_folder
 from barista_bench.running.results import (
+    RESULTS_FILE,
+    SCORES_FILE,
     Breakdown,
     Coverage,
     DatasetInfo,
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-RESULTS_FILE = "results.json"
-SCORES_FILE = "scores.jsonl"
 SESSIONS_FILES = "sessions*.jsonl"
 
 
@@ -88,7 +88,8 @@ def score(
 
     Raises:
         ConfigError: an option is unknown, or belongs to the run.
-        DataError: the folder is no run, the dataset is another one than was run, or no sample is finished.
+        DataError: the folder is no run, the dataset is another one than was run, no sample is finished, or the task's
+            primary figure is not defined for those that are.
     """
     read = read_samples(folder, data=data, root=root, options=options)
     known = sum(map(read.task.has_answer, read.examples.examples))
@@ -99,6 +100,11 @@ def score(
     if not any(s.record.status is not Status.INFRA_ERROR for s in samples):
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
     results = _results(read, samples, known)
+    if results.primary not in results.figures:
+        raise DataError(
+            f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
+            "compared. Remedy: run more examples (without a limit, or with a larger one)"
+        )
     _write_scores(samples, read.folder / SCORES_FILE)
     write_results(results, read.folder / RESULTS_FILE)
     return ScoredRun(read.folder, read.task, read.examples, samples, results)
@@ -321,16 +327,8 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, 
         output_tokens=tokens_out,
         samples_per_second=round(len(samples) / busy, 3) if busy > 1e-6 else None,
         output_tokens_per_second=round(tokens_out / busy, 3) if busy > 1e-6 else None,
-        cost=_cost(tokens_in, tokens_out, prices),
+        cost=token_cost(tokens_in, tokens_out, prices.get("input"), prices.get("output")),
     )
-
-
-def _cost(tokens_in: int, tokens_out: int, prices: Mapping[str, float | None]) -> float | None:
-    """US dollars; prices are of a million tokens."""
-    first, second = prices.get("input"), prices.get("output")
-    if first is None or second is None:
-        return None
-    return round((tokens_in * first + tokens_out * second) / 1e6, 6)
 
 
 def _sessions(path: Path) -> list[dict[str, float]]:
@@ -349,8 +347,7 @@ class _SessionLine(msgspec.Struct):
 
 
 def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8") as file:
+    with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
         for sample in samples:
             line = {
                 "example_id": sample.example.example_id,
@@ -360,4 +357,3 @@ def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
                 "scores": sample.scores if sample.record.status is not Status.INFRA_ERROR else None,
             }
             file.write(json.dumps(line, sort_keys=True) + "\n")
-    partial.replace(path)

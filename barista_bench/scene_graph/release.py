@@ -14,15 +14,6 @@ import msgspec
 
 ANNOTATION_FILE = "coco_annotation.json"
 VIDEO_FILE = "video.mp4"
-SECTIONS = (
-    "video_metadata",
-    "categories",
-    "annotations",
-    "attributes",
-    "relations",
-    "activities",
-    "process_steps",
-)
 
 MAX_FRAMES = 10_000_000
 """Frames a video may claim (over 90 hours at 30 fps). More is a mistake or an attack, and costs that video."""

@@ -126,11 +126,12 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
             continue
         try:
             if not valid_video_id(entry.name):
-                raise DataError(f"{entry.name!r} is no usable video id")
+                raise DataError(f"{entry.name!r} is no usable video id. Remedy: rename the folder")
             annotation = confined(root, entry.name, ANNOTATION_FILE)
             confined(root, entry.name, VIDEO_FILE)
         except DataError as error:
-            problems.append(Problem("error", repr(entry.name), "", f"{error}: left out", "rename it or copy it in"))
+            what = str(error).partition(". Remedy: ")[0]
+            problems.append(Problem("error", repr(entry.name), "", f"{what}: left out", "rename it or copy it in"))
             continue
         if annotation.is_file():
             found.append(entry.name)

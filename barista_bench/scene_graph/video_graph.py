@@ -8,7 +8,7 @@ frame index, or a pair `(start, stop)` with stop excluded, or None for the whole
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.scene_graph.checks import check
 from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentations
-from barista_bench.scene_graph.problems import Problem, ProblemLog
-from barista_bench.scene_graph.reading import ReadRelease, read_release
+from barista_bench.scene_graph.problems import Problem
+from barista_bench.scene_graph.reading import ReadRelease
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     ReleaseAttribute,
@@ -35,6 +34,8 @@ HANDS = {"left hand": "left", "right hand": "right"}
 HAND_RELATION = "human_actions"
 UNNAMED = "unknown"
 """The category of things that nobody named."""
+NAMELESS = frozenset({UNNAMED, *HANDS})
+"""Categories of what no question asks for by name, in lower case."""
 
 
 class SceneObject(NamedTuple):
@@ -141,39 +142,18 @@ def bounds(span: int | tuple[int, int]) -> tuple[int, int]:
     return (span, span + 1) if isinstance(span, int) else span
 
 
-class _Annotations(msgspec.Struct):
-    annotations: list[msgspec.Raw]
-
-
-class _Masked(msgspec.Struct):
-    segmentation: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-_ANNOTATIONS = msgspec.json.Decoder(_Annotations)
-_MASKED = msgspec.json.Decoder(_Masked)
-
-
 class VideoGraph:
     """One video's graph. Made by `SceneGraph`; immutable.
 
-    Its arrays take about a tenth of the memory of the records and masks that they were made from. With `file`, which
-    gives the file's bytes again, `lighten` lets go of these until they are asked for.
+    `read` are the file's records that are kept, masks included.
     """
 
-    def __init__(
-        self,
-        video_id: str,
-        read: ReadRelease,
-        problems: Sequence[Problem] = (),
-        file: Callable[[], bytes] | None = None,
-    ) -> None:
+    def __init__(self, video_id: str, read: ReadRelease, problems: Sequence[Problem] = ()) -> None:
         release = read.release
         self.video_id = video_id
         self.video: ReleaseVideo = release.video_metadata[0]
         self.problems = tuple(problems)
-        self._read: ReadRelease | None = read
-        self._file = file
-        self._raw_annotations: list[msgspec.Raw] | None = None
+        self.read = read
         names = {category.id: category.name for category in release.categories}
         self.objects = tuple(SceneObject(o, names[c]) for o, c in release.object_id_to_category_id.items())
         self._index = {item.id: index for index, item in enumerate(self.objects)}
@@ -186,25 +166,6 @@ class VideoGraph:
 
     def __repr__(self) -> str:
         return f"VideoGraph({self.video_id!r}, {self.frame_count} frames, {len(self.objects)} objects)"
-
-    @property
-    def read(self) -> ReadRelease:
-        """The file's records that are kept, masks included."""
-        if self._read is None:
-            log = ProblemLog(f"{self.video_id}/{ANNOTATION_FILE}")
-            read = read_release(self._bytes(), log)
-            check(read, log)
-            self._read = read
-        return self._read
-
-    def lighten(self) -> None:
-        """Let go of records and masks, if they can be read again."""
-        if self._file is not None:
-            self._read = self._raw_annotations = None
-
-    def _bytes(self) -> bytes:
-        assert self._file is not None, "only a graph with a file lets go of its records"
-        return self._file()
 
     @property
     def frame_count(self) -> int:
@@ -340,22 +301,13 @@ class VideoGraph:
         return f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
 
     def _mask_json(self, instance: Instance) -> msgspec.Raw | DataError:
-        """The undecoded mask of one annotation: from the records, or else from the file, and only its outer layer."""
-        try:
-            raw = self._segmentation(instance.row)
-        except (msgspec.MsgspecError, IndexError):
-            return DataError(f"{self._mask_key(instance)}: gone, the file has changed. Remedy: start again")
+        """The undecoded mask of one annotation."""
+        kept = self.read.rows.get("annotations")
+        place = instance.row if kept is None else bisect_left(kept, instance.row)
+        raw = self.read.release.annotations[place].segmentation
         if isinstance(raw, msgspec.Raw):
             return raw
         return DataError(f"{self._mask_key(instance)}: missing. Remedy: add the mask, or leave this frame out")
-
-    def _segmentation(self, row: int) -> msgspec.Raw | msgspec.UnsetType:
-        if self._read is not None:
-            kept = self._read.rows.get("annotations")
-            return self._read.release.annotations[row if kept is None else bisect_left(kept, row)].segmentation
-        if self._raw_annotations is None:
-            self._raw_annotations = _ANNOTATIONS.decode(self._bytes()).annotations
-        return _MASKED.decode(self._raw_annotations[row]).segmentation
 
     def _ranges(self, section: str, records: Sequence[ReleaseAttribute | ReleaseRelation]) -> Ranges:
         labels: dict[tuple[str, str], int] = {}

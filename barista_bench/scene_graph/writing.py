@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
 
 import msgspec
 
+from barista_bench.atomic_files import replacing
 from barista_bench.errors import DataError
 from barista_bench.paths import confined, valid_video_id
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
@@ -38,11 +38,10 @@ def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | No
     if folder.exists():
         raise DataError(f"{folder}: exists already. Remedy: write to another root, or remove it first")
     folder.mkdir(parents=True)
-    partial = folder / f".{ANNOTATION_FILE}.partial"
-    partial.write_bytes(release_bytes(graph))
-    if video is not None:
-        shutil.copyfile(video, folder / VIDEO_FILE)
-    os.replace(partial, folder / ANNOTATION_FILE)
+    with replacing(folder / ANNOTATION_FILE) as partial:
+        partial.write_bytes(release_bytes(graph))
+        if video is not None:
+            shutil.copyfile(video, folder / VIDEO_FILE)
     return folder
 
 

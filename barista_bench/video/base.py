@@ -85,14 +85,16 @@ class FrameReader(ABC):
         def deliver(index: int, image: Image) -> None:
             if image.shape != frames.shape[1:]:
                 got = f"{image.shape[1]}x{image.shape[0]} px, not {width}x{height}"
-                raise VideoError(f"{self.path}: frame {index} is {got}: the size changes; re-encode it to one size")
+                raise VideoError(
+                    f"{self.path}: frame {index} is {got}: the size changes. Remedy: re-encode it to one size"
+                )
             for place in places[index]:
                 frames[place] = image
 
         with self._lock:
             self._enter_process()
             if self._closed:
-                raise VideoError(f"{self.path}: the reader is closed; open it again with open_reader")
+                raise VideoError(f"{self.path}: the reader is closed. Remedy: open it again with open_reader")
             if places:
                 self._decode(sorted(places), deliver)
         return frames

@@ -87,6 +87,6 @@ def set_reader_limit(count: int) -> None:
     """
     global _limit
     if count < 1:
-        raise ConfigError(f"reader limit {count}: keep at least 1 video open")
+        raise ConfigError(f"reader limit {count}: nothing could stay open. Remedy: keep at least 1 video open")
     _limit = count
     _cache.shrink(count)

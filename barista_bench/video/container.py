@@ -13,6 +13,7 @@ from av.stream import Discard, Disposition
 from av.video.stream import VideoStream
 
 from barista_bench.errors import VideoError
+from barista_bench.printable import first_line
 from barista_bench.video.frame_folder import folder_state
 from barista_bench.video.limits import MAX_PIXELS, check_size
 
@@ -49,15 +50,17 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
         status = os.stat(name)
     except (OSError, ValueError) as error:
         cause = "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise VideoError(f"{name}: cannot be opened: {cause}; check the path and the videos' root folder") from error
+        raise VideoError(
+            f"{name}: cannot be opened: {cause}. Remedy: check the path and the videos' root folder"
+        ) from error
     if os.path.isdir(name):
         return Stamp(name, *folder_state(name))
     if not Path(name).is_file():
-        raise VideoError(f"{name}: not a file; give the path of one video")
+        raise VideoError(f"{name}: not a file. Remedy: give the path of one video")
     if status.st_size == 0:
-        raise VideoError(f"{name}: the file is empty (0 bytes); {REDOWNLOAD}")
+        raise VideoError(f"{name}: the file is empty (0 bytes). Remedy: {REDOWNLOAD}")
     if not os.access(name, os.R_OK):
-        raise VideoError(f"{name}: no permission to read it; change its mode")
+        raise VideoError(f"{name}: no permission to read it. Remedy: change its mode")
     return Stamp(name, status.st_size, status.st_mtime_ns)
 
 
@@ -73,7 +76,7 @@ def open_video(name: str, *, threads: int = 1, probe: bool = False) -> tuple[Inp
     except AV_ERRORS as error:
         if not probe:
             return open_video(name, threads=threads, probe=True)
-        raise VideoError(f"{name}: not a readable video ({reason(error)}); {REDOWNLOAD}") from error
+        raise VideoError(f"{name}: not a readable video ({reason(error)}). Remedy: {REDOWNLOAD}") from error
     try:
         stream = _video_stream(container, name)
     except VideoError:
@@ -96,7 +99,7 @@ def open_video(name: str, *, threads: int = 1, probe: bool = False) -> tuple[Inp
 def _video_stream(container: InputContainer, name: str) -> VideoStream:
     videos = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]  # no cover art
     if not videos:
-        raise VideoError(f"{name}: it has no video stream; {REDOWNLOAD}")
+        raise VideoError(f"{name}: it has no video stream. Remedy: {REDOWNLOAD}")
     for stream in container.streams:
         if stream.index != videos[0].index:
             stream.discard = Discard.all
@@ -105,4 +108,4 @@ def _video_stream(container: InputContainer, name: str) -> VideoStream:
 
 def reason(error: Exception) -> str:
     """One short line for an error of FFmpeg or of the system."""
-    return str(getattr(error, "strerror", None) or error).splitlines()[0] if str(error) else type(error).__name__
+    return str(getattr(error, "strerror", None) or first_line(error))

@@ -152,13 +152,13 @@ def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> 
             found.pts.append(packet.pts)
             found.shown.append(not packet.is_discard)
     except AV_ERRORS as error:
-        raise VideoError(_truncated(name, len(found.pts), stream.frames) + f" ({reason(error)})") from error
+        raise VideoError(_truncated(name, len(found.pts), stream.frames, f" ({reason(error)})")) from error
     return found
 
 
-def _truncated(name: str, got: int, promised: int) -> str:
+def _truncated(name: str, got: int, promised: int, cause: str = "") -> str:
     of = f" of {promised}" if promised else ""
-    return f"{name}: the data end or are damaged at frame {got}{of}: a truncated file; {REDOWNLOAD}"
+    return f"{name}: the data end or are damaged at frame {got}{of}: a truncated file{cause}. Remedy: {REDOWNLOAD}"
 
 
 def _from_packets(container: InputContainer, stream: VideoStream, packets: _Packets, name: str) -> FrameIndex | None:
@@ -226,8 +226,8 @@ def _first_frame(
         for frame in container.decode(stream):
             return _shape_of(frame, name)
     except (*AV_ERRORS, StopIteration) as error:
-        raise VideoError(f"{name}: frame 0 cannot be decoded ({reason(error)}); {REMUX}") from error
-    raise VideoError(f"{name}: no frame can be decoded; {REMUX}")
+        raise VideoError(f"{name}: frame 0 cannot be decoded ({reason(error)}). Remedy: {REMUX}") from error
+    raise VideoError(f"{name}: no frame can be decoded. Remedy: {REMUX}")
 
 
 def _shape_of(frame: VideoFrame, name: str) -> tuple[Orientation, tuple[int, int]]:
@@ -249,10 +249,10 @@ def _scan(name: str) -> FrameIndex:
                 shape = shape or _shape_of(frame, name)
                 times.append(frame.pts if frame.pts is not None else len(times))
         except AV_ERRORS as error:
-            text = f"{name}: frame {len(times)} cannot be decoded ({reason(error)}); {REDOWNLOAD}"
+            text = f"{name}: frame {len(times)} cannot be decoded ({reason(error)}). Remedy: {REDOWNLOAD}"
             raise VideoError(text) from error
         if shape is None:
-            raise VideoError(f"{name}: it holds no frame that can be decoded; {REDOWNLOAD}")
+            raise VideoError(f"{name}: it holds no frame that can be decoded. Remedy: {REDOWNLOAD}")
         nothing = np.zeros(0, dtype=np.int64)
         return FrameIndex(
             pts=np.array(times, dtype=np.int64),

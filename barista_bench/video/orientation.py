@@ -56,5 +56,5 @@ def orientation_of(frame: VideoFrame, name: str) -> Orientation:
     found = _ORIENTATIONS.get((a, b, c, d))
     if found is None:
         text = f"{name}: its display matrix {cells} is no turn by right angles"
-        raise VideoError(f"{text}; re-encode it: ffmpeg -i IN OUT.mp4")
+        raise VideoError(f"{text}. Remedy: re-encode it: ffmpeg -i IN OUT.mp4")
     return found

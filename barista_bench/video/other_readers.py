@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from barista_bench.errors import VideoError
+from barista_bench.printable import first_line
 from barista_bench.video.base import Deliver, FrameReader
 from barista_bench.video.limits import REMUX
 
@@ -44,7 +45,7 @@ class TorchcodecReader(FrameReader):
         late = np.abs(np.asarray(batch.pts_seconds) - seconds) > 1e-4
         if late.any():
             frame = wanted[int(np.flatnonzero(late)[0])]
-            raise VideoError(f"{self.path}: torchcodec returns another frame for frame {frame}; {_ADVICE}")
+            raise VideoError(f"{self.path}: torchcodec returns another frame for frame {frame}. Remedy: {_ADVICE}")
         for index, image in zip(wanted, batch.data.numpy(), strict=True):
             deliver(index, image)
 
@@ -75,7 +76,7 @@ class DecordReader(FrameReader):
         super().__init__(path)
         _refuse(self, open_gop=True)
         if self.index.orientation.turns and not self.index.container.startswith("mov"):
-            raise VideoError(f"{self.path}: decord rotates only MP4 files; {_ADVICE}")
+            raise VideoError(f"{self.path}: decord rotates only MP4 files. Remedy: {_ADVICE}")
 
     def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
         import decord
@@ -99,7 +100,9 @@ class DecordReader(FrameReader):
             if len(self._decoder) != len(self):
                 count = len(self._decoder)
                 self._decoder = None
-                raise VideoError(f"{self.path}: decord sees {count} frames, the file has {len(self)}; {_ADVICE}")
+                raise VideoError(
+                    f"{self.path}: decord sees {count} frames, the file has {len(self)}. Remedy: {_ADVICE}"
+                )
         return self._decoder
 
     def _release(self) -> None:
@@ -121,10 +124,11 @@ def _refuse(reader: FrameReader, *, open_gop: bool) -> None:
     found = [cause for cause, holds in causes.items() if holds]
     if found:
         text = f"{reader.path}: {reader.backend} returns wrong frames on a file with {found[0]}"
-        raise VideoError(f"{text}; {_ADVICE}")
+        raise VideoError(f"{text}. Remedy: {_ADVICE}")
 
 
 def _failed(reader: FrameReader, wanted: Sequence[int], error: Exception) -> VideoError:
     frames = ", ".join(str(i) for i in wanted[:5]) + (", ..." if len(wanted) > 5 else "")
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return VideoError(f"{reader.path}: {reader.backend} cannot decode frames {frames} ({lines[0]}); {_ADVICE}")
+    return VideoError(
+        f"{reader.path}: {reader.backend} cannot decode frames {frames} ({first_line(error)}). Remedy: {_ADVICE}"
+    )

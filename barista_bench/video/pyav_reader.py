@@ -144,7 +144,7 @@ class PyavReader(FrameReader):
         except AV_ERRORS as error:
             cause = reason(error)
         frame_names = ", ".join(str(i) for i in sorted(group.values()))
-        raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}); {REMUX}")
+        raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Remedy: {REMUX}")
 
     def _deliver_in_order(self, wanted: Sequence[int], deliver: Deliver) -> None:
         """For streams that cannot seek exactly: count the frames from the start, or on from where we are."""
@@ -163,14 +163,16 @@ class PyavReader(FrameReader):
                     return
         except AV_ERRORS as error:
             self._close(_ALONE)
-            text = f"{self.path}: frame {min(left)} cannot be decoded ({reason(error)}); {REMUX}"
+            text = f"{self.path}: frame {min(left)} cannot be decoded ({reason(error)}). Remedy: {REMUX}"
             raise VideoError(text) from error
-        raise VideoError(f"{self.path}: frame {min(left)} does not appear in a second pass; {REMUX}")
+        raise VideoError(f"{self.path}: frame {min(left)} does not appear in a second pass. Remedy: {REMUX}")
 
     def _check_time(self, index: int, frame: VideoFrame) -> None:
         expected = int(self.index.pts[index])
         if frame.pts is not None and frame.pts != expected:
-            raise VideoError(f"{self.path}: frame {index} comes at {frame.pts}, not at {expected} ticks; {REMUX}")
+            raise VideoError(
+                f"{self.path}: frame {index} comes at {frame.pts}, not at {expected} ticks. Remedy: {REMUX}"
+            )
 
     def _hand_over(self, frame: VideoFrame, index: int, deliver: Deliver) -> None:
         deliver(index, self.index.orientation.apply(np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)))

@@ -4,6 +4,7 @@ import importlib
 import os
 
 from barista_bench.errors import ConfigError
+from barista_bench.printable import first_line
 from barista_bench.video.base import FrameReader
 from barista_bench.video.folder_reader import FolderReader
 from barista_bench.video.pyav_reader import PyavReader
@@ -25,7 +26,7 @@ def reader_class(backend: str) -> type[FrameReader]:
     if backend in ("auto", "pyav"):
         return PyavReader
     if backend not in BACKENDS:
-        raise ConfigError(f"video backend {backend!r} is unknown; choose one of {', '.join(BACKENDS)}")
+        raise ConfigError(f"video backend {backend!r} is unknown. Remedy: choose one of {', '.join(BACKENDS)}")
     from barista_bench.video import other_readers
 
     try:
@@ -35,10 +36,9 @@ def reader_class(backend: str) -> type[FrameReader]:
         OSError,
         RuntimeError,
     ) as error:  # torchcodec raises RuntimeError without FFmpeg's libraries
-        lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ConfigError(
-            f"video backend {backend!r} cannot be imported: {lines[0]}; "
-            f"pip install barista_bench[{backend}], or use backend='pyav'"
+            f"video backend {backend!r} cannot be imported: {first_line(error)}. "
+            f"Remedy: pip install barista_bench[{backend}], or use backend='pyav'"
         ) from error
     readers: dict[str, type[FrameReader]] = {
         "torchcodec": other_readers.TorchcodecReader,

@@ -71,7 +71,7 @@ _CONFIGS: dict[str, tuple[Callable[..., Sequence[Any]], type[Any], Callable[...,
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class ChoiceAccuracy(evaluate.Metric):  # type: ignore[misc]
+class ChoiceAccuracy(evaluate.Metric):
     """Accuracy of multiple-choice answers; with the configuration "multi_answer", average precision."""
 
     def _info(self) -> evaluate.MetricInfo:

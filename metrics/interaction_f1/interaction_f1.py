@@ -57,7 +57,7 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class InteractionF1(evaluate.Metric):  # type: ignore[misc]
+class InteractionF1(evaluate.Metric):
     """Precision, recall and F1 of hand-object interactions, and the quality of the matched pairs."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -93,7 +93,7 @@ def optimal_pairs(ious: IouTable) -> IndexPairs:
     if not ious or not ious[0]:
         return []
     # Here and not above: the release's own matching does without scipy.
-    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
+    from scipy.optimize import linear_sum_assignment
 
     # A pair outweighs every possible gain in IoU, so the number of pairs decides first.
     bonus = min(len(ious), len(ious[0])) + 1.0

@@ -66,7 +66,7 @@ _Row = dict[str, Any]
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class JudgeScore(evaluate.Metric):  # type: ignore[misc]
+class JudgeScore(evaluate.Metric):
     """Verdicts of LLM judges: means and spreads, agreement of judges, EgoCoT-Bench's R and SCR."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -76,7 +76,7 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class MeanAP(evaluate.Metric):  # type: ignore[misc]
+class MeanAP(evaluate.Metric):
     """COCO's average precision and recall of boxes or masks, and F1 that needs no confidences."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -62,7 +62,7 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class RegionBoundary(evaluate.Metric):  # type: ignore[misc]
+class RegionBoundary(evaluate.Metric):
     """J and F of object tracks. Masks are stored as run lengths until the metric is computed."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -52,7 +52,7 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class SequenceMatching(evaluate.Metric):  # type: ignore[misc]
+class SequenceMatching(evaluate.Metric):
     """Macro-F1 of matching videos to descriptions within problem sets."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -56,7 +56,7 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class SpatioTemporalGrounding(evaluate.Metric):  # type: ignore[misc]
+class SpatioTemporalGrounding(evaluate.Metric):
     """Recognition and grounding of task-relevant objects."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -62,7 +62,7 @@ _RELATION = {
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class TupleF1(evaluate.Metric):  # type: ignore[misc]
+class TupleF1(evaluate.Metric):
     """Exact multiset precision, recall and F1 of relation tuples."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -230,6 +230,7 @@ def test_a_few_telling_videos_are_no_certainty() -> None:
 
 def test_a_model_that_knows_nothing_has_edges_without_an_odds_ratio(scored: Runs) -> None:
     graph = propagation([scored["chance", "grounding"], scored["chance", "relations"]], draws=100)
+    assert graph.edges
     for edge in graph.edges:
         told = min(edge.both + edge.source_only, edge.target_only + edge.neither) > 0
         told &= min(edge.both + edge.target_only, edge.source_only + edge.neither) > 0

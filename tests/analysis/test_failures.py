@@ -162,5 +162,7 @@ def test_failures_agree_with_the_score(scored: Runs) -> None:
 def test_the_analysis_names_no_benchmark_and_no_task(scored: Runs) -> None:
     folder = Path(__file__).resolve().parents[2] / "barista_bench" / "analysis"
     words = {"barista/", "benchmarks.barista", "get_task", *(f'"{task}"' for _, task in scored)}
-    for path in folder.glob("*.py"):
+    paths = sorted(folder.glob("*.py"))
+    assert paths
+    for path in paths:
         assert not [word for word in words if word in path.read_text()], path

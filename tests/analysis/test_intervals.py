@@ -8,16 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from barista_bench.analysis.intervals import (
-    interval,
-    interval_of,
-    intervals,
-    ratio_interval,
-    video_draws,
-    without_each,
-)
-from barista_bench.running.results import read_results
-from barista_bench.running.scoring import RESULTS_FILE, ScoredRun
+from barista_bench.resampling import interval, ratio_interval, video_draws, without_each
+from barista_bench.running.intervals import interval_of, intervals
+from barista_bench.running.results import RESULTS_FILE, read_results
+from barista_bench.running.scoring import ScoredRun
 from barista_bench.task import FrameRef, Status
 from tests.analysis.conftest import TASKS
 from tests.analysis.made import Quiz, quiz_example, quiz_sample, video_effects

@@ -19,7 +19,8 @@ from barista_bench.choices import write_scores
 from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored, SkippedExample
+from barista_bench.task import Example, FrameRef, ParseError, Prediction, Sampling, SkippedExample
+from tests.benchmarks.answering import answer_all
 from tests.releases import CUP, document, span, write_release
 
 TASK = Activity()
@@ -326,16 +327,8 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
     return [e for e in derive(root) if isinstance(e, Example)]
 
 
-def answer_all(examples: list[Example], answer: object) -> dict:
-    samples = []
-    for e in examples:
-        parsed = TASK.parse(answer(e), e.inputs, BOXES)
-        samples.append(Scored(e, parsed if isinstance(parsed, Prediction) else None))
-    return TASK.aggregate(samples)
-
-
 def test_the_oracle_scores_the_maximum(many: list[Example]) -> None:
-    assert answer_all(many, lambda e: TASK.reference_answer(e, BOXES))["accuracy"] == 1.0
+    assert answer_all(TASK, many, lambda e: TASK.reference_answer(e, BOXES))["accuracy"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -350,12 +343,12 @@ def test_the_oracle_scores_the_maximum(many: list[Example]) -> None:
     ids=["empty", "prose", "always A", "all letters", "chance"],
 )
 def test_blind_answers_stay_near_chance(many: list[Example], answer: object, ceiling: float) -> None:
-    assert answer_all(many, answer)["accuracy"] <= ceiling
+    assert answer_all(TASK, many, answer)["accuracy"] <= ceiling
 
 
 def test_figures_are_defined_and_say_how_many_they_rest_on(many: list[Example]) -> None:
     for answer in (lambda e: TASK.reference_answer(e, BOXES), lambda e: "", lambda e: "ANSWER: A"):
-        figures = answer_all(many, answer)
+        figures = answer_all(TASK, many, answer)
         assert "null" not in json.dumps(figures)
         assert sum(group["support"] for group in figures["per_class"].values()) == len(many)
         assert set(figures["per_verb"]) == {verb.lower() for verb in VERBS}
@@ -370,7 +363,7 @@ def test_the_answer_does_not_show_in_the_shape_of_the_question(many: list[Exampl
         verb = verbs.most_common(1)[0][0]
         return f"ANSWER: {next(c['choice_id'] for c in example.inputs['choices'] if c['verb'] == verb)}"
 
-    assert answer_all(many, richest_verb)["accuracy"] <= 0.15
+    assert answer_all(TASK, many, richest_verb)["accuracy"] <= 0.15
 
 
 def test_per_example_scores(examples: list[Example]) -> None:
@@ -413,7 +406,7 @@ def test_the_order_of_the_folders_does_not_matter(root: Path, tmp_path: Path, ex
 def test_real_clips_give_questions_that_the_oracle_answers(real_release: Path) -> None:
     found = [e for e in TASK.examples(SceneGraph(real_release), TASK.sampling) if isinstance(e, Example)]
     if found:
-        assert answer_all(found, lambda e: TASK.reference_answer(e, BOXES))["accuracy"] == 1.0
+        assert answer_all(TASK, found, lambda e: TASK.reference_answer(e, BOXES))["accuracy"] == 1.0
 
 
 def test_scores_of_the_choices_are_an_answer_too(root: Path) -> None:

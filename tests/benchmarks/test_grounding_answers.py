@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from barista_bench.prompt import BoxFormat
 from barista_bench.task import Example, ParseError, Prediction, Sampling, Scored
+from tests.benchmarks.answering import answer_all
 from tests.benchmarks.grounding_kit import (
     CUP2,
     GRID,
@@ -130,18 +131,10 @@ def test_what_is_written_as_json_is_read_back(boxes: list[list[int]]) -> None:
     assert parsed.value["boxes"] == [[2 * a, b / 2, 2 * c, d / 2] for a, b, c, d in boxes]
 
 
-def answer_all(examples: Iterable[Example], answer: Callable[[Example], str], boxes: BoxFormat = GRID) -> dict:
-    samples = []
-    for e in examples:
-        parsed = TASK.parse(answer(e), e.inputs, boxes)
-        samples.append(Scored(e, parsed if isinstance(parsed, Prediction) else None))
-    return TASK.aggregate(samples)
-
-
 @pytest.mark.parametrize("boxes", FORMATS[:3])
 def test_the_oracle_scores_the_maximum(small_release: Path, boxes: BoxFormat) -> None:
     examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
-    result = answer_all(examples, lambda e: TASK.reference_answer(e, boxes), boxes)
+    result = answer_all(TASK, examples, lambda e: TASK.reference_answer(e, boxes), boxes)
     assert [result[name] for name in ("map", "map_50", "f1@50", "mean_best_iou", "coverage")] == pytest.approx([1] * 5)
     parsed = TASK.parse(TASK.reference_answer(examples[0], boxes), examples[0].inputs, boxes)
     assert isinstance(parsed, Prediction)
@@ -165,14 +158,14 @@ SPRAY = json.dumps({"bboxes": [[x, y, x + 125, y + 125] for x in range(0, 900, 6
 )
 def test_blind_answers_stay_near_zero(small_release: Path, answer: Callable[[Example], str], ceiling: float) -> None:
     examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
-    assert answer_all(examples, answer)["map"] <= ceiling
+    assert answer_all(TASK, examples, answer)["map"] <= ceiling
 
 
 def test_real_clips_are_grounded_by_the_oracle_and_not_by_chance(real_release: Path) -> None:
     examples = derive(real_release, TASK.sampling)
     assert len(examples) > 100
-    assert answer_all(examples, lambda e: TASK.reference_answer(e, GRID))["map"] == pytest.approx(1)
-    assert answer_all(examples, lambda e: TASK.random_answer(e, random.Random(e.example_id), GRID))["map"] < 0.02
+    assert answer_all(TASK, examples, lambda e: TASK.reference_answer(e, GRID))["map"] == pytest.approx(1)
+    assert answer_all(TASK, examples, lambda e: TASK.random_answer(e, random.Random(e.example_id), GRID))["map"] < 0.02
 
 
 def test_a_failed_answer_counts_as_empty(example: Example) -> None:
@@ -206,7 +199,7 @@ def test_figures_without_a_reference_are_left_out(example: Example) -> None:
 def test_the_spread_over_orders_stands_beside_the_figure(small_release: Path) -> None:
     examples = derive(small_release, Sampling(fraction=0.3, min_area=0))
     half = answer_all(
-        examples, lambda e: TASK.reference_answer(e, GRID) if e.video_id < "v3" else '{"bboxes": [[1,1,2,2]]}'
+        TASK, examples, lambda e: TASK.reference_answer(e, GRID) if e.video_id < "v3" else '{"bboxes": [[1,1,2,2]]}'
     )
     spread = half["tie_spread"]["map"]
     assert spread["canonical"] == half["map"]

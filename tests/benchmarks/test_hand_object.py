@@ -22,6 +22,7 @@ from barista_bench.builders.rows import from_row, row_features, to_row
 from barista_bench.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.task import Example, ParseError, Prediction, Sampling, Scored, SkippedExample
+from tests.benchmarks.answering import answer_all
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 
 TASK = HandObject()
@@ -362,17 +363,9 @@ def test_what_is_written_as_json_is_read_back(items: list[Content]) -> None:
     ]
 
 
-def answer_all(examples: Iterable[Example], answer: Callable[[Example], str], boxes: BoxFormat = GRID) -> dict:
-    samples = []
-    for e in examples:
-        parsed = TASK.parse(answer(e), e.inputs, boxes)
-        samples.append(Scored(e, parsed if isinstance(parsed, Prediction) else None))
-    return TASK.aggregate(samples)
-
-
 @pytest.mark.parametrize("boxes", FORMATS[:3])
 def test_the_oracle_scores_the_maximum(small_release: Path, boxes: BoxFormat) -> None:
-    result = answer_all(derive(small_release), lambda e: TASK.reference_answer(e, boxes), boxes)
+    result = answer_all(TASK, derive(small_release), lambda e: TASK.reference_answer(e, boxes), boxes)
     names = ("precision", "recall", "f1", "object_iou", "hand_iou", "hand_type_accuracy", "coverage")
     assert [result[name] for name in names] == pytest.approx([1.0] * 7)
     assert result["no_detection_rate"] == 0.0
@@ -400,14 +393,14 @@ SPRAY = json.dumps(
     ids=["empty", "empty list", "prose", "whole frame", "225 boxes", "chance"],
 )
 def test_blind_answers_stay_near_zero(small_release: Path, answer: Callable[[Example], str], ceiling: float) -> None:
-    assert answer_all(derive(small_release), answer)["f1"] <= ceiling
+    assert answer_all(TASK, derive(small_release), answer)["f1"] <= ceiling
 
 
 def test_real_clips_are_answered_by_the_oracle_and_not_by_chance(real_release: Path) -> None:
     examples = derive(real_release)
     assert len(examples) > 500
-    assert answer_all(examples, lambda e: TASK.reference_answer(e, GRID))["f1"] == 1.0
-    assert answer_all(examples, lambda e: TASK.random_answer(e, random.Random(e.example_id), GRID))["f1"] < 0.02
+    assert answer_all(TASK, examples, lambda e: TASK.reference_answer(e, GRID))["f1"] == 1.0
+    assert answer_all(TASK, examples, lambda e: TASK.random_answer(e, random.Random(e.example_id), GRID))["f1"] < 0.02
 
 
 def test_a_failed_answer_counts_as_none_predicted(example: Example) -> None:

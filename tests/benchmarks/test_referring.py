@@ -440,6 +440,14 @@ def test_an_explanation_names_facts_and_foreign_words(example: Example) -> None:
     assert {row.verdict for row in TASK.explain(example, None).rows} == {"miss"}
 
 
+def test_a_fact_that_stands_twice_is_explained_once_and_fails_twice(example: Example) -> None:
+    facts = [{"kind": "relation", "text": "coffee cup touches coffee cup"}] * 2
+    twice = replace(example, target={**example.target, "facts": facts})
+    answer = Prediction({"description": "A white coffee cup."})
+    assert [row.text for row in TASK.explain(twice, answer).rows] == ["relation: coffee cup touches coffee cup"]
+    assert [failure.kind for failure in TASK.failures(twice, answer)] == ["missed", "missed"]
+
+
 def test_chance_depends_on_the_seed_alone(example: Example) -> None:
     first, again, other = (TASK.random_answer(example, random.Random(seed), BOXES) for seed in (1, 1, 2))
     assert first == again != other

@@ -153,7 +153,9 @@ def test_hostile_answers_are_read_and_scored_in_little_time(
 def test_runner_analysis_and_reporting_name_no_sibling() -> None:
     word = re.compile(rf"\b(?:{'|'.join(SIBLINGS)})\b", re.IGNORECASE)
     for room in ("running", "analysis", "reporting"):
-        for path in sorted((ROOT / "barista_bench" / room).rglob("*.py")):
+        paths = sorted((ROOT / "barista_bench" / room).rglob("*.py"))
+        assert paths
+        for path in paths:
             assert not word.search(path.read_text(encoding="utf-8")), path
 
 

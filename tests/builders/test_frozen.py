@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.barista import Relations
+from barista_bench.builders import frozen
 from barista_bench.builders.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
@@ -45,7 +46,7 @@ def test_the_hash_is_of_the_set_not_of_its_order(examples: list[Example]) -> Non
         (lambda lines: [*lines, lines[0]], "line 25: .* repeats"),
         (lambda lines: [lines[0][:-5]], "line 1: no frozen example"),
         (lambda lines: ["[]"], "line 1: no frozen example"),
-        (lambda lines: [lines[0].replace('relation_extraction"', 'other"')], "no task barista/other"),
+        (lambda lines: [lines[0].replace('relation_extraction"', 'other"')], "no task 'other' of barista"),
     ],
 )
 def test_a_damaged_file_names_the_line(examples: list[Example], tmp_path: Path, break_it: object, what: str) -> None:
@@ -53,4 +54,20 @@ def test_a_damaged_file_names_the_line(examples: list[Example], tmp_path: Path, 
     lines = (tmp_path / "f.jsonl").read_text().splitlines()
     (tmp_path / "f.jsonl").write_text("\n".join(break_it(lines)) + "\n")
     with pytest.raises(DataError, match=what):
+        list(read_frozen(tmp_path / "f.jsonl"))
+
+
+def test_an_overlong_line_is_refused_by_its_number(
+    examples: list[Example], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_frozen(examples, tmp_path / "f.jsonl")
+    with (tmp_path / "f.jsonl").open("a") as file:
+        file.write(" " * 10_000 + "{}\n")
+    monkeypatch.setattr(frozen, "MAX_LINE", 9_000)
+    with pytest.raises(DataError, match=rf"line {len(examples) + 1} is longer than 9000 bytes"):
+        list(read_frozen(tmp_path / "f.jsonl"))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"f\.jsonl: no frozen example \(No such file.*Remedy"):
         list(read_frozen(tmp_path / "f.jsonl"))

@@ -19,6 +19,8 @@ from barista_bench.prompt import BoxFormat
 from barista_bench.reporting import write_report
 from barista_bench.running.imported import import_run
 from barista_bench.running.log import read_folder
+from barista_bench.running.run_folder import read_run
+from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from barista_bench.task import Example, Status
 from tests.builders.released_files import UPSTREAM_NAMES, released_record, write_records
@@ -80,6 +82,17 @@ def test_right_answers_of_the_released_harness_score_one(
     assert (results.timing.input_tokens, results.timing.output_tokens) == (1000 * len(examples), 20 * len(examples))
     assert results.timing.seconds == {"latency": 1.5 * len(examples)}
     assert "never kept" not in (tmp_path / "run/run.json").read_text()
+
+
+def test_an_imported_run_is_described_as_a_run_of_ours(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    import_run(run_folder(tmp_path / "a", examples, [right(example) for example in examples]), tmp_path / "theirs")
+    run(six_frozen, tmp_path / "ours", task="activity", model="oracle")
+    imported, own = read_run(tmp_path / "theirs"), read_run(tmp_path / "ours")
+    assert imported["identity"].keys() == own["identity"].keys()
+    assert imported["identity"]["options"] == imported["options"] == {}
+    assert imported.keys() - own.keys() == {"imported"}
+    assert own.keys() - imported.keys() == {"prices"}
 
 
 def test_every_outcome_gets_its_status_and_scores_as_released(
@@ -202,7 +215,7 @@ BROKEN: list[tuple[Callable[[list[dict[str, Any]]], object], str]] = [
     (lambda p: p[0].pop("example_id"), "line 1: no prediction"),
     (lambda p: p.clear(), "is empty"),
     (lambda p: [one.update(task_name="grounding") for one in p], "answers grounding, its examples are of activity"),
-    (lambda p: [one.update(task_name="juggling") for one in p], "no task barista/juggling"),
+    (lambda p: [one.update(task_name="juggling") for one in p], "no task 'juggling' of barista"),
 ]
 
 

@@ -13,8 +13,12 @@ class Sample:
     `columns`: plain lists that survive JSON. `failure`: what stands for an example without a usable answer.
     `perfect`, `all_wrong`: predictions in place of the sample's own, which give `headline` (a dotted path into the
     result) its `highest` and its `lowest` value. `wrong`: (column, an example of the wrong type, what the error must
-    name) beside the wrong types that are tried with every metric. `in_order`: parts of the result that list the
-    examples in their order. `arrays`: whether there are lists of numbers, which may then come as arrays and tensors.
+    name) beside the wrong types that are tried with every metric. `function`: what of the folder takes these columns
+    and gives the same result, called as the folder if empty; None where there is none. `options`: keywords of `compute`
+    that change the result. `wrong_options`: (keywords of `compute`, what the error must say). `in_order`: parts of the
+    result that list the examples in their order. `arrays`: whether there are lists of numbers, which may then come as
+    arrays and tensors.
+    `in_arrow`: whether a `datasets` column holds them as they are; boxes by the name of a frame are no Arrow type.
     """
 
     columns: dict[str, list[Any]]
@@ -26,8 +30,12 @@ class Sample:
     config: str | None = None
     failure: Any = None
     wrong: tuple[tuple[str, Any, str], ...] = ()
+    function: str | None = ""
+    options: tuple[dict[str, Any], ...] = ()
+    wrong_options: tuple[tuple[dict[str, Any], str], ...] = ()
     in_order: frozenset[str] = field(default_factory=frozenset)
     arrays: bool = True
+    in_arrow: bool = True
 
 
 def relation(source: Any, target: Any, kind: Any, value: Any) -> dict[str, Any]:
@@ -59,6 +67,7 @@ def found(match: int, interval: list[float], boxes: dict[str, list[float]]) -> d
 
 
 ONE_BOX, TWO_BOXES = {"2": [0, 0, 10, 10]}, {"2": [0, 0, 10, 10], "4": [5, 0, 15, 10]}
+OFF_BOXES = {"2": [0, 0, 10, 8], "5": [5, 0, 15, 10]}
 FETCH_CUP = task("explicit", ("cup", [2, 6], TWO_BOXES))
 FETCH_BOTH = task("implicit", ("cup", [2, 6], TWO_BOXES), ("lid", [1, 3], ONE_BOX))
 GOT_CUP, GOT_BOTH = [found(0, [2, 6], TWO_BOXES)], [found(0, [2, 6], TWO_BOXES), found(1, [1, 3], ONE_BOX)]
@@ -74,7 +83,10 @@ SAMPLES: dict[str, list[Sample]] = {
             headline="micro_f1",
             perfect=[[ON], [ON], [HOLDS], [HOLDS]],
             all_wrong=[[HOLDS], [HOLDS], [], [ON]],
-            wrong=(("predictions", [relation(1, "2", "position", "on")], "target_id"),),
+            wrong=(
+                ("predictions", [relation(1, "2", "position", "on")], "target_id"),
+                ("predictions", [relation(1, 2, 3, "on")], "relation_type is 3"),
+            ),
             arrays=False,
         )
     ],
@@ -89,8 +101,10 @@ SAMPLES: dict[str, list[Sample]] = {
             all_wrong=[[FAR], [LID], [], [FAR]],
             wrong=(
                 ("predictions", [CUP | {"object_box": "left"}], "object_box"),
-                ("references", [CUP | {"hand_type": 3}], "hand_type"),
+                ("references", [CUP | {"hand_type": 3}], "hand_type is 3"),
             ),
+            options=({"matching": "optimal"},),
+            wrong_options=(({"matching": "best"}, "matching is 'best'"),),
         )
     ],
     "choice_accuracy": [
@@ -108,6 +122,7 @@ SAMPLES: dict[str, list[Sample]] = {
         ),
         Sample(
             config="multi_answer",
+            function="multi_answer",
             columns={
                 "predictions": [None, ["cup"], [], ["lid", "cup"]],
                 "references": [["cup"], ["cup"], ["lid"], ["lid"]],
@@ -135,10 +150,16 @@ SAMPLES: dict[str, list[Sample]] = {
             headline="mean",
             perfect=[{"accuracy": [10], "completeness": [10]}] * 4,
             all_wrong=[{"accuracy": [0], "completeness": [0]}] * 4,
-            wrong=(("predictions", {"accuracy": ["high"]}, "accuracy"),),
+            wrong=(
+                ("predictions", {"accuracy": ["high"]}, "accuracy"),
+                ("predictions", {"accuracy": [-1]}, "is -1, outside 0 upwards"),
+                ("references", 1, "is 1"),
+            ),
+            options=({"scale": 20},),
         ),
         Sample(
             config="agreement",
+            function=None,
             failure={"a": None, "b": None},
             columns={
                 "predictions": [{"a": None, "b": None}, {"a": 3, "b": 4}, {"a": 9, "b": 9}, {"a": 5, "b": 2}],
@@ -151,6 +172,7 @@ SAMPLES: dict[str, list[Sample]] = {
         ),
         Sample(
             config="egocot",
+            function=None,
             failure={"score": None, "correct": False},
             columns={
                 "predictions": [
@@ -165,7 +187,11 @@ SAMPLES: dict[str, list[Sample]] = {
             perfect=[{"score": 5, "correct": True}] * 4,
             all_wrong=[{"score": 0, "correct": False}] * 4,
             highest=100.0,
-            wrong=(("predictions", {"score": "high", "correct": True}, "score"),),
+            wrong=(
+                ("predictions", {"score": "high", "correct": True}, "score"),
+                ("predictions", {"score": 5}, "has the keys ['score']"),
+                ("predictions", {"score": 6, "correct": True}, "is 6, outside"),
+            ),
             arrays=False,
         ),
     ],
@@ -183,7 +209,12 @@ SAMPLES: dict[str, list[Sample]] = {
             headline="map",
             perfect=[CUPS, CUPS, A_LID, CUPS],
             all_wrong=[NOTHING_THERE] * 4,
-            wrong=(("predictions", {"boxes": "left", "labels": ["cup"]}, "boxes"),),
+            wrong=(
+                ("predictions", {"boxes": "left", "labels": ["cup"]}, "boxes"),
+                ("predictions", {"boxes": [[1, 2]]}, "boxes has the"),
+            ),
+            options=({"rounding": "float32"},),
+            wrong_options=(({"iou_type": "segm"}, "masks is missing"),),
         )
     ],
     "region_boundary": [
@@ -196,6 +227,8 @@ SAMPLES: dict[str, list[Sample]] = {
             perfect=[[LEFT], [LEFT, RIGHT], [RIGHT, LEFT, LEFT], [LEFT]],
             all_wrong=[[RIGHT], [RIGHT, LEFT], [LEFT, RIGHT, RIGHT], [RIGHT]],
             wrong=(("predictions", [LEFT, "right"], "predictions[1][1]"),),
+            options=({"tolerance": 3},),
+            wrong_options=(({"tolerance": 0}, "tolerance is 0"),),
             in_order=frozenset({"per_object"}),
         )
     ],
@@ -213,20 +246,29 @@ SAMPLES: dict[str, list[Sample]] = {
             headline="macro_f1",
             perfect=[[[1, 0], [0, 1]], [[0, 1], [1, 0]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0], [0, 1]]],
             all_wrong=[[[0, 1], [1, 0]], [[1, 0], [0, 1]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[0, 1], [1, 0]]],
-            wrong=(("references", {"labels": "first"}, "label"),),
+            wrong=(
+                ("references", {"labels": "first"}, "label"),
+                ("references", {"label": [0, 1]}, "has the keys"),
+                ("predictions", [["x", 0], [0, 1]], "is 'x'"),
+            ),
+            options=({"standardise": "raw"},),
+            wrong_options=(({"ties": "last"}, "ties: is 'last'"),),
             in_order=frozenset({"per_set"}),
         )
     ],
     "spatio_temporal_grounding": [
         Sample(
             columns={
-                "predictions": [None, [found(0, [2, 4], {"2": [0, 0, 10, 8]})], GOT_BOTH, [found(1, [1, 3], ONE_BOX)]],
+                "predictions": [None, [found(0, [2, 4], OFF_BOXES)], GOT_BOTH, [found(1, [1, 3], ONE_BOX)]],
                 "references": [FETCH_CUP, FETCH_CUP, FETCH_BOTH, FETCH_BOTH],
             },
             headline="ST-m_tIoU",
             perfect=[GOT_CUP, GOT_CUP, GOT_BOTH, GOT_BOTH],
             all_wrong=[[], [found(0, [8, 9], {"9": [50, 50, 60, 60]})], [], []],
-            wrong=(("references", FETCH_CUP | {"kind": 3}, "kind"),),
+            wrong=(("references", FETCH_CUP | {"kind": 3}, "kind"), ("predictions", [{"match": 5}], "match is 5")),
+            options=({"viou": "union"},),
+            wrong_options=(({"viou": "all"}, "viou is 'all'"),),
+            in_arrow=False,
         )
     ],
 }

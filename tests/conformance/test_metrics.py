@@ -351,7 +351,42 @@ def test_two_processes_pool_their_examples(name, sample, loaded, tmp_path):
     assert results[1] is None
 
 
+@pytest.mark.parametrize(("name", "sample"), [case for case in CASES if case.values[1].function is not None])
+def test_the_module_computes_what_its_function_does(name, sample, loaded, monkeypatch):
+    monkeypatch.syspath_prepend(str(METRICS))
+    function = getattr(importlib.import_module(name), sample.function or name)
+    predictions, references, *_ = sample.columns.values()
+    extra = {column: values for column, values in sample.columns.items() if column not in ("predictions", "references")}
+    plain = function(predictions, references, **extra)
+    assert loaded.compute(name, sample, sample.columns) == plain
+    for options in sample.options:
+        chosen = function(predictions, references, **extra, **options)
+        assert chosen != plain, options
+        assert loaded.compute(name, sample, sample.columns | options) == chosen
+
+
 # ---------------------------------------------------------------- inputs
+
+
+@every_sample
+def test_predictions_are_needed_and_unknown_options_refused(name, sample, loaded):
+    needed = {column: values for column, values in sample.columns.items() if column != "predictions"}
+    with pytest.raises(TypeError, match="predictions: is of type NoneType"):
+        loaded.compute(name, sample, needed)
+    with pytest.raises(TypeError, match="weight"):
+        loaded.compute(name, sample, sample.columns | {"weight": 2})
+    for options, said in sample.wrong_options:
+        with pytest.raises(ValueError, match=re.escape(said)):
+            loaded.compute(name, sample, sample.columns | options)
+
+
+@pytest.mark.parametrize(("name", "sample"), [case for case in CASES if case.values[1].in_arrow])
+def test_columns_of_a_dataset_are_as_good_as_lists(name, sample, loaded):
+    datasets = pytest.importorskip("datasets")
+    table = datasets.Dataset.from_dict(sample.columns)
+    columns = {column: table[column] for column in sample.columns}
+    assert not isinstance(columns["references"], list)
+    assert_same(loaded.compute(name, sample, columns), loaded.compute(name, sample, sample.columns))
 
 
 @every_sample

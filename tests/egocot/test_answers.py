@@ -36,6 +36,7 @@ CHOICES = {"A": "right hand", "B": "left hand", "C": "both hands", "D": "a kettl
         ("B. left hand\nIt is held.", "B", "It is held."),
         ("D: a kettle (white) - it is held", "D", "it is held"),
         ('{"answer": "B", "reasoning": ["one", "two"]}', "B", "one\ntwo"),
+        ('Here is my JSON: {"predicted_answer": "B", "reasoning": "one"} Bye.', "B", "one"),
         ('```json\n{"predicted_answer": "B.", "reasoning": {"step1": "one"}}\n```', "B", "one"),
         ('{"scores": {"A": 0.1, "B": 0.4, "C": 0.2, "D": -1}}', "B", ""),
     ],
@@ -99,6 +100,36 @@ def test_a_word_behind_a_letter_is_no_second_letter(text: str, letter: str) -> N
     found = read_answer(text, CHOICES)
     assert found is not None
     assert found.letter == letter
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("{0} is wrong because it is empty. {1} is correct.", 1),
+        ("{0} was my first thought, but {1} fits.", 1),
+        ("{0}: right - no.\n{1}: left - yes.\nSo {1}.", 1),
+        ("{0}. {1} is wrong, since it is empty.", 0),
+        ("{0} - it is held. Option {1} cannot be.", 0),
+        ("{0} is incorrect; the other one ({1}) holds it.", None),
+        ("{0}: it may be.\n{1}: it may be as well.", None),
+        ("{0} isn't right.", None),
+    ],
+)
+def test_where_letters_are_judged_the_last_conclusion_counts(form: str, expected: int | None) -> None:
+    for first in CHOICES:
+        for second in set(CHOICES) - {first}:
+            found = read_answer(form.format(first, second), CHOICES)
+            assert (found and found.letter) == (None if expected is None else (first, second)[expected])
+
+
+def test_a_choice_that_denies_something_is_no_denial() -> None:
+    choices = {"A": "Out of view", "B": "not held", "C": "left hand"}
+    for letter, choice in choices.items():
+        for form in ("{0}) {1}", "{0}: {1}", "{0}. {1}\nIt is held.", "({0}) {1} - it is held"):
+            found = read_answer(form.format(letter, choice), choices)
+            assert found is not None
+            assert found.letter == letter
+    assert read_answer("A) Out of view - no.", choices) is None
 
 
 def test_a_missing_rationale_is_empty_and_no_failure() -> None:

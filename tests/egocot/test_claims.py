@@ -118,7 +118,17 @@ def test_what_is_said_of_the_answered_choice_is_a_claim() -> None:
         ("t=4.25", [(4.25, 4.25)]),
         ("at 1:00:02", [(3602, 3602)]),
         ("'00:28.00': contact", [(28, 28)]),
+        ("from 3 to 5 s", [(3, 5)]),
+        ("At 2 s left hand and right hand meet.", [(2, 2)]),
         ("in frame 12 of 16, 3 cups, 1280x720", []),
+        ("for 5 seconds", []),
+        ("for about 20 s in total, for 3 to 5 seconds", []),
+        ("with 30 s left on the timer", []),
+        ("a microwave clock reads 10:45", []),
+        ("it takes 3 seconds, or within 2 s", []),
+        ("5 seconds later, after 00:02.00, before 3 s", []),
+        ("a 5 second hold", []),
+        ("in the first 5 seconds", []),
     ],
 )
 def test_times_and_ranges_in_their_many_spellings(text: str, times: list[tuple[float, float]]) -> None:
@@ -132,6 +142,22 @@ def test_claims_take_the_times_of_their_clause_or_the_last_ones_before() -> None
         ("relation", ((1, 1),)),
         ("relation", ()),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("Then, at 2 s, the left hand holds the tray.", ((2, 2),)),
+        ("At 2 s it opens, and later the left hand holds the tray.", ()),
+        ("After 2 s the left hand holds the tray.", ()),
+        ("It opens at 2 s. Afterwards the left hand holds the tray.", ()),
+        ("It opens at 2 s. At this moment the left hand holds the tray.", ((2, 2),)),
+        ("At this moment the left hand holds the tray.", ((7, 7),)),
+    ],
+)
+def test_words_of_order_take_a_claim_to_another_time(text: str, times: object) -> None:
+    (found,) = [claim for claim in claims_of(text, VOCABULARY, asked=((7, 7),)) if claim.kind == "hand"]
+    assert found.times == times
 
 
 @pytest.mark.parametrize(

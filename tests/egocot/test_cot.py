@@ -213,7 +213,9 @@ def test_hidden_answers_can_be_run_and_never_scored(hidden: list[Example]) -> No
 
 
 def test_the_truth_of_a_hidden_question_is_in_no_file(mini_root: Path) -> None:
-    for one in json.loads((mini_root / "test.json").read_text()):
+    hidden = json.loads((mini_root / "test.json").read_text())
+    assert hidden
+    for one in hidden:
         assert not {"answer", "reasoning", "evidence"} & set(one)
 
 

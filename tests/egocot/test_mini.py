@@ -28,6 +28,7 @@ def test_there_is_a_question_maker_for_each_subtask() -> None:
 
 
 def test_questions_have_four_choices_of_which_one_is_right(mini_release: EgocotRelease) -> None:
+    assert mini_release.items
     for item in mini_release.items.values():
         assert list(item.choices) == ["A", "B", "C", "D"]
         assert len(set(item.choices.values())) == 4
@@ -41,12 +42,15 @@ def test_right_answers_are_not_always_in_the_same_place(mini_release: EgocotRele
 
 def test_the_name_of_an_object_does_not_tell_its_state(small_kitchen: Path) -> None:
     """What it changes from and to are both among the choices."""
+    asked = set()
     for scene in map(Scene, SceneGraph(small_kitchen)):
         for code in ("MSP", "SR", "NSA"):
             draft = QUESTIONS[code](scene)
             if draft is not None:
                 own = [{c.before, c.after} for c in scene.changes if c.object == draft.targets[0]]
                 assert any(draft.right in pair and pair <= {draft.right, *draft.wrong} for pair in own), draft
+                asked.add(code)
+    assert asked == {"MSP", "SR", "NSA"}
 
 
 def test_writing_twice_gives_the_same_bytes(small_kitchen: Path, mini_root: Path, tmp_path: Path) -> None:
@@ -64,7 +68,9 @@ def test_a_folder_with_something_in_it_is_left_alone(small_kitchen: Path, tmp_pa
 
 def test_records_follow_the_schema_of_the_page(mini_root: Path, page_folder: Path) -> None:
     theirs = json.loads((page_folder / "page_sample.json").read_text())
-    for ours in json.loads((mini_root / "dev.json").read_text()):
+    records = json.loads((mini_root / "dev.json").read_text())
+    assert records
+    for ours in records:
         assert set(ours) == set(theirs)
         assert set(ours["evidence"]) == set(theirs["evidence"])
         for name, rows in theirs["evidence"].items():

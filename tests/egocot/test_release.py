@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot import EgocotRelease, open_release
-from barista_bench.benchmarks.egocot.clock import clock, read_clock
+from barista_bench.benchmarks.egocot.clock import clock
 from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SIZES, SUBTASKS, group_called, subtask_called
 from barista_bench.errors import DataError
 from tests.egocot.made import record, write
@@ -227,11 +228,18 @@ def test_the_taxonomy_has_four_groups_of_three_and_the_sizes_of_the_benchmark() 
 
 @pytest.mark.parametrize("text", ["00:01", "0:1:2:3", "-1", "1e3", "٣", "nan", "", "00:61.5x", None, True, [1]])
 def test_what_is_no_time_is_none(text: object) -> None:
-    assert text == "00:01" or read_clock(text) is None
+    assert text == "00:01" or read_seconds(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["12.5 s", "12.5S", "12.5 sec", "12.5 secs", "12.5 seconds.", " 0:12.5 ", "0:00:12.5", 12.5]
+)
+def test_one_time_in_many_spellings(text: object) -> None:
+    assert read_seconds(text) == 12.5
 
 
 def test_times_are_written_as_they_are_read() -> None:
-    assert [read_clock(clock(quarter / 4)) for quarter in range(4000)] == [quarter / 4 for quarter in range(4000)]
+    assert [read_seconds(clock(quarter / 4)) for quarter in range(4000)] == [quarter / 4 for quarter in range(4000)]
 
 
 def test_a_large_release_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +256,7 @@ def test_one_file_read_twice_gives_the_same_items(tmp_path: Path) -> None:
 
 
 def test_a_time_too_large_for_a_float_costs_its_row(tmp_path: Path) -> None:
-    assert read_clock(10**400) is None
+    assert read_seconds(10**400) is None
     content = record()
     content["evidence"]["focus_times"] = [10**400, "00:02.00"]
     release = opened(tmp_path, content)

@@ -43,4 +43,5 @@ def test_configs_options_and_primary_figures_are_named(task: type[Task]) -> None
 
 
 def test_formats_are_named() -> None:
+    assert BENCHMARK.formats
     assert all(f"--format {name} " in TEXT for name in BENCHMARK.formats)

@@ -12,6 +12,7 @@ import pytest
 from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.tables import paper_tables, ranged
 from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
+from barista_bench.resampling import run_intervals
 from barista_bench.task import Scored, Task
 from tests.handyvqa.made import BOXES, CUPS, answered, question
 from tests.handyvqa.test_segmentation import EXAMPLE, read
@@ -93,6 +94,13 @@ def test_intervals_hold_the_figure_and_are_the_same_again() -> None:
     assert first.low < first.value < first.high
     assert first.low >= 0
     assert first.high <= 1
+
+
+def test_the_interval_in_a_table_is_the_one_in_the_results() -> None:
+    (entry,) = model("m", 3, tasks=[Action])
+    shown, ends = ranged([entry], "accuracy"), run_intervals(entry.task, entry.runs)["accuracy"]
+    assert isinstance(shown, Ranged)
+    assert (shown.low, shown.high) == (ends.low, ends.high)
 
 
 def test_one_cluster_has_no_interval() -> None:

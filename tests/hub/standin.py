@@ -15,11 +15,11 @@ import base64
 import hashlib
 import json
 import re
-import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.hub_standin import Handler, Server
 
 TOKEN = "hf_" + "PlantedTokenOfTheTests0123456789abc"
 
@@ -48,74 +48,17 @@ class Repo:
         return revision if revision in self.commits else self.refs.get(revision)
 
 
-@dataclass
-class UploadStandIn:
-    repos: dict[tuple[str, str], Repo] = field(default_factory=dict)
-    rights: str = "write"
-    """write, read, or none: of the one token that it knows."""
-    fail: int | None = None
-    """HTTP status of every commit."""
-    careless: bool = False
-    """Errors repeat the headers that were sent."""
-    before_commit: list[Any] = field(default_factory=list)
-    """Called once each before a commit is looked at."""
-    requests: list[Request] = field(default_factory=list)
-
-    def __enter__(self) -> UploadStandIn:
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": self}))
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
-
-    def make(self, repo_id: str, repo_type: str, files: dict[str, bytes]) -> Repo:
-        repo = self.repos.setdefault((repo_type, repo_id), Repo())
-        repo.add("main", files)
-        return repo
-
-    def files(self, repo_id: str, revision: str = "main", repo_type: str = "model") -> dict[str, bytes]:
-        repo = self.repos[repo_type, repo_id]
-        sha = repo.sha(revision)
-        assert sha, f"no {revision}"
-        return repo.commits[sha]
-
-    def commits_asked(self) -> list[Request]:
-        return [one for one in self.requests if "/commit/" in one.path]
-
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     hub: UploadStandIn
-    protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_HEAD(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Silent."""
-
-    def _serve(self) -> None:
+    def serve(self) -> None:
         parts = urlsplit(self.path)
         self.query = parse_qs(parts.query)
         authorization = self.headers.get("Authorization")
         self.hub.requests.append(Request(self.command, unquote(parts.path), self.query, authorization))
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if parts.path == "/api/validate-yaml":
-            return self._json({"errors": [], "warnings": []})
+            return self.json({"errors": [], "warnings": []})
         for pattern, method in self._ROUTES:
             match = re.fullmatch(pattern, parts.path)
             if match is None:
@@ -123,36 +66,36 @@ class _Handler(BaseHTTPRequestHandler):
             kind, repo_id, *rest = (None if part is None else unquote(part) for part in match.groups())
             repo = self.hub.repos.get(("dataset" if kind and "datasets" in kind else "model", repo_id or ""))
             if repo is None or self.hub.rights == "none":
-                return self._error(404, "RepoNotFound")
+                return self._refuse(404, "RepoNotFound")
             return method(self, repo, repo_id, *rest)
-        return self._error(404, "RouteNotFound")
+        return self._refuse(404, "RouteNotFound")
 
     def _info(self, repo: Repo, repo_id: str, revision: str | None) -> None:
         sha = repo.sha(revision or "main")
         if sha is None:
-            return self._error(404, "RevisionNotFound")
+            return self._refuse(404, "RevisionNotFound")
         siblings = [{"rfilename": path} for path in repo.commits[sha]]
-        return self._json({"_id": "0", "id": repo_id, "sha": sha, "private": False, "tags": [], "siblings": siblings})
+        return self.json({"_id": "0", "id": repo_id, "sha": sha, "private": False, "tags": [], "siblings": siblings})
 
     def _paths(self, repo: Repo, repo_id: str, revision: str) -> None:
         sha = repo.sha(revision)
         if sha is None:
-            return self._error(404, "RevisionNotFound")
+            return self._refuse(404, "RevisionNotFound")
         asked = parse_qs(self.body.decode()).get("paths") or json.loads(self.body)["paths"]
         found = repo.commits[sha]
-        return self._json([_entry(path, found[path]) for path in asked if path in found])
+        return self.json([_entry(path, found[path]) for path in asked if path in found])
 
     def _tree(self, repo: Repo, repo_id: str, revision: str) -> None:
         sha = repo.sha(revision)
         if sha is None:
-            return self._error(404, "RevisionNotFound")
-        return self._json([_entry(path, body) for path, body in repo.commits[sha].items()])
+            return self._refuse(404, "RevisionNotFound")
+        return self.json([_entry(path, body) for path, body in repo.commits[sha].items()])
 
     def _file(self, repo: Repo, repo_id: str, revision: str, path: str) -> None:
         sha = repo.sha(revision)
         body = repo.commits.get(sha or "", {}).get(path)
         if body is None:
-            return self._error(404, "EntryNotFound")
+            return self._refuse(404, "EntryNotFound")
         self.send_response(200)
         self.send_header("ETag", f'"{_git_hash(body)}"')
         self.send_header("X-Repo-Commit", str(sha))
@@ -175,42 +118,42 @@ class _Handler(BaseHTTPRequestHandler):
             }
             for number, title in enumerate(repo.pulls, start=1)
         ]
-        self._json({"discussions": listed, "count": len(listed), "start": 0})
+        self.json({"discussions": listed, "count": len(listed), "start": 0})
 
     def _branch(self, repo: Repo, repo_id: str, branch: str) -> None:
         if not self._may_write():
-            return self._error(403, "Forbidden")
+            return self._refuse(403, "Forbidden")
         if branch in repo.refs:
-            return self._error(409, "Conflict")
+            return self._refuse(409, "Conflict")
         repo.refs[branch] = repo.refs["main"]
-        return self._json({})
+        return self.json({})
 
     def _preupload(self, repo: Repo, repo_id: str, revision: str) -> None:
         sha = repo.sha(revision)
         if sha is None:
-            return self._error(404, "RevisionNotFound")
+            return self._refuse(404, "RevisionNotFound")
         found = repo.commits[sha]
         files = []
         for one in json.loads(self.body)["files"]:
             known = found.get(one["path"])
             oid = None if known is None else _git_hash(known)
             files.append({"path": one["path"], "uploadMode": "regular", "shouldIgnore": False, "oid": oid})
-        return self._json({"files": files})
+        return self.json({"files": files})
 
     def _commit(self, repo: Repo, repo_id: str, revision: str) -> None:
         while self.hub.before_commit:
             self.hub.before_commit.pop()()
         if self.hub.fail:
-            return self._error(self.hub.fail, "Failed")
+            return self._refuse(self.hub.fail, "Failed")
         if not self._may_write():
-            return self._error(403, "Forbidden")
+            return self._refuse(403, "Forbidden")
         sha = repo.sha(revision)
         if sha is None:
-            return self._error(404, "RevisionNotFound")
+            return self._refuse(404, "RevisionNotFound")
         lines = [json.loads(line) for line in self.body.splitlines()]
         header = lines[0]["value"]
         if header.get("parentCommit") not in (None, sha):
-            return self._error(412, "PreconditionFailed")
+            return self._refuse(412, "PreconditionFailed")
         files = dict(repo.commits[sha])
         for line in lines[1:]:
             files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
@@ -222,27 +165,13 @@ class _Handler(BaseHTTPRequestHandler):
             told = {"pullRequestUrl": f"{self.hub.endpoint}/{repo_id}/discussions/{number}"}
         else:
             made = repo.add(revision, files)
-        return self._json({"commitUrl": f"{self.hub.endpoint}/{repo_id}/commit/{made}", "commitOid": made, **told})
+        return self.json({"commitUrl": f"{self.hub.endpoint}/{repo_id}/commit/{made}", "commitOid": made, **told})
 
     def _may_write(self) -> bool:
         return self.hub.rights == "write" and self.headers.get("Authorization") == f"Bearer {TOKEN}"
 
-    def _json(self, content: object) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def _error(self, status: int, code: str) -> None:
-        message = f"{code} for {self.headers.get('Authorization')}" if self.hub.careless else code
-        self.send_response(status)
-        self.send_header("X-Error-Code", code)
-        self.send_header("X-Error-Message", message)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+    def _refuse(self, status: int, code: str) -> None:
+        self.error(status, code, f"{code} for {self.headers.get('Authorization')}" if self.hub.careless else code)
 
     _ROUTES = (
         (r"/api/(models|datasets)/([^/]+/[^/]+)/paths-info/([^/]+)", _paths),
@@ -254,6 +183,36 @@ class _Handler(BaseHTTPRequestHandler):
         (r"/api/(models|datasets)/([^/]+/[^/]+)(?:/revision/([^/]+))?", _info),
         (r"/(datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", _file),
     )
+
+
+@dataclass
+class UploadStandIn(Server):
+    repos: dict[tuple[str, str], Repo] = field(default_factory=dict)
+    rights: str = "write"
+    """write, read, or none: of the one token that it knows."""
+    fail: int | None = None
+    """HTTP status of every commit."""
+    careless: bool = False
+    """Errors repeat the headers that were sent."""
+    before_commit: list[Any] = field(default_factory=list)
+    """Called once each before a commit is looked at."""
+    requests: list[Request] = field(default_factory=list)
+
+    handler = _Handler
+
+    def make(self, repo_id: str, repo_type: str, files: dict[str, bytes]) -> Repo:
+        repo = self.repos.setdefault((repo_type, repo_id), Repo())
+        repo.add("main", files)
+        return repo
+
+    def files(self, repo_id: str, revision: str = "main", repo_type: str = "model") -> dict[str, bytes]:
+        repo = self.repos[repo_type, repo_id]
+        sha = repo.sha(revision)
+        assert sha, f"no {revision}"
+        return repo.commits[sha]
+
+    def commits_asked(self) -> list[Request]:
+        return [one for one in self.requests if "/commit/" in one.path]
 
 
 def _entry(path: str, body: bytes) -> dict[str, object]:

@@ -199,9 +199,9 @@ def test_ablations_are_no_models(tmp_path: Path, name: str) -> None:
 
 def test_the_names_of_baselines_and_ablations_are_those_of_the_runner() -> None:
     from barista_bench.models import ablations
-    from barista_bench.running import catalog
+    from barista_bench.running import model_names
 
-    assert set(catalog.EMBEDDED) == BASELINES
+    assert {*model_names.SCRIPTED, "tiny"} == BASELINES
     assert set(ablations.ABLATIONS) == ABLATIONS
 
 
@@ -362,5 +362,5 @@ def test_a_source_without_an_address_and_no_run_at_all_are_refused(tmp_path: Pat
 def test_a_task_that_this_package_lacks_is_refused(tmp_path: Path) -> None:
     told = results()
     told = broken(told, dataset=told.dataset.model_copy(update={"task": "juggling"}))
-    with pytest.raises(ConfigError, match=r"no task barista/juggling.*Remedy"):
+    with pytest.raises(ConfigError, match=r"no task 'juggling' of barista.*Remedy"):
         made(tmp_path, told)

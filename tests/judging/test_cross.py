@@ -16,7 +16,8 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.judging.cross import CrossJudge, compare, cross_judge, model_labels
 from barista_bench.judging.cross_text import as_markdown
 from barista_bench.judging.human import Rating, human_agreement, read_ratings
-from barista_bench.judging.scoring import JudgedRun, all_judged
+from barista_bench.judging.judged_run import JudgedRun
+from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Failure
 from barista_bench.running.scoring import score
@@ -310,6 +311,12 @@ def test_broken_ratings_are_refused_by_line(name: str, text: str, why: str, tmp_
     path.write_text(text, errors="surrogateescape")
     with pytest.raises(DataError, match=why):
         read_ratings(path)
+
+
+def test_a_line_separator_in_a_text_ends_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"example_id": "a\u2028b", "criterion": "accuracy", "score": 7}\r\n', encoding="utf-8")
+    assert read_ratings(path) == [Rating("a\u2028b", "accuracy", 7)]
 
 
 def test_ratings_of_nothing_that_was_judged_are_refused(two_judges: list[JudgedRun]) -> None:

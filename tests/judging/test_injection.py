@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barista_bench import judging
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.lexical import overlap
 from barista_bench.judging.fencing import MAX_TEXT, fenced
@@ -205,5 +206,7 @@ def test_rationales_are_shut_in_as_answers_are() -> None:
 
 
 def test_no_prompt_of_ours_looks_like_an_attack() -> None:
-    for path in Path("barista_bench/judging/prompts").glob("*.yaml"):
-        assert not _ORDER.search(as_read(path.read_text())), path
+    paths = sorted(Path(judging.__file__).parent.glob("prompts/*.yaml"))
+    assert paths
+    for path in paths:
+        assert not _ORDER.search(as_read(path.read_text(encoding="utf-8"))), path

@@ -14,6 +14,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from barista_bench.checkpoints import folder_hash  # noqa: E402
 from barista_bench.choices import read_scores  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, Request  # noqa: E402
@@ -28,7 +29,6 @@ from barista_bench.models.tiny_encoders import (  # noqa: E402
     make_tiny_siglip,
     make_tiny_xclip,
 )
-from barista_bench.models.transformers_loading import content_hash  # noqa: E402
 from barista_bench.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 
 CONFIG = GenerationConfig()
@@ -310,7 +310,7 @@ def test_the_identity_names_what_changes_scores(encoders: dict[str, Path]) -> No
     folder = encoders["siglip"]
     identity = DualEncoder.load(str(folder)).identity
     assert identity.name == f"dual:{folder}"
-    assert identity.revision == content_hash(folder)
+    assert identity.revision == folder_hash(folder)
     assert identity.settings["dtype"] == "float32"
     assert identity.settings["sees"] == "frames"
     half = DualEncoder.load(str(folder), dtype="bfloat16").identity
@@ -370,8 +370,8 @@ def test_sizes_below_one_are_refused(encoders: dict[str, Path], options: dict[st
 def test_the_tiny_encoders_are_made_alike_every_time(tmp_path: Path, family: str) -> None:
     state = torch.random.get_rng_state()
     first, second = (MAKERS[family](tmp_path / name) for name in "ab")
-    assert content_hash(first) == content_hash(second)
-    assert content_hash(MAKERS[family](tmp_path / "c", seed=1)) != content_hash(first)
+    assert folder_hash(first) == folder_hash(second)
+    assert folder_hash(MAKERS[family](tmp_path / "c", seed=1)) != folder_hash(first)
     assert torch.equal(state, torch.random.get_rng_state())
 
 
@@ -392,7 +392,7 @@ def test_the_catalog_makes_the_tiny_one_and_names_it_the_same_everywhere(
     model = catalog.load_model(ModelSettings(model="dual:tiny", device="cpu", batch_size="auto"), [])
     assert isinstance(model, DualEncoder)
     assert model.identity.name == "dual:tiny"
-    assert model.identity.revision == content_hash(tmp_path / "barista_bench" / "tiny_clip")
+    assert model.identity.revision == folder_hash(tmp_path / "barista_bench" / "tiny_clip")
 
 
 def test_the_catalog_passes_a_folder_on(encoders: dict[str, Path]) -> None:

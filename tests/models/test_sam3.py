@@ -342,6 +342,8 @@ def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
         Sam3Grounder.load(str(tmp_path), device="cpu")
     with pytest.raises(ModelError, match="a folder has no revisions"):
         Sam3Grounder.load(str(tmp_path), device="cpu", revision="main")
+    with pytest.raises(ModelError, match="there is no such folder"):
+        Sam3Grounder.load(str(tmp_path / "gone"), device="cpu")
 
 
 def test_without_torchvision_loading_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ transformers = pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
+from barista_bench.checkpoints import folder_hash  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.models import transformers_loading  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
@@ -23,7 +24,6 @@ from barista_bench.models.transformers_loading import (  # noqa: E402
     LoadOptions,
     box_format_of,
     check_limits,
-    content_hash,
     quantization_config,
 )
 from barista_bench.models.transformers_model import TransformersModel  # noqa: E402
@@ -34,7 +34,7 @@ from tests.models.transformers_kit import GREEDY, request_of  # noqa: E402
 def test_identity_names_the_content(folders, loaded):
     identity = loaded["gemma3"].identity
     assert identity.name == str(folders["gemma3"])
-    assert identity.revision == content_hash(folders["gemma3"])
+    assert identity.revision == folder_hash(folders["gemma3"])
     assert identity.settings["dtype"] == "float32"
     assert identity.settings.keys() == {"dtype", "attn_implementation", "repetition_penalty"}
 
@@ -42,13 +42,13 @@ def test_identity_names_the_content(folders, loaded):
 @pytest.mark.parametrize("changed", ["model.safetensors", "chat_template.jinja", "tokenizer.json"])
 def test_one_changed_byte_changes_the_revision(folders, tmp_path, changed):
     folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "copy"))
-    before = content_hash(folder)
+    before = folder_hash(folder)
     (folder / "README.md").write_text("no part of the model")
-    assert content_hash(folder) == before
+    assert folder_hash(folder) == before
     content = bytearray((folder / changed).read_bytes())
     content[-1] ^= 1
     (folder / changed).write_bytes(content)
-    assert content_hash(folder) != before
+    assert folder_hash(folder) != before
     assert len(before) == hashlib.sha256().digest_size * 2
 
 
@@ -134,7 +134,7 @@ def test_a_damaged_checkpoint_is_named(folders, tmp_path, damage):
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(ModelError, match="nowhere: there is no such folder; check the path"):
+    with pytest.raises(ModelError, match=r"nowhere: there is no such folder. Remedy: check the path"):
         TransformersModel.load(str(tmp_path / "nowhere"))
 
 

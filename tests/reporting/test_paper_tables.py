@@ -12,8 +12,8 @@ import pytest
 
 from barista_bench.benchmark import Benchmark
 from barista_bench.errors import DataError
+from barista_bench.judging.judged_run import JudgedRun, SampleVerdict
 from barista_bench.judging.results import JudgedResults
-from barista_bench.judging.scoring import JudgedRun, SampleVerdict
 from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, sample_name
 from barista_bench.reporting import charts, diagnosis, figures, view, write_report
 from barista_bench.reporting.analyses import analyse
@@ -205,7 +205,10 @@ def test_no_line_of_the_reporting_names_a_benchmark() -> None:
     from barista_bench.benchmarks import BENCHMARKS
 
     folder = Path(view.__file__).parent
-    for path in [*folder.glob("*.py"), *folder.glob("templates/*")]:
+    modules, templates = sorted(folder.glob("*.py")), sorted(folder.glob("templates/*"))
+    assert modules
+    assert templates
+    for path in [*modules, *templates]:
         text = re.sub(r"barista_bench|barista-bench", "", path.read_text(encoding="utf-8"))
         for name in BENCHMARKS:
             assert not re.search(rf"\b{re.escape(name)}\b", text), f"{path.name} names {name}"

@@ -15,7 +15,7 @@ from barista_bench import cli
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig
 from barista_bench.prompt import BoxFormat
-from barista_bench.running.config import ENVIRONMENT_PREFIX, RunConfig, checked, parse_box_format, resolve
+from barista_bench.running.config import ENVIRONMENT_PREFIX, RunConfig, checked, resolve
 
 NEEDED = {"data": "barista", "out": "runs/x"}
 OTHERS = {
@@ -219,7 +219,6 @@ def test_generation_settings_reach_the_model_whole() -> None:
 
 @given(st.sampled_from(["xyxy", "yxyx"]), st.sampled_from(["1000", "1", "pixels"]))
 def test_box_formats_are_read_as_they_are_written(order: str, scale: str) -> None:
-    found = parse_box_format(f"{order}/{scale}")
-    assert found is not None
+    found = BoxFormat.parse(f"{order}/{scale}")
     assert found.order == order
     assert str(found.scale or "pixels") == scale

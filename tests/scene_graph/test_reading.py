@@ -46,10 +46,12 @@ def test_keys_that_the_format_does_not_know_survive_the_round_trip_and_are_named
 
 
 def test_real_clips_survive_the_round_trip(real_release: Path) -> None:
-    for graph in SceneGraph(real_release):
+    graphs = SceneGraph(real_release)
+    for graph in graphs:
         source = json.loads((real_release / graph.video_id / "coco_annotation.json").read_bytes())
         assert json.loads(release_bytes(graph)) == source
         assert graph.problems == ()
+    assert not graphs.problems
 
 
 def test_writing_refuses_to_overwrite(tmp_path: Path) -> None:
@@ -168,6 +170,8 @@ def test_rows_lead_back_to_the_file_after_records_were_left_out(tmp_path: Path) 
     content["annotations"][0]["object_id"] = "o-x"
     content["relations"][0]["target_object_id"] = "o-x"
     graph = read(tmp_path, content)
+    assert graph.instances(7)
+    assert graph.relations(7)
     for instance in graph.instances(7):
         record = content["annotations"][instance.row]
         assert (record["image_id"], record["object_id"]) == (7, instance.object.id)

@@ -236,6 +236,7 @@ def test_baselines_answer_in_the_form_asked_for(write: Write, rooms: Path, boxes
     import jsonschema
 
     found = examples(write(content()), rooms)
+    assert found
     for example in found:
         others = [e for e in found if e.video_id != example.video_id]
         answers = [

@@ -204,7 +204,7 @@ def test_our_own_files_are_read_as_they_are_beside_a_field_map(write: Write) -> 
         (CENTRES[1].replace("name: centres", "name: centres\n    grouped: true"), "grouped records need task.id"),
         ("!!python/object/apply:os.system ['true']", "is no YAML"),
         ("- " * 50_000, "nested too deeply"),
-        ("x" * 1_100_000, "more than"),
+        ("x" * 1_100_000, "larger than"),
     ],
 )
 def test_a_field_map_that_cannot_be_used_is_refused_by_name(write: Write, text: str, message: str) -> None:

@@ -71,7 +71,9 @@ def test_intervals_and_boxes_of_a_mini_release_are_those_of_its_scene_graph(kitc
 
 def test_what_an_instruction_names_is_one_object_of_its_video(kitchen: Path) -> None:
     graph = SceneGraph(kitchen)
-    for task in tasks_of_graph(graph).tasks:
+    tasks = tasks_of_graph(graph).tasks
+    assert {task.kind for task in tasks} == {"explicit", "implicit"}
+    for task in tasks:
         if task.kind == "explicit":
             count = Counter(item.category for item in graph[task.video].objects)
             for item in task.objects:

@@ -40,6 +40,7 @@ def test_every_video_of_the_small_release_is_there_and_becomes_an_example(mini: 
 
 def test_permutations_hold_the_same_clips_in_other_orders(mini: Path) -> None:
     release = open_release(mini)
+    assert "permutation" in {own.type for own in release.sets.values()}
     for own in release.sets.values():
         if own.type == "permutation":
             facts = [video_facts(release.video_path(video.video_id)) for video in own.videos]
@@ -50,7 +51,9 @@ def test_permutations_hold_the_same_clips_in_other_orders(mini: Path) -> None:
 
 
 def test_general_sets_share_beginnings_as_they_say(mini: Path) -> None:
-    for own in open_release(mini).sets.values():
+    sets = open_release(mini).sets.values()
+    assert "general" in {own.type for own in sets}
+    for own in sets:
         if own.type == "general":
             assert list(own.shared_prefix.values()) == [3, 2, 1, 0]
 

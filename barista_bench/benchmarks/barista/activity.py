@@ -21,10 +21,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, ClassVar, TypedDict, cast
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
 from barista_bench.benchmarks.barista.draws import choice_figures
 from barista_bench.benchmarks.barista.frame_index import even_places
@@ -207,10 +203,6 @@ class Activity(GraphTask):
         choices = "\n".join(f"{choice['choice_id']}. {choice['text']}" for choice in _choices(example.inputs))
         system, user = self.prompts.fill(frame_count=str(count), last=str(count), choices=choices)
         return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
-
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """The frames as they are."""
-        return tuple(map(Image.fromarray, frames))
 
     def choices(self, example: Example) -> Mapping[str, str]:
         return {choice["choice_id"]: choice["text"] for choice in _choices(example.inputs)}

@@ -11,26 +11,6 @@ from barista_bench.errors import DataError
 from barista_bench.prompt import BoxFormat
 from barista_bench.task import Fields, Json
 
-LARGEST = 1e9
-"""Coordinates beyond it are no coordinates: arithmetic on them would overflow."""
-
-
-def four_numbers(values: Sequence[object]) -> list[float] | None:
-    """The values if they are four usable numbers (booleans and strings are none), else None.
-
-    >>> four_numbers([1, 2.5, 3, 4]), four_numbers([1, 2, 3, True]), four_numbers([1, 2, 3, 1e400])
-    ([1, 2.5, 3, 4], None, None)
-    """
-    numbers = [
-        value
-        for value in values
-        if isinstance(value, int | float)
-        and not isinstance(value, bool)
-        # An int of any length compares with a float without overflow; NaN compares false.
-        and -LARGEST <= value <= LARGEST
-    ]
-    return numbers if len(numbers) == len(values) == 4 else None
-
 
 def frame_size(inputs: Fields) -> tuple[int, int]:
     """(width, height) in pixels of the frame that an example is about."""

@@ -30,9 +30,8 @@ from typing import Literal, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.reference_text import UNKNOWN
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges
+from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
 from barista_bench.task import Sampling
 
 Category = Literal["state_change", "action_transition", "relation_change", "activity_progression"]
@@ -116,7 +115,7 @@ class ClipView:
         self.seen = np.zeros((len(video.objects), len(self.frames)), dtype=bool)
         self.seen[table.object[part], table.frame[part] - self.low] = True
         self.ends = (self.window(clip.keyframes[0]), self.window(clip.keyframes[-1]))
-        self.known = np.array([item.category != UNKNOWN for item in video.objects], dtype=bool)
+        self.known = np.array([item.category != UNNAMED for item in video.objects], dtype=bool)
         first, last = (self.seen[:, part].sum(axis=1) >= PERSISTENT for part in self.ends)
         self.persistent: NDArray[np.bool_] = self.known & first & last
 

@@ -115,6 +115,9 @@ def any_row(matrix: Bools) -> Bools:
 def even_places(length: int, count: int) -> list[int]:
     """The release's even sampling (upstream.md 1.3): `i * last // (count - 1)`; a single one stands in the middle.
 
+    Not `frame_sampling.evenly_spaced`: of an even length the middle is the later place, and where there are fewer
+    places than asked for, some come more than once.
+
     >>> even_places(10, 4), even_places(10, 1)
     ([0, 3, 6, 9], [5])
     """

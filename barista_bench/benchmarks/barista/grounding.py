@@ -19,14 +19,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from barista_bench.benchmarks.barista.box_answers import (
     annotated,
@@ -41,7 +38,16 @@ from barista_bench.benchmarks.barista.draws import box_figures
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
 from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, any_row
 from barista_bench.benchmarks.barista.grounding_answers import explain_boxes, read_boxes
-from barista_bench.benchmarks.barista.phrases import UNKNOWN, Link, Phrase, Seen, Subject, is_color, subject_of
+from barista_bench.benchmarks.barista.phrases import (
+    Phrase,
+    Seen,
+    Subject,
+    colors_of,
+    is_color,
+    link_ends,
+    links_of,
+    subject_of,
+)
 from barista_bench.benchmarks.barista.priors import CENTRE, boxes_by_category
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import grounding_schema
@@ -53,6 +59,7 @@ from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, su
 from barista_bench.metrics.mean_ap.spread import spread_of
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED
 from barista_bench.task import (
     Example,
     Explanation,
@@ -140,7 +147,7 @@ class Grounding(GraphTask):
         view = _View(video, sampling)
         frames = view.index.sampled(view.index.in_activity() & any_row(view.relations), sampling)
         says = view.tellable()[:, frames] & view.large[:, frames]
-        names = sorted({item.category for item in video.objects if item.category.casefold() != UNKNOWN})
+        names = sorted({item.category for item in video.objects if item.category.casefold() != UNNAMED})
         members = [[i for i, item in enumerate(video.objects) if item.category == name] for name in names]
         asked = np.array([says[group].any(axis=0) for group in members], dtype=bool).reshape(len(names), len(frames))
         doubtful = view.index.has_flat(frames).tolist()
@@ -165,10 +172,6 @@ class Grounding(GraphTask):
             box_format=describe_format(boxes), box_order=box_names(boxes), phrase=str(example.inputs["phrase"])
         )
         return Prompt(system, (ImagePart(0), TextPart(user)))
-
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        (frame,) = frames
-        return (Image.fromarray(frame),)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """Boxes, and `scores` beside them where the answer has them, as `grounding_answers.read_boxes` reads them."""
@@ -292,7 +295,7 @@ class _View:
         objects, colors = self.video.objects, self.video.attributes_table
         says = np.zeros((len(objects), self.video.frame_count), dtype=bool)
         for position, frames in enumerate(self.relations):
-            for number, link in _ends(self.video, position):
+            for number, link in link_ends(self.video, position):
                 if link.words:
                     says[number] |= frames
         for position, frames in zip(self.color_ranges, self.colored, strict=True):
@@ -305,8 +308,8 @@ class _View:
         """What is asked at a candidate. The relation told is drawn by `content_seed`; see the module's text."""
         frame, category = candidate.frame, candidate.group
         table = self.video.instances_table
-        links = _links(self.video, np.flatnonzero(self.relations[:, frame]).tolist())
-        colors = _colors(self.video, [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()])
+        links = links_of(self.video, np.flatnonzero(self.relations[:, frame]).tolist())
+        colors = colors_of(self.video, [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()])
         group = [
             Seen(self.video.objects[number], number, colors.get(number, {}), links.get(number, ()))
             for number in table.object[table.slice(frame)].tolist()
@@ -323,39 +326,6 @@ class _View:
         """Whether a true box of a candidate has no area left on the grid."""
         truth = self.question(candidate).phrase.truth
         return any(self.index.is_flat(self.index.place[seen.number, candidate.frame]) for seen in truth)
-
-
-def _ends(video: VideoGraph, position: int) -> tuple[tuple[int, Link], tuple[int, Link]]:
-    """A relation range as each of its ends sees it: object index and link."""
-    table = video.relations_table
-    source, target = int(table.source[position]), int(table.target[position])
-    _, value, _, _, row = table.entry(position)
-    return (source, Link(value, video.objects[target], True, row)), (
-        target,
-        Link(value, video.objects[source], False, row),
-    )
-
-
-def _links(video: VideoGraph, positions: Sequence[int]) -> dict[int, list[Link]]:
-    """Object index to its relations; a record counts once, even if two of its ranges overlap."""
-    table = video.relations_table
-    links: dict[int, list[Link]] = defaultdict(list)
-    for position in {int(table.row[i]): i for i in positions}.values():
-        for number, link in _ends(video, position):
-            links[number].append(link)
-    return links
-
-
-def _colors(video: VideoGraph, positions: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Object index to its usable colours, and the row that states each first."""
-    table = video.attributes_table
-    colors: dict[int, dict[str, int]] = defaultdict(dict)
-    for position in positions:
-        _, value, _, _, row = table.entry(position)
-        source = int(table.source[position])
-        if is_color(value, video.objects[source].category):
-            colors[source].setdefault(value, row)
-    return colors
 
 
 def _question(category: str, subject: Subject, phrase: Phrase) -> _Question:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from barista_bench.benchmarks.barista.box_answers import four_numbers, in_words
+from barista_bench.benchmarks.barista.box_answers import in_words
 from barista_bench.benchmarks.parsing import unfenced
 from barista_bench.benchmarks.truncated import cut_object
+from barista_bench.boxes import four_numbers
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.prompt import BoxFormat
 from barista_bench.task import Explanation, ExplanationRow

@@ -24,12 +24,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from barista_bench.benchmarks.barista.box_answers import (
     as_xyxy,
-    four_numbers,
     in_words,
     random_grid_box,
     read_pixels,
@@ -52,7 +49,7 @@ from barista_bench.benchmarks.barista.schemas import interactions_schema
 from barista_bench.benchmarks.parsing import json_arrays, unfenced
 from barista_bench.benchmarks.pooling import Floats
 from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.boxes import GRID, describe_format
+from barista_bench.boxes import GRID, describe_format, four_numbers
 from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.metrics.interaction_f1.scoring import IOU_THRESHOLD, FrameScore, pool, score_frame
@@ -153,9 +150,6 @@ class HandObject(GraphTask):
         exemplars = {name: _written(items, example.inputs, boxes) for name, items in EXEMPLARS.items()}
         system, user = self.prompts.fill(box_format=describe_format(boxes), **exemplars)
         return Prompt(system, (ImagePart(0),) if self.follows_paper else (ImagePart(0), TextPart(user)))
-
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        return tuple(Image.fromarray(frame) for frame in frames)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The whole answer as a JSON array, else the first array in it of which every entry is valid.
@@ -320,7 +314,7 @@ def _interaction(item: object, inputs: Fields, boxes: BoxFormat) -> Interaction 
     hands, target, hand_type = (item.get(name) for name in ("hand_boxes", "object_box", "hand_type"))
     if not isinstance(hands, list) or not hands or not isinstance(target, list) or hand_type not in HAND_TYPES:
         return None
-    numbers = [four_numbers(box) if isinstance(box, list) else None for box in (*hands, target)]
+    numbers = [four_numbers(box) for box in (*hands, target)]
     if None in numbers:
         return None
     pixels = [read_pixels(box, inputs, boxes) for box in numbers if box is not None]

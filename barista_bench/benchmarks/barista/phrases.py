@@ -6,13 +6,14 @@ objects it then means, follows the release.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from barista_bench.scene_graph import SceneObject
+from barista_bench.scene_graph import SceneObject, VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED
 
-UNKNOWN = "unknown"
 NO_COLOR = "skin"
 """A `color` value that is no colour: hands are not told apart by it."""
 
@@ -55,7 +56,7 @@ class Link(NamedTuple):
     @property
     def words(self) -> str | None:
         """For example `held by the left hand`; None where the release has no template."""
-        if self.other.category.casefold() == UNKNOWN:
+        if self.other.category.casefold() == UNNAMED:
             return None
         words = (AS_SOURCE if self.from_source else AS_TARGET).get(self.value)
         return words and f"{words} the {self.other.category}"
@@ -143,3 +144,36 @@ def subject_of(group: Sequence[Seen]) -> Subject | None:
     described = max(group, key=lambda seen: (seen.has_tellable, len(seen.colors)))
     links = tuple(described.tellable())
     return Subject(described, links, tuple(group)) if links or described.colors else None
+
+
+def link_ends(video: VideoGraph, position: int) -> tuple[tuple[int, Link], tuple[int, Link]]:
+    """A relation range as each of its ends sees it: object index and link."""
+    table = video.relations_table
+    source, target = int(table.source[position]), int(table.target[position])
+    _, value, _, _, row = table.entry(position)
+    return (source, Link(value, video.objects[target], True, row)), (
+        target,
+        Link(value, video.objects[source], False, row),
+    )
+
+
+def links_of(video: VideoGraph, positions: Sequence[int]) -> dict[int, list[Link]]:
+    """Object index to its relations; a record counts once, even if two of its ranges overlap."""
+    table = video.relations_table
+    links: dict[int, list[Link]] = defaultdict(list)
+    for position in {int(table.row[i]): i for i in positions}.values():
+        for number, link in link_ends(video, position):
+            links[number].append(link)
+    return links
+
+
+def colors_of(video: VideoGraph, positions: Sequence[int]) -> dict[int, dict[str, int]]:
+    """Object index to its usable colours, and the row that states each first."""
+    table = video.attributes_table
+    colors: dict[int, dict[str, int]] = defaultdict(dict)
+    for position in positions:
+        _, value, _, _, row = table.entry(position)
+        source = int(table.source[position])
+        if is_color(value, video.objects[source].category):
+            colors[source].setdefault(value, row)
+    return colors

@@ -10,10 +10,11 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
 from barista_bench.benchmarks.barista.reference_text import is_place, listing, plural
+from barista_bench.bounded_files import read_bounded_json, read_json_lines
 from barista_bench.errors import DataError
 
 FEWEST_WORDS = 16
@@ -21,7 +22,8 @@ SUFFIX = "_qa_pairs.jsonl"
 PROVENANCE_FILE = "provenance.json"
 """Beside pairs that `barista-bench questions` wrote: by which model, with what prompt, and when."""
 MAX_LINE = 2**20
-"""Bytes of one line that are read."""
+"""Bytes of one line, and of the provenance; what is longer is refused."""
+_REMEDY = 'write {"clip_index", "frame_indices", "qa_pairs": [{"question", "answer", "category"}]}'
 
 
 class QaPair(TypedDict):
@@ -152,21 +154,12 @@ def load_qa_pairs(folder: str | Path) -> dict[tuple[str, int], ClipPairs]:
         raise DataError(f"{folder}: no file *{SUFFIX}. Remedy: give the folder that holds one such file a video")
     pairs: dict[tuple[str, int], ClipPairs] = {}
     for path in files:
-        with path.open("rb") as file:
-            for number, line in enumerate(iter(lambda file=file: file.readline(MAX_LINE), b""), start=1):  # type: ignore[misc]
-                if not line.strip():
-                    continue
-                try:
-                    clip = _clip_pairs(json.loads(line))
-                    key = (path.name.removesuffix(SUFFIX), clip["clip_index"])
-                    if key in pairs:
-                        raise ValueError(f"clip {key[1]} is given twice")
-                except (ValueError, KeyError, TypeError, RecursionError) as error:
-                    raise DataError(
-                        f"{path}: line {number}: no question-answer pairs ({error}). Remedy: write "
-                        '{"clip_index", "frame_indices", "qa_pairs": [{"question", "answer", "category"}]}'
-                    ) from error
-                pairs[key] = clip
+        clips = read_json_lines(path, MAX_LINE, _clip_pairs, what="no question-answer pairs", remedy=_REMEDY)
+        for number, clip in clips:
+            key = (path.name.removesuffix(SUFFIX), clip["clip_index"])
+            if key in pairs:
+                raise DataError(f"{path}: line {number}: clip {key[1]} is given twice. Remedy: keep one")
+            pairs[key] = clip
     return pairs
 
 
@@ -179,17 +172,18 @@ def read_writer(folder: str | Path) -> str:
     path = Path(folder) / PROVENANCE_FILE
     if not path.exists():
         return "cached"
+    remedy = "write the questions again"
+    found: Any = read_bounded_json(path, MAX_LINE, what="no provenance", remedy=remedy)
     try:
-        with path.open("rb") as file:
-            found = json.loads(file.read(MAX_LINE))
         identity = found["identity"]
         name, revision = identity["model"]["name"], identity["model"]["revision"] or "no revision"
         return f"{name} ({revision[:12]}), prompt {identity['prompt'][:12]}, {found['date']}"
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{path}: no provenance ({error}). Remedy: write the questions again") from error
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: no provenance ({error}). Remedy: {remedy}") from error
 
 
-def _clip_pairs(record: object) -> ClipPairs:
+def _clip_pairs(line: bytes) -> ClipPairs:
+    record = json.loads(line)
     if not isinstance(record, dict):
         raise TypeError("not an object")
     index, frames, listed = (record[key] for key in ("clip_index", "frame_indices", "qa_pairs"))

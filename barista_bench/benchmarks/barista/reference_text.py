@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.lexical import stem
 from barista_bench.scene_graph import SceneObject, VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED
 
-UNKNOWN = "unknown"
 CONVERSE = {"inside": "contains", "contains": "inside", "on": "under", "under": "on"}
 UNCOUNTED = frozenset({"coffee", "milk", "sugar", "sugar syrup", "water"})
 LEFT_OUT_FOR_TARGETS = frozenset({"part of", "attached to"})
@@ -87,7 +87,7 @@ def frame_facts(video: VideoGraph, frames: NDArray[np.int64]) -> list[FrameFacts
     """
     seen = seen_on(video, frames)
     facts = [FrameFacts(video.objects) for _ in frames]
-    known = np.array([item.category != UNKNOWN for item in video.objects], dtype=bool)
+    known = np.array([item.category != UNNAMED for item in video.objects], dtype=bool)
     table = video.attributes_table
     for position, columns in _covered(table.start, table.end, frames):
         owner = int(table.source[position])

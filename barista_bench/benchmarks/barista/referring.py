@@ -26,26 +26,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, capped, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.common import capped, frame_metadata, metadata_features
 from barista_bench.benchmarks.barista.failures import box_size
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical import (
-    NO_OVERLAP,
-    Overlap,
-    is_said,
-    overlap,
-    sample_figures,
-    summary,
-    unexpected,
-)
+from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
 from barista_bench.benchmarks.barista.priors import typical_sentence
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.reference_text import (
-    UNKNOWN,
     FrameFacts,
     frame_facts,
     one_sentence,
@@ -53,17 +42,14 @@ from barista_bench.benchmarks.barista.reference_text import (
     structured_reference,
     told,
 )
-from barista_bench.benchmarks.pooling import Floats, mean_figures
 from barista_bench.boxes import Xyxy, describe_format, to_grid, write_box, xywh_to_xyxy
 from barista_bench.errors import DataError
-from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.graph_task import Candidate, Vocabulary
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.scene_graph import Instance, VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED
 from barista_bench.task import (
     Example,
-    Explanation,
-    ExplanationRow,
-    Failure,
     FailureKind,
     Fields,
     FrameRef,
@@ -73,7 +59,6 @@ from barista_bench.task import (
     ParseError,
     Prediction,
     Sampling,
-    Scored,
     evidence_objects,
 )
 
@@ -89,23 +74,20 @@ PLACES = ("under", "on", "inside", "attached to", "part of")
 JUDGED_QUESTION = "Which object does the marked box surround? Describe it in one sentence."
 
 
-class Fact(TypedDict):
+class _Listed(TypedDict):
     """One thing to say of the object; `kind` is object, relation, or the type of an attribute."""
 
     kind: str
     text: str
 
 
-class Referring(GraphTask):
-    benchmark = "barista"
+class Referring(LexicalTask):
     name = "referring"
     upstream_name = "referring"
     version = 1
-    primary = "lexical_f1"
-    sample_score = "lexical_f1"
+    answer_field = "description"
     sampling = Sampling(limit=1000, seed=42, frame_step=60, per_frame=10, per_class=50)
     sampling_uses = frozenset({"frame_step", "per_frame", "per_class"})
-    prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a box, and what a description of that object must say"
     protocol_rules = RULES[name]
 
@@ -168,22 +150,10 @@ class Referring(GraphTask):
         system, user = self.prompts.fill(format=describe_format(boxes), box=json.dumps(written))
         return Prompt(system, (ImagePart(0), TextPart(user)))
 
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        (frame,) = frames
-        return (Image.fromarray(frame),)
-
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Description:`, else the whole text; nothing left of it is a parse failure."""
         description = labelled(text, "description")
         return Prediction({"description": description}) if description else ParseError("the answer is empty")
-
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """`lexical_f1`, `lexical_precision` and `lexical_recall`; no readable answer scores 0 in all three."""
-        return sample_figures(_overlap(example, prediction) if prediction else NO_OVERLAP)
-
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        scores = [_overlap(s.example, s.prediction) if s.prediction else None for s in samples]
-        return summary(scores, (str(s.example.target["category"]) for s in samples), "per_category")
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The box of the question; answers are text."""
@@ -192,45 +162,25 @@ class Referring(GraphTask):
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         """The judge sees no frame, so the question leaves the box's coordinates out."""
-        return Judged(JUDGED_QUESTION, str(example.target["reference"]), _said(prediction))
-
-    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        scores = [self.score(s.example, s.prediction) for s in samples]
-        return mean_figures(scores, [s.prediction is None for s in samples], weights)
+        return Judged(JUDGED_QUESTION, str(example.target["reference"]), self.said(prediction))
 
     def facets(self, example: Example) -> Fields:
         return {"category": example.label, "object_size": box_size(cast("list[float]", example.inputs["box"]))}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
-        """By words alone, as `explain` tells it: facts that are not said, and words of which no fact says anything.
+    def compared(self, example: Example) -> Compared:
+        return Compared(str(example.target["sentence"]), context=str(example.target["reference"]))
 
-        An object that is not named is `wrong_object` and a property that is not said `wrong_attribute` where the
-        answer has such other words instead; else both are `missed`, as relations are.
-        """
-        if prediction is None:
-            return self.unreadable(example)
-        said, described = _said(prediction), evidence_objects(example)[:1]
-        other = unexpected(said, str(example.target["sentence"]), str(example.target["reference"]))
-        found = []
-        for fact in _facts(example):
-            if not is_said(fact["text"], said):
-                kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
-                instead = kinds.get(fact["kind"], "wrong_attribute")
-                found.append(Failure(instead if other else "missed", described))
-        if not _facts(example) and not self.score(example, prediction)["lexical_recall"]:  # as in released files
-            found.append(Failure("missed", described))
-        return (*found, *([Failure("hallucinated", described)] if other else ()))
+    def described(self, example: Example) -> tuple[str, ...]:
+        return evidence_objects(example)[:1]
 
-    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """By words alone: a fact is a hit where all its content words are said, whatever they are said of."""
-        said = _said(prediction)
-        rows = [
-            ExplanationRow("hit" if is_said(fact["text"], said) else "miss", f"{fact['kind']}: {fact['text']}")
-            for fact in _facts(example)
+    def facts(self, example: Example) -> list[Fact]:
+        """With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`."""
+        kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
+        listed, objects = cast("list[_Listed]", example.target["facts"]), self.described(example)
+        return [
+            Fact(fact["text"], f"{fact['kind']}: {fact['text']}", objects, kinds.get(fact["kind"], "wrong_attribute"))
+            for fact in listed
         ]
-        wrong = unexpected(said, str(example.target["sentence"]), str(example.target["reference"]))
-        extra = [ExplanationRow("wrong", f"not in the reference: {word}") for word in wrong]
-        return Explanation((*sorted(rows, key=lambda row: row.verdict == "miss"), *extra))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return f"Description: {example.target['sentence']}"
@@ -258,7 +208,7 @@ def _drawn(video: VideoGraph, frame: int, facts: FrameFacts, limit: int | None, 
     found = [
         index
         for index, instance in zip(indices, video.instances(frame), strict=True)
-        if instance.object.category != UNKNOWN
+        if instance.object.category != UNNAMED
         and index in facts.properties
         and index in facts.links
         and (fragments or not is_fragment(video, instance))
@@ -299,9 +249,9 @@ def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, ever
     stated = statements(facts, index)
     properties = facts.properties[index]
     others = dict.fromkeys(facts.objects[other].id for entry in stated for other in entry.others)
-    listed = [Fact(kind="object", text=target.category)]
-    listed += [Fact(kind=entry.type, text=entry.value) for entry in properties]
-    listed += [Fact(kind="relation", text=str(entry)) for entry in told(facts, index)]
+    listed = [_Listed(kind="object", text=target.category)]
+    listed += [_Listed(kind=entry.type, text=entry.value) for entry in properties]
+    listed += [_Listed(kind="relation", text=str(entry)) for entry in told(facts, index)]
     x0, y0, x1, y1 = box
     return Example(
         example_id=f"{Referring.upstream_name}:{video.video_id}:frame_{frame}:obj_{target.id}",
@@ -329,15 +279,3 @@ def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, ever
             "relation_rows": sorted({row for entry in stated for row in entry.rows}),
         },
     )
-
-
-def _overlap(example: Example, prediction: Prediction) -> Overlap:
-    return overlap(_said(prediction), str(example.target["sentence"]), context=str(example.target["reference"]))
-
-
-def _said(prediction: Prediction | None) -> str:
-    return str(prediction.value["description"]) if prediction else ""
-
-
-def _facts(example: Example) -> list[Fact]:
-    return cast("list[Fact]", example.target["facts"])

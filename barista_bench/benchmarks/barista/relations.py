@@ -301,7 +301,7 @@ class Relations(GraphTask):
     def _compared(self, fields: Fields) -> list[RelationTuple]:
         """The relations as the metric gets them, which ignores case and outer white space; the paper says any."""
         relations = cast("list[RelationTuple]", fields["relations"])
-        return [_evenly_spaced(item) for item in relations] if self.follows_paper else relations
+        return [_single_spaced(item) for item in relations] if self.follows_paper else relations
 
 
 def _in_order(video: VideoGraph, frame: int) -> list[Instance]:
@@ -369,7 +369,7 @@ def _vocabulary(example: Example) -> list[VocabularyEntry]:
     return cast("list[VocabularyEntry]", example.inputs["vocabulary"])
 
 
-def _evenly_spaced(item: RelationTuple) -> RelationTuple:
+def _single_spaced(item: RelationTuple) -> RelationTuple:
     """Any white space within a text as one space (paper, A.3.2)."""
     return RelationTuple(
         source_id=item["source_id"],

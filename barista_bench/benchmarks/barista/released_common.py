@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from barista_bench.benchmarks.barista.box_answers import four_numbers
 from barista_bench.benchmarks.released import Record, ReleasedExample, ReleaseRoot
-from barista_bench.boxes import GRID
+from barista_bench.boxes import GRID, four_numbers
 from barista_bench.errors import DataError
 from barista_bench.task import Example, Fields, Task
 
@@ -77,7 +76,7 @@ def check_grid(data: Record) -> None:
 
 def grid_box(value: object, place: str) -> list[int]:
     """Four numbers on the grid; integers, as the release freezes them."""
-    numbers = four_numbers(value) if isinstance(value, list) else None
+    numbers = four_numbers(value)
     if numbers is None or not all(0 <= number <= GRID and number == int(number) for number in numbers):
         raise DataError(
             f"{place} is {str(value)[:80]}, not [x0, y0, x1, y1] of integers from 0 to {GRID}. Remedy: correct it"

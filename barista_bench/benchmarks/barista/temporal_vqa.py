@@ -23,10 +23,6 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
 from barista_bench.benchmarks.barista.change_detection import (
     CATEGORIES,
     Category,
@@ -35,18 +31,10 @@ from barista_bench.benchmarks.barista.change_detection import (
     clips,
     detect_changes,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, capped, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.common import capped, frame_metadata, metadata_features
 from barista_bench.benchmarks.barista.free_text import after_last, domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical import (
-    NO_OVERLAP,
-    Overlap,
-    content_words,
-    is_said,
-    overlap,
-    sample_figures,
-    summary,
-    unexpected,
-)
+from barista_bench.benchmarks.barista.lexical import content_words, overlap
+from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
 from barista_bench.benchmarks.barista.priors import answers_by_question
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.qa_templates import (
@@ -58,16 +46,12 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
-from barista_bench.benchmarks.pooling import Floats, mean_figures
-from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.graph_task import Candidate, Vocabulary
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.prompt_sets import PromptTexts
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
     Example,
-    Explanation,
-    ExplanationRow,
-    Failure,
     Fields,
     FrameRef,
     Json,
@@ -76,7 +60,6 @@ from barista_bench.task import (
     Prediction,
     ProtocolName,
     Sampling,
-    Scored,
     SkippedExample,
 )
 
@@ -100,21 +83,18 @@ class _Question(NamedTuple):
     writer: str
 
 
-class TemporalVQA(GraphTask):
+class TemporalVQA(LexicalTask):
     """`pairs` are cached question-answer pairs (`qa_templates.load_qa_pairs`) to use instead of the templates.
 
     `Sampling.pairs` names a folder of them instead; who wrote those stands in the examples' metadata.
     """
 
-    benchmark = "barista"
     name = "temporal_vqa"
     upstream_name = "visual_qa"
     version = 1
-    primary = "lexical_f1"
-    sample_score = "lexical_f1"
+    answer_field = "answer"
     sampling = Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100)
     sampling_uses = frozenset({"frames", "spacing", "per_class", "pairs"})
-    prompt_package = PROMPT_PACKAGE
     row_note = "frames of a clip, and a question about what changes in it"
     protocol_rules = RULES[name]
 
@@ -179,9 +159,6 @@ class TemporalVQA(GraphTask):
         system, user = self.prompts.fill(count=str(count), question=str(example.inputs["question"]))
         return Prompt(system, (*(ImagePart(index) for index in range(count)), TextPart(user)))
 
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        return tuple(Image.fromarray(frame) for frame in frames)
-
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Answer:`, else the whole text. Never a parse failure, as released.
 
@@ -189,49 +166,20 @@ class TemporalVQA(GraphTask):
         """
         return Prediction({"answer": after_last(text, "answer:") if self.follows_paper else labelled(text, "answer")})
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """`lexical_f1`, `lexical_precision` and `lexical_recall`; no readable or an empty answer scores 0."""
-        return sample_figures(_overlap(example, prediction) if prediction else NO_OVERLAP)
-
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        scores = [_overlap(s.example, s.prediction) if s.prediction else None for s in samples]
-        return summary(scores, (str(s.example.target["category"]) for s in samples), "per_category")
-
     def judged(self, example: Example, prediction: Prediction) -> Judged:
-        answer = str(prediction.value["answer"])
-        return Judged(str(example.inputs["question"]), str(example.target["answer"]), answer)
-
-    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        scores = [self.score(s.example, s.prediction) for s in samples]
-        return mean_figures(scores, [s.prediction is None for s in samples], weights)
+        return Judged(str(example.inputs["question"]), str(example.target["answer"]), self.said(prediction))
 
     def facets(self, example: Example) -> Fields:
         return {"category": str(example.target["category"])}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
-        """By words alone, as `explain` tells it: changes that are not said, and words that no reference has."""
-        if prediction is None:
-            return self.unreadable(example)
-        said = str(prediction.value["answer"])
-        changes = _changes(example)
-        found = [
-            Failure("missed", tuple(change["object_ids"]))
-            for change in changes
-            if not is_said(describe_change(change), said)
-        ]
-        if not changes and not self.score(example, prediction)["lexical_recall"]:  # released files hold no changes
-            found.append(Failure("missed"))
-        other = unexpected(said, str(example.target["answer"]), str(example.inputs["question"]))
-        return (*found, *([Failure("hallucinated")] if other else ()))
+    def compared(self, example: Example) -> Compared:
+        return Compared(str(example.target["answer"]), asked=str(example.inputs["question"]))
 
-    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """By words alone: a change is a hit where all its content words are said, whatever they are said of."""
-        said = str(prediction.value["answer"]) if prediction else ""
-        texts = dict.fromkeys(describe_change(change) for change in _changes(example))
-        rows = [ExplanationRow("hit" if is_said(text, said) else "miss", text) for text in texts]
-        wrong = unexpected(said, str(example.target["answer"]), str(example.inputs["question"]))
-        extra = [ExplanationRow("wrong", f"not in the reference: {word}") for word in wrong]
-        return Explanation((*sorted(rows, key=lambda row: row.verdict == "miss"), *extra))
+    def facts(self, example: Example) -> list[Fact]:
+        changes = cast("list[Change]", example.evidence["changes"])
+        return [
+            Fact(text, text, tuple(change["object_ids"])) for change in changes for text in [describe_change(change)]
+        ]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return f"Answer: {' '.join(str(example.target['answer']).split())}"
@@ -308,12 +256,3 @@ def _example(video: VideoGraph, clip: Clip, question: _Question) -> Example:
             "changes": cast("Json", changes),
         },
     )
-
-
-def _overlap(example: Example, prediction: Prediction) -> Overlap:
-    answer, reference = str(prediction.value["answer"]), str(example.target["answer"])
-    return overlap(answer, reference, asked=str(example.inputs["question"]))
-
-
-def _changes(example: Example) -> list[Change]:
-    return cast("list[Change]", example.evidence["changes"])

@@ -3,11 +3,13 @@
 The benchmark wants a strict match of the letter and does not say how it is found in free text. Here, in this order:
 
 1. scores of a model that ranks the choices (`choices.read_scores`): the highest, without a rationale;
-2. one JSON object with `answer` or `predicted_answer`, as in the submission file: its letter, and its `reasoning`, a
-   text, a list or an object of steps;
+2. the last JSON object with `answer` or `predicted_answer`, as in the submission file: its letter, and its `reasoning`,
+   a text, a list or an object of steps;
 3. the last `answer:`, `answer is`, `<answer>` or `\\boxed{` that a letter of the choices follows by itself: what comes
    before is the rationale, or what comes after where nothing does;
-4. a text that begins with a letter of the choices by itself: what comes after is the rationale.
+4. a text that begins with a letter of the choices by itself: what comes after is the rationale. Where it goes on to
+   judge others as well, or denies its own (`A is wrong`), its last conclusion counts (`so B.`, `B is correct`), else
+   the first letter if all others are denied, else none.
 
 A letter stands by itself where the line or a mark ends it, its choice's own text follows, or it is a capital before a
 dash, a bracket or a word such as `because`. The rule is the same for all letters, though A is a word: a choice must not
@@ -17,12 +19,11 @@ rationale is none, and no parse failure.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS, is_text, unfenced
+from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS, is_text, json_objects
 from barista_bench.choices import read_scores
 
 MAX_REASONING = 50_000
@@ -46,6 +47,21 @@ _ANOTHER = re.compile(
     r"(?=[*_\"'`]{0,4}(?:[)\].,;:/&]|\s*(?:\Z|\n|or\b|and\b)))"
 )
 """A second letter that is given as well."""
+_NO = r"(?:not|no|never|wrong|incorrect|false|impossible|cannot|out|excluded|unlikely|first|tempting|\w{1,8}n['’]t)\b"
+_DENIED = re.compile(
+    rf"[\s*_)\]\"'`]{{0,8}}(?:[:,–—-]?\s{{0,4}}(?:(?!because|since|as|for|while|and|but|right|correct)\w{{1,12}}\s){{0,4}}{_NO}"
+    rf"|[:–—-][^.;\n]{{0,80}}?[:,(–—-]\s{{0,4}}{_NO})",
+    re.IGNORECASE,
+)
+"""What follows a letter that is no answer: `is wrong`, `: right hand - no`."""
+_VERDICT = r"(?:is|was|fits|matches|does|has|says|describes|would|could|can|cannot|must|seems|looks|fails|contradicts)"
+_JUDGED = re.compile(rf"(?:\b(?:[Oo]ption|[Cc]hoice)\s\(?|\()([A-Z])\b|(?<![\w'’])([A-Z])(?=\s{_VERDICT}\b|:\s)")
+_CONCLUDED = re.compile(
+    r"(?:\b(?i:so|thus|therefore|hence|choose|pick|select|go with|leaves)[,:]?\s(?i:(?:the\s)?(?:answer|option|choice)\s(?:is\s)?)?"
+    r"[*(]{0,3}([A-Z])(?=[)*]{0,3}(?:[.!\n]|\s{0,4}\Z))"
+    r"|(?<![\w'’])([A-Z])[)*]{0,3}\s(?:fits|matches|(?:is|must be)\s(?:the\s)?(?:correct|right|true|best|answer)\b))"
+)
+_MARKS = re.compile(r"[\s*_).:,\]\"'`–—-]{0,16}")
 _BLANKS = re.compile(r"[\s*_\"'`]{1,8}")
 _LABEL = re.compile(r"\A[\s*_#]{0,8}(?:step[- ]by[- ]step )?reasoning[\s*_]{0,4}:[\s*_]{0,4}", re.IGNORECASE)
 _NUMBER = re.compile(
@@ -75,15 +91,11 @@ def read_answer(text: str, choices: Mapping[str, str]) -> Answer | None:
 
 
 def _from_json(text: str, choices: Mapping[str, str]) -> Answer | None:
-    body = unfenced(text)
-    if not body.startswith("{"):
-        return None
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict):
-        return None
+    answers = (_from_object(found, choices) for found in json_objects(text))
+    return next((answer for answer in reversed([*answers]) if answer is not None), None)
+
+
+def _from_object(found: Mapping[str, object], choices: Mapping[str, str]) -> Answer | None:
     said = found.get("answer", found.get("predicted_answer"))
     letter = _letter_at(said, 0, choices)[0] if isinstance(said, str) else None
     return Answer(letter, _cleaned(steps_of(found.get("reasoning")))) if letter else None
@@ -122,7 +134,23 @@ def _from_marker(text: str, choices: Mapping[str, str]) -> Answer | None:
 
 def _from_start(text: str, choices: Mapping[str, str]) -> Answer | None:
     letter, end = _letter_at(text, 0, choices)
-    return Answer(letter, _after(text[end:], choices[letter])) if letter else None
+    if letter is None:
+        return None
+    judged = [(match[1] or match[2], match.end()) for match in _JUDGED.finditer(text, end)]
+    others = [(other, stop) for other, stop in judged if other in choices and other != letter]
+    denied = _is_denied(text, end, choices[letter])
+    if not denied and all(_is_denied(text, stop, choices[other]) for other, stop in others):
+        return Answer(letter, _after(text[end:], choices[letter]))
+    concluded = [m[1] or m[2] for m in _CONCLUDED.finditer(text) if (m[1] or m[2]) in choices]
+    return Answer(concluded[-1], _cleaned(text)) if concluded else None
+
+
+def _is_denied(text: str, end: int, choice: str) -> bool:
+    """Whether what follows a letter, or its choice's own text (which may be `out of view`), says that it is wrong."""
+    marks = _MARKS.match(text, end)
+    start = marks.end() if marks else end
+    own = text[start : start + len(choice)].casefold() == choice.casefold()
+    return _DENIED.match(text, start + len(choice) if own else end) is not None
 
 
 def _letter_at(text: str, start: int, choices: Mapping[str, str]) -> tuple[str | None, int]:

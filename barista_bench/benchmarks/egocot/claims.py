@@ -18,10 +18,11 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal, TypeAlias
 
 from barista_bench.benchmarks.egocot.evidence import Names, Times, Vocabulary
-from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, SIDES, Region
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, RELEASING, SIDES, Region
 from barista_bench.benchmarks.egocot.phrases import Clause, Piece, clauses
 
 ClaimKind: TypeAlias = Literal["time", "object", "hand", "relation", "region"]
@@ -45,8 +46,11 @@ class Claim:
         kind: what it is about. An object claim with the subject `TARGET` says what the thing asked about is.
         start, end: offsets of its words.
         clause: number of its clause: times are checked against what else their clause says.
-        times: moments that it is about; none where the sentence gives none. Of a time claim, that time alone.
+        times: moments that it is about; none where the sentence gives none, or takes it to another time (`later`). Of
+            a time claim, that time alone.
         invented: the object's name is known from nowhere.
+        whole: what the object is said to be a part of (`the handle of the pot`).
+        both: said of both hands at once.
     """
 
     kind: ClaimKind
@@ -59,6 +63,8 @@ class Claim:
     object: Names = frozenset()
     region: Region | None = None
     invented: bool = False
+    whole: Names = frozenset()
+    both: bool = False
 
     @property
     def content(self) -> tuple[Hashable, ...]:
@@ -66,16 +72,19 @@ class Claim:
         return self.kind, self.times, self.subject, self.predicate, self.object, self.region
 
 
-def claims_of(text: str, vocabulary: Vocabulary, answer: str | None = None) -> list[Claim]:
+def claims_of(
+    text: str, vocabulary: Vocabulary, answer: str | None = None, asked: tuple[Times, ...] = ()
+) -> list[Claim]:
     """The claims of a text, each once, in its order; at most `MAX_CLAIMS`.
 
     Args:
         text: a rationale, of any origin.
         vocabulary: names that can be recognised.
         answer: letter of the choice that the rationale is for: what it says of other choices is no claim.
+        asked: the moment that is asked about, which `at this moment` may mean.
     """
     found: dict[tuple[Hashable, ...], Claim] = {}
-    for number, clause in enumerate(clauses(text, vocabulary)):
+    for number, clause in enumerate(clauses(text, vocabulary, asked)):
         if clause.has("negation") or clause.has("hedge") or _about_others(text[clause.start : clause.end], answer):
             continue
         for claim in _claims(clause, number):
@@ -94,7 +103,8 @@ def _about_others(text: str, answer: str | None) -> bool:
 def _claims(clause: Clause, number: int) -> Iterator[Claim]:
     yield from (Claim("time", start, end, number, (times,)) for times, start, end in clause.own_times)
     for found in (*_relations(clause.pieces), *_regions(clause.pieces), *_objects(clause.pieces)):
-        yield replace(found, clause=number, times=() if found.kind == "object" else clause.times)
+        timeless = found.kind == "object" or found.end > clause.loose
+        yield replace(found, clause=number, times=() if timeless else clause.times)
 
 
 def _objects(pieces: Sequence[Piece]) -> Iterator[Claim]:
@@ -130,10 +140,16 @@ def _relations(pieces: Sequence[Piece]) -> Iterator[Claim]:
             continue
         is_hand = _is_hand(subject.names)
         for target in _after(pieces, place, is_hand and piece.predicate.name in CONTACTS):
-            yield from _relation(subject, piece, target)
+            yield from _relation(subject, piece, target, _whole(pieces[place + 1 : place + 2 * _GAP_REGION], target))
 
 
-def _relation(subject: Piece, predicate: Piece, target: Piece) -> Iterator[Claim]:
+def _whole(following: Sequence[Piece], target: Piece) -> Names:
+    """What follows a name by `of`."""
+    rest = [piece for piece in following if piece.start >= target.end and piece.kind != "article"][:2]
+    return rest[1].names if len(rest) == 2 and rest[0].words == ("of",) else frozenset()
+
+
+def _relation(subject: Piece, predicate: Piece, target: Piece, whole: Names) -> Iterator[Claim]:
     assert predicate.predicate is not None, "only pieces that are predicates come here"
     name, flipped = predicate.predicate
     start, end = min(subject.start, predicate.start), max(target.end, predicate.end)
@@ -146,11 +162,13 @@ def _relation(subject: Piece, predicate: Piece, target: Piece) -> Iterator[Claim
         return
     invented = target.kind == "word"
     # Two sides at once (`both hands`) are two claims; several names of one thing are one.
-    for one in _each_side(first.names):
-        for other in _each_side(second.names):
-            sided = any(hand in SIDES for hand in (*one, *other))
-            kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", "releases"} else "relation"
-            yield Claim(kind, start, end, 0, subject=one, predicate=name, object=other, invented=invented)
+    ones, others = _each_side(first.names), _each_side(second.names)
+    for one, other in product(ones, others):
+        sided = any(hand in SIDES for hand in (*one, *other))
+        kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", RELEASING} else "relation"
+        both = len(ones) > 1 or len(others) > 1
+        claim = Claim(kind, start, end, 0, subject=one, predicate=name, object=other, invented=invented)
+        yield replace(claim, whole=whole, both=both)
 
 
 def _each_side(names: Names) -> list[Names]:

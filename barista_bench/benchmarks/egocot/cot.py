@@ -22,8 +22,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from barista_bench.benchmarks.barista.lexical import overlap
 from barista_bench.benchmarks.egocot.answers import read_answer, unnumbered
@@ -133,10 +131,6 @@ class Cot(ReleaseTask):
             letters=", ".join(choices),
         )
         return Prompt(system, (*map(ImagePart, range(len(times))), TextPart(user)))
-
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """The frames as they are."""
-        return tuple(map(Image.fromarray, frames))
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
         times = [clock(float(str(time))) for time in _sequence(example.inputs["times"])]

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
 from barista_bench.benchmarks.egocot.items import Corners, ItemEvidence
 from barista_bench.benchmarks.egocot.lexicon import (
     ARTICLES,
@@ -24,6 +22,7 @@ from barista_bench.benchmarks.egocot.lexicon import (
     canonical_predicate,
     stems,
 )
+from barista_bench.boxes import xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -81,10 +80,12 @@ class EvidenceBase:
         objects: names of all that is there.
         targets: names of what the question is about; expected to be said.
         times: the moments that the evidence points at; expected to be said.
+        moments: further ones that it annotates.
         answers: names that the right choice gives.
         refuted: names that only wrong choices give: not what is asked about.
         known: further names that can be recognised, and of which the evidence says nothing.
         duration: seconds of the video; None where it is not known.
+        shown: from, to: what of the video the evidence covers; None for all of it.
         complete: whether what is not here is not so: true of a scene graph, never of an item's evidence.
         has_unnamed: whether things are there that have no name: any thing may be one of them.
         scheme: of complete evidence, the relations that its annotators look for.
@@ -96,10 +97,12 @@ class EvidenceBase:
     objects: Names = frozenset()
     targets: tuple[str, ...] = ()
     times: tuple[float, ...] = ()
+    moments: tuple[float, ...] = ()
     answers: Names = frozenset()
     refuted: Names = frozenset()
     known: Names = frozenset()
     duration: float | None = None
+    shown: Times | None = None
     complete: bool = False
     has_unnamed: bool = False
     scheme: Names = frozenset()
@@ -198,6 +201,7 @@ def annotated_evidence(
         objects=frozenset((names | ends_of) - {""}),
         targets=tuple(dict.fromkeys(name for target in evidence.objects if (name := canonical_name(target.label)))),
         times=tuple(sorted(set(evidence.focus_times or evidence.timestamps))),
+        moments=tuple(sorted(set(evidence.timestamps))),
         duration=duration,
     )
 
@@ -211,6 +215,8 @@ def graph_evidence(
     tolerance: float = TOLERANCE,
 ) -> EvidenceBase:
     """The evidence of a scene graph, which is complete: what it does not hold there is not so.
+
+    Relations are taken whole, as annotated: also on frames on which one of the two has no box, being hidden or unmarked.
 
     Args:
         video: its graph.
@@ -228,8 +234,9 @@ def graph_evidence(
     start, stop = span or (0, video.frame_count)
     stride = max(1, round(step * fps))
     names = {item: canonical_name(item.category) for item in video.objects_at((start, stop))}
+    size = video.video.width, video.video.height
     places = tuple(
-        Place(names[one.object], one.frame / fps, _shares(_cornered(one.bbox), (video.video.width, video.video.height)))
+        Place(names[one.object], one.frame / fps, _shares(xywh_to_xyxy(one.bbox), size))
         for frame in range(start, stop, stride)
         for one in video.instances(frame)
         if names[one.object] != UNNAMED
@@ -237,37 +244,27 @@ def graph_evidence(
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
     table = video.relations_table
     for position in table.active((start, stop)).tolist():
-        frames = video.relation_frames(position, (start, stop))
-        if not len(frames):
-            continue
+        _, value, first, last, _ = table.entry(position)
         ids = int(table.source[position]), int(table.target[position])
         source, target = (canonical_name(video.objects[index].category) for index in ids)
-        predicate = canonical_predicate(table.entry(position)[1])
+        predicate = canonical_predicate(value)
         ends = (target, source) if predicate.flipped else (source, target)
-        spans[ends[0], predicate.name, ends[1]] += [(run[0] / fps, run[-1] / fps) for run in _runs(frames)]
+        spans[ends[0], predicate.name, ends[1]].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
+    there = frozenset(names.values()).union(*((subject, target) for subject, _, target in spans))
     return EvidenceBase(
         facts=tuple(
             Fact(*triple, tuple(sorted(set(own))), annotated=UNNAMED not in triple) for triple, own in spans.items()
         ),
         places=places,
-        objects=frozenset(names.values()) - {UNNAMED},
-        has_unnamed=UNNAMED in names.values(),
+        objects=there - {UNNAMED},
+        has_unnamed=UNNAMED in there,
         known=frozenset(map(canonical_name, known)),
         duration=video.frame_count / fps,
+        shown=(start / fps, stop / fps),
         complete=True,
         scheme=BARISTA_RELATIONS | {predicate for _, predicate, _ in spans},
         tolerance=tolerance,
     )
-
-
-def _runs(frames: np.ndarray[tuple[int], np.dtype[np.int32]]) -> list[list[int]]:
-    """Frames that follow each other."""
-    return [run.tolist() for run in np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)]
-
-
-def _cornered(box: Corners) -> Corners:
-    x, y, width, height = box
-    return x, y, x + width, y + height
 
 
 def _shares(box: Corners, size: tuple[float, float]) -> Corners:

@@ -1,13 +1,17 @@
 """Claims against evidence: supported, contradicted, or neither. Deterministic, and no language model takes part.
 
-A claim is *contradicted* only where the evidence says otherwise, not where it says nothing:
+A claim is *contradicted* only where the evidence excludes it at the moments that it is about:
 
 * a relation: the same two things stand in one that excludes it (`on` / `under`), it holds the other way round, the
-  other hand does it, the hand holds something else at that moment, the hand that is asked about is said to be on what
-  only a wrong choice is, or the evidence is complete and has no such relation;
-* a part of the frame: the box lies clearly elsewhere;
+  other hand does it, the hand holds something else, the hand that is asked about is said to be on what only a wrong
+  choice is, or the evidence is complete and has no such relation then;
+* a part of the frame: the box lies clearly elsewhere then;
 * an object: it is said to be what is asked about and only a wrong choice is, or the evidence is complete and has none;
-* a time: after the end of the video, or what its clause says is dated otherwise.
+* a time: after the end of the video, or what its clause says is excluded then.
+
+Half a second is let pass, always in the claim's favour: it widens what supports and narrows what contradicts, but for
+the moments that the evidence itself names. What is said without a time may be meant of any: only what is so throughout
+contradicts it, or complete evidence that has it at no time.
 
 What the evidence does not decide is *unverifiable*: never an error, and no support either.
 """
@@ -26,6 +30,8 @@ from barista_bench.benchmarks.egocot.lexicon import (
     HOLDING,
     ONE_WAY,
     OPPOSITES,
+    PARTS,
+    RELEASING,
     SIDES,
     SYMMETRIC,
     Region,
@@ -86,7 +92,8 @@ def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = N
         evidence: of an item or a scene graph.
         answer: letter of the choice that the rationale argues for, if any.
     """
-    claims = claims_of(text, evidence.vocabulary, answer)
+    asked = ((evidence.times[0], evidence.times[0]),) if len(evidence.times) == 1 else ()
+    claims = claims_of(text, evidence.vocabulary, answer, asked)
     checked = _Checker(evidence).check(claims)
     findings = tuple(
         Finding(claim, text[claim.start : claim.end], verdict, reason)
@@ -106,11 +113,10 @@ class _Checker:
 
     def check(self, claims: Sequence[Claim]) -> list[_Result]:
         found = {place: self._untimed(claim) for place, claim in enumerate(claims) if claim.kind != "time"}
-        dated: dict[int, list[tuple[Times, ...]]] = {}
+        dated: dict[int, list[Claim]] = {}
         for claim in claims:
-            spans = self._spans(claim)
-            if spans:
-                dated.setdefault(claim.clause, []).append(spans)
+            if claim.kind not in ("time", "object") and claim.times:
+                dated.setdefault(claim.clause, []).append(claim)
         return [
             found[place] if place in found else self._time(claim, dated.get(claim.clause, []))
             for place, claim in enumerate(claims)
@@ -142,20 +148,81 @@ class _Checker:
         evidence = self.evidence
         if fact := next(self._matching(claim), None):
             return "supported", _in_words(fact)
-        there = [fact for fact in evidence.facts if fact.at(claim.times, evidence.tolerance)]
-        if any(_may_be(fact, claim) for fact in there):
+        if any(_may_be(fact, claim) for fact in self._near(claim)):
             return _UNKNOWN
-        if fact := next((fact for fact in there if _excludes(fact, claim)), None):
+        if fact := self._clash(claim):
             return "contradicted", _in_words(fact)
-        if fact := next((fact for fact in there if self._asked_otherwise(fact, claim)), None):
-            return "contradicted", _in_words(fact)
-        if evidence.complete and not claim.invented and claim.predicate in evidence.scheme:
-            # Verbs of contact overlap: who presses a button touches it, and may be said to push it.
-            contact = claim.predicate in CONTACTS and any(
-                fact.predicate in CONTACTS and _pairs(fact, claim) for fact in there
+        return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
+
+    def _near(self, claim: Claim) -> list[Fact]:
+        """What may be so at the claim's times."""
+        return [fact for fact in self.evidence.facts if fact.at(claim.times, self.evidence.tolerance)]
+
+    def _clash(self, claim: Claim) -> Fact | None:
+        """What is surely so at the claim's times, and cannot be true together with it."""
+        return next(
+            (
+                fact
+                for fact in self.evidence.facts
+                if (self._excludes(fact, claim) or self._asked_otherwise(fact, claim)) and self._surely(fact, claim)
+            ),
+            None,
+        )
+
+    def _surely(self, fact: Fact, claim: Claim) -> bool:
+        """Whether a fact holds whenever the claim may be about: at each of its times, or throughout."""
+        if claim.times:
+            return all(any(self._covers(span, times, claim) for span in fact.spans) for times in claim.times)
+        whole = self.evidence.shown or (0.0, self.evidence.duration or float("inf"))
+        return any(start <= whole[0] + _EXACT and whole[1] - _EXACT <= end for start, end in fact.spans)
+
+    def _covers(self, span: Times, times: Times, claim: Claim) -> bool:
+        """Whether times lie within a span, and would if they were off by the tolerance, or at a moment it is dated by."""
+        (start, end), (first, last), slack = span, times, self.evidence.tolerance
+        if first < start - _EXACT or end + _EXACT < last:
+            return False
+        if claim.predicate == RELEASING:  # a moment, which may be the last
+            return start < first - slack and last + slack < end
+        named = (*self.evidence.times, *self.evidence.moments, *((start,) if start == end else ()))
+        exact = any(start <= time <= end and first - _EXACT <= time <= last + _EXACT for time in named)
+        return exact or (first + slack < end and start < last - slack)
+
+    def _is_absent(self, claim: Claim) -> bool:
+        """Whether the evidence is complete and has nothing then that the claim may mean."""
+        evidence = self.evidence
+        if not evidence.complete or claim.invented or claim.predicate not in evidence.scheme:
+            return False
+        near = self._near(claim)
+        # Verbs of contact overlap: who presses a button touches it, and may be said to push it.
+        contact = claim.predicate in CONTACTS and any(f.predicate in CONTACTS and _pairs(f, claim) for f in near)
+        meant = contact or any(_says(fact, claim) or _may_be(fact, claim) for fact in near)
+        return not meant and self._is_shown(claim)
+
+    def _is_shown(self, claim: Claim) -> bool:
+        """Whether the evidence covers the claim's times."""
+        shown = self.evidence.shown
+        return shown is None or all(shown[0] <= first and last <= shown[1] for first, last in claim.times)
+
+    def _excludes(self, fact: Fact, claim: Claim) -> bool:
+        """Whether the two cannot be true at once."""
+        if _opposes(fact, claim):
+            return True
+        holding = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDES
+        other = holding and claim.subject == {fact.subject} and not _is(claim.object, fact.object)
+        return other and not self._belongs(claim, fact.object)
+
+    def _belongs(self, claim: Claim, held: str) -> bool:
+        """Whether what is claimed to be held may be a part of what is held, or the whole, or what is in it."""
+        if _is(claim.whole, held) or (claim.invented and any(name.split()[-1] in PARTS for name in claim.object)):
+            return True
+        return any(
+            fact.predicate in ("part of", "attached to", "inside")
+            and (
+                (fact.subject == held and _is(claim.object, fact.object))
+                or (fact.object == held and _is(claim.object, fact.subject))
             )
-            return _UNKNOWN if contact else ("contradicted", "there is no such relation")
-        return _UNKNOWN
+            for fact in self.evidence.facts
+        )
 
     def _asked_otherwise(self, fact: Fact, claim: Claim) -> bool:
         """The question's hand is said to be on what only a wrong choice is."""
@@ -173,37 +240,58 @@ class _Checker:
         return [place for place in targets if place.focused] or targets
 
     def _region(self, claim: Claim) -> _Result:
+        assert claim.region is not None, "region claims have a region"
         boxes = self._boxes(claim)
         then = [place for place in boxes if _near(place.time, claim.times, self.evidence.tolerance)]
-        assert claim.region is not None, "region claims have a region"
-        found = {_lies(place, claim.region) for place in then or boxes}
-        if "supported" in found:
+        if any(_lies(place, claim.region) == "supported" for place in then or boxes):
             return "supported", "its box lies there"
-        return ("contradicted", "its box lies elsewhere") if found == {"contradicted"} else _UNKNOWN
+        return ("contradicted", "its box lies elsewhere") if self._lies_elsewhere(claim) else _UNKNOWN
+
+    def _lies_elsewhere(self, claim: Claim) -> bool:
+        """Whether all boxes of the claim's times lie elsewhere: boxes at that very moment, if there may be others."""
+        complete, boxes = self.evidence.complete, self._boxes(claim)
+        slack = self.evidence.tolerance if complete else _EXACT
+        if not claim.times:
+            moments = {place.time for place in self.evidence.places}
+            seen = complete and {place.time for place in boxes} == moments  # unseen, it may be anywhere
+        else:
+            seen = all(any(_overlaps((box.time, box.time), one, slack) for box in boxes) for one in claim.times)
+            seen = seen and (complete or all(last - first <= 2 * slack for first, last in claim.times))
+        then = [place for place in boxes if _near(place.time, claim.times, slack)]
+        return seen and all(claim.region is not None and _lies(p, claim.region) == "contradicted" for p in then)
 
     def _spans(self, claim: Claim) -> tuple[Times, ...]:
         """When the evidence has what a claim says; nothing where it has it undated, or not at all."""
-        if claim.kind in ("hand", "relation"):
+        if claim.kind != "region":
             facts = list(self._matching(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)
-        if claim.kind != "region" or claim.region is None:
-            return ()
+        assert claim.region is not None, "region claims have a region"
         times = [place.time for place in self._boxes(claim) if _lies(place, claim.region) == "supported"]
         # Boxes are samples of a movement: between the first and the last it may be there at any time.
         return ((min(times), max(times)),) if times else ()
 
-    def _time(self, claim: Claim, dated: Sequence[tuple[Times, ...]]) -> _Result:
+    def _time(self, claim: Claim, dated: Sequence[Claim]) -> _Result:
         evidence, slack = self.evidence, self.evidence.tolerance
-        start, end = claim.times[0]
-        if evidence.duration is not None and end > evidence.duration + slack:
+        if evidence.duration is not None and claim.times[0][1] > evidence.duration + slack:
             return "contradicted", "the video is over by then"
-        if dated:
-            if any(_overlaps(span, (start, end), slack) for spans in dated for span in spans):
-                return "supported", "what is said is dated then"
+        told = {one: spans for one in dated if (spans := self._spans(one))}
+        if any(_overlaps(span, claim.times[0], slack) for spans in told.values() for span in spans):
+            return "supported", "what is said is dated then"
+        if any(self._is_excluded(one) for one in told):
             return "contradicted", "what is said is dated otherwise"
-        if any(_overlaps((time, time), (start, end), slack) for time in evidence.times):
+        if not told and any(_near(time, claim.times, slack) for time in (*evidence.times, *evidence.moments)):
             return "supported", "the evidence points at it"
         return _UNKNOWN
+
+    def _is_excluded(self, claim: Claim) -> bool:
+        """Whether what is true at some time is not at the claim's."""
+        if claim.kind == "region":
+            return self._lies_elsewhere(claim)
+        return self._is_absent(claim) or self._clash(claim) is not None
+
+
+_EXACT = 0.05
+"""Seconds that rounding to one decimal costs: as near as that is the very moment."""
 
 
 def _overlaps(span: Times, times: Times, slack: float) -> bool:
@@ -247,18 +335,15 @@ def _says(fact: Fact, claim: Claim) -> bool:
     return back and {fact.predicate, claim.predicate} == {"on", "under"}
 
 
-def _excludes(fact: Fact, claim: Claim) -> bool:
-    """Whether what the evidence has cannot be true together with what is claimed."""
+def _opposes(fact: Fact, claim: Claim) -> bool:
+    """Whether the same two things stand in an opposite relation, or the other hand does it."""
     ahead = _pairs(fact, claim)
     back = _is(claim.subject, fact.object) and _is(claim.object, fact.subject)
     if (ahead or (back and claim.predicate in SYMMETRIC)) and (fact.predicate, claim.predicate) in OPPOSITES:
         return True
     if back and fact.predicate == claim.predicate and claim.predicate in ONE_WAY:
         return True
-    if _other_hand(fact, claim):
-        return True
-    holding = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDES
-    return holding and claim.subject == {fact.subject} and not _is(claim.object, fact.object)
+    return not claim.both and _other_hand(fact, claim)
 
 
 def _other_hand(fact: Fact, claim: Claim) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from barista_bench.bounded_files import bounded_bytes
 from barista_bench.printable import printable
 from barista_bench.scene_graph.problems import ProblemLog
 
@@ -16,14 +17,9 @@ MAX_BYTES = 2**28
 def read_records(path: Path, log: ProblemLog) -> Iterator[tuple[str, object]]:
     """The records of a JSON or JSONL file with their places; what is no JSON is logged."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            log.error("", f"is larger than {MAX_BYTES} bytes and was not read", "split it")
-            return
-        text = data.decode()
+        text = bounded_bytes(path, MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
-        log.error("", f"cannot be read ({printable(str(error))[:200]})", "give a UTF-8 file")
+        log.error("", f"cannot be read ({printable(str(error))[:200]})", "give a UTF-8 file within the bound")
         return
     if path.suffix.lower() == ".jsonl":
         for number, line in enumerate(text.split("\n"), start=1):

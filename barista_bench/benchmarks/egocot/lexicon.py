@@ -6,6 +6,7 @@ names mean the same, and how verbs are inflected.
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
@@ -85,9 +86,9 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "on": ("on", "on top of", "onto", "atop", "resting on", "lying on", "placed on", "sitting on", "standing on"),
     "under": ("under", "underneath", "beneath", "below", "placed under"),
     "inside": ("inside", "inside of", "in", "into", "within", "placed in", "inserted in", "inserted into"),
-    "outside": ("outside", "outside of", "out of"),
+    "outside": ("outside", "outside of"),
     "near": ("near", "near to", "next to", "beside", "close to", "adjacent to"),
-    "far from": ("far from", "away from"),
+    "far from": ("far from",),
     "attached to": ("attached to", "connected to", "fixed to", "fastened to", "mounted on"),
     "detached from": ("detached from", "disconnected from", "separated from", "removed from"),
     "part of": ("part of", "a part of"),
@@ -118,6 +119,7 @@ CONTACTS = frozenset({"holds", "touches", "presses", "pushes", "pulls", "turns",
 """What a hand does to what it touches: a claim of such a thing is one about the hand."""
 HOLDING = "holds"
 RELEASING = "releases"
+"""A moment, not a state: it may happen at the very end of the holding."""
 ENTAILS = MappingProxyType(
     {
         **{name: frozenset({"touches", "manipulates", "near"}) for name in CONTACTS},
@@ -246,6 +248,29 @@ _STOPS = """at from to with and or while as by for of is are was were be been be
 during because so thus which who where still now again also"""
 STOPS = frozenset(stems(_STOPS)) | frozenset(_STOPS.split())
 """Words that end a name."""
+
+
+PARTS = frozenset(
+    stems("""handle grip knob rim edge lip top bottom base side body neck spout tip end corner middle centre center
+front back surface wall stem strap cover shaft""")
+)
+"""Who holds one of these may hold the thing that it is a part of."""
+
+ORDER = re.compile(
+    r"\b(?:later|then|after(?:wards?)?|before(?:hand)?|subsequently|eventually|finally|lastly|next(?! to\b)|first|initially"
+    r"|earlier|previously|prior|following|once|until|till|soon|into|onto|starts?|starting|begins?|beginning"
+    r"|(?:at|in|by|towards?) the (?:very )?end)\b",
+    re.IGNORECASE,
+)
+"""Words that take what is said to another time than that which was given; putting in or on ends at another one."""
+SAME_TIME = re.compile(
+    r"\b(?:at|in) (?:this|that|the(?: very)? (?:same|given|asked|specified|stated|queried)) "
+    r"(?:very |exact |precise )?(?:moment|time|instant|point|timestamp)\b",
+    re.IGNORECASE,
+)
+"""Words that mean the time last given, or the moment that is asked about."""
+CLOCKS = "clock|timer|countdown|stopwatch|microwave|oven|watch|display|thermometer|phone"
+"""Things that show times which are none of the video's."""
 
 
 def canonical_predicate(text: str) -> Predicate:

@@ -18,7 +18,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from barista_bench.benchmarks.egocot.clock import read_clock
+from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.files import read_records
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.paths import valid_video_id
@@ -96,7 +96,7 @@ def _entry(record: object) -> ManifestEntry | str:
     if url is not None and not _ADDRESS.fullmatch(url):
         return "url is no https address"
     start, end, fps = (
-        None if record.get(name) is None else read_clock(record[name]) for name in ("start", "end", "fps")
+        None if record.get(name) is None else read_seconds(record[name]) for name in ("start", "end", "fps")
     )
     for name, number in (("start", start), ("end", end), ("fps", fps)):
         if number is None and record.get(name) is not None:

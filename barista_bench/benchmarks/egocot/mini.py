@@ -7,10 +7,9 @@ test are left out, as in the public release.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 
+from barista_bench.atomic_files import place_file
 from barista_bench.benchmarks.egocot.item_evidence import item_evidence
 from barista_bench.benchmarks.egocot.items import Split
 from barista_bench.benchmarks.egocot.mini_questions import CHOICES, QUESTIONS, Draft
@@ -54,7 +53,7 @@ def write_mini(kitchen: Path, out: Path) -> None:
                 qid = f"mini_{sum(map(len, records.values())):06d}"
                 records[split].append(_record(scene, code, draft, qid, hidden=split == "test"))
         manifest.append({"media_id": video.video_id, "dataset": "mini kitchen", "uid": video.video_id})
-        _place(confined(kitchen, video.video_id, VIDEO_FILE), out / media_file(video.video_id))
+        place_file(confined(kitchen, video.video_id, VIDEO_FILE), out / media_file(video.video_id))
     for name, content in (
         *((f"{split}.json", rows) for split, rows in records.items()),
         ("media_manifest.json", manifest),
@@ -95,11 +94,3 @@ def _reasons(record: dict[str, Json], scene: Scene) -> list[str]:
     size = scene.video.video
     evidence = item_evidence(item.evidence, item.question, item.choices, item.answer, size=(size.width, size.height))
     return [*rationale_of(evidence), f"So the answer is {item.answer}."]
-
-
-def _place(source: Path, target: Path) -> None:
-    """A hard link where the file system has them, else a copy."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)

@@ -13,7 +13,7 @@ from barista_bench.benchmarks.egocot.clock import clock
 from barista_bench.benchmarks.egocot.items import Corners
 from barista_bench.benchmarks.egocot.verbalise import region_words
 from barista_bench.scene_graph import Relation, SceneObject, Segment, VideoGraph
-from barista_bench.scene_graph.video_graph import UNNAMED
+from barista_bench.scene_graph.video_graph import NAMELESS, UNNAMED
 from barista_bench.task import Json, content_seed
 
 FPS = 30.0
@@ -95,7 +95,7 @@ class Scene:
     def categories(self, frame: int | None = None) -> list[str]:
         """Names of what is visible, hands apart; at one frame or in the whole video."""
         seen = {item.category for item in self.video.objects_at(frame)}
-        return sorted(seen - {"left hand", "right hand", UNNAMED})
+        return sorted(seen - NAMELESS)
 
     def alone(self, item: SceneObject, frame: int) -> bool:
         """Whether no other object of its category is visible, so that its name says which one is meant."""

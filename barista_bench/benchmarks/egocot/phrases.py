@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from barista_bench.benchmarks.barista.lexical import stem
-from barista_bench.benchmarks.egocot.clock import read_clock
+from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.evidence import Names, Times, Vocabulary
 from barista_bench.benchmarks.egocot.lexicon import (
     ANYTHING,
     ARTICLES,
+    CLOCKS,
     HANDS,
     HEDGES,
     NEGATIONS,
+    ORDER,
     PREDICATES,
     REGIONS,
+    SAME_TIME,
     STOPS,
     TARGET_WORDS,
     VIEWS,
@@ -46,6 +49,30 @@ _TIME = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _RANGE = re.compile(r"\s*(?:[–—-]|to|until|and)\s*", re.IGNORECASE)
+_LOOKED_BACK = 60
+"""Characters before a time that tell what it is."""
+_ABOUT = r"""(?:\s*(?:\b(?:about|around|approximately|roughly|exactly|precisely|nearly|almost|the)\b|~))*[\s*_'"`]*\Z"""
+_AT = re.compile(
+    r"(?:\b(?:at|by|around|near|to|until|till|from|between|since|time|timestamp|moment)\b|[@=:~]|\A[^\w(]*)" + _ABOUT,
+    re.I,
+)
+"""Of a bare number of seconds only what follows these is a moment: `5 s` may be a duration anywhere else."""
+_LASTING = re.compile(r"\b(?:for|over|every|in|within)" + _ABOUT, re.I)
+_NO_MOMENT = re.compile(
+    r"\b(?:tak(?:es?|ing)|took|last(?:s|ing|ed)?|durations? of|after|before|following|past|prior to"
+    rf"|(?:{CLOCKS})(?:\s\w+){{0,2}}?\s(?:reads?|reading|shows?|showing|says?|displays?|displaying|set\s\w+|is))"
+    + _ABOUT,
+    re.I,
+)
+_NO_MOMENT_AFTER = re.compile(
+    r"""[\s*_'"`-]{0,4}\b(?:later|long|remaining|remain|ago|apart|period|after|before|earlier|[ap]m|(?:in )?total|in all"""
+    r"|left(?=\s+(?:on|before|until|for)\b|\s*(?:[.,;)]|\Z))|of\b(?!\s(?:the|this)\s(?:video|clip|segment))|timer|countdown"
+    r"|on (?:the|a|its)\s(?:\w+\s)?(?:clock|timer|countdown|stopwatch|display))\b",
+    re.I,
+)
+_BARE = re.compile(r"(?<![\d:.])(\d{1,7}(?:\.\d{1,6})?)\s?(?:[–—-]|to|and)\s?\Z", re.ASCII | re.I)
+"""The first end of `3 to 5 s`."""
+_LISTED = re.compile(r"\s*(?:,|&|,?\s?\b(?:and|or)\b)\s*", re.I)
 _WORD = re.compile(r"[^\W_]+")
 _BREAK = re.compile(r"[,():\"“”]")
 
@@ -70,7 +97,8 @@ class Clause:
     """A part of a sentence that says one thing. Offsets are into the whole text.
 
     `own_times` are written in the clause itself, with their offsets; `times` are those, or else the last ones before
-    them in the same sentence.
+    them in the same sentence, or (`at this moment`) in the text. From `loose` on, words of order (`later`, `before
+    that`) take what is said to times that nobody can tell.
     """
 
     start: int
@@ -78,50 +106,94 @@ class Clause:
     pieces: tuple[Piece, ...]
     own_times: tuple[tuple[Times, int, int], ...]
     times: tuple[Times, ...]
+    loose: int
 
     def has(self, kind: PieceKind) -> bool:
         return any(piece.kind == kind for piece in self.pieces)
 
 
-def clauses(text: str, vocabulary: Vocabulary) -> Iterator[Clause]:
-    """The clauses of a text, with what the vocabulary and the lexicon know in them."""
+def clauses(text: str, vocabulary: Vocabulary, asked: tuple[Times, ...] = ()) -> Iterator[Clause]:
+    """The clauses of a text, with what the vocabulary and the lexicon know in them.
+
+    Args:
+        text: of any origin and length.
+        vocabulary: names that can be recognised.
+        asked: what `at this moment` means where no time is given before.
+    """
     text = text[:MAX_TEXT]
+    given = asked
     for start, end in _parts(text, 0, len(text), _SENTENCE):
         last: tuple[Times, ...] = ()
         for begin, stop in _parts(text, start, end, _CLAUSE):
             own = tuple(times_in(text, begin, stop))
-            last = tuple(times for times, _, _ in own[:MAX_TIMES]) or last
+            pointed = [match.start() for match in SAME_TIME.finditer(text, begin, stop)]
+            last = tuple(times for times, _, _ in own[:MAX_TIMES]) or (given if pointed else last)
+            given = last or given
             taken = [(a, b) for _, a, b in own]
-            yield Clause(begin, stop, tuple(_pieces(text, begin, stop, taken, vocabulary)), own, last)
+            loose = _loose(text, begin, stop, [*(a for a, _ in taken), *pointed])
+            yield Clause(begin, stop, tuple(_pieces(text, begin, stop, taken, vocabulary)), own, last, loose)
+
+
+def _loose(text: str, start: int, end: int, dated: list[int]) -> int:
+    """Where a clause's own time ends to count: at its last time, or start, before a word of order; else its end.
+
+    `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is.
+    """
+    last = max(dated, default=start)
+    return last if ORDER.search(text, last, end) else end
 
 
 def times_in(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
-    """Times and ranges of times with their offsets, in seconds; a time alone is a range from itself to itself."""
+    """Moments and ranges of time with their offsets, in seconds; a moment is a range from itself to itself.
+
+    Durations, bounds (`after 3 s`) and what other clocks show are none.
+    """
+    last, counts = start, False
+    for times, begin, stop in _written(text, start, end):
+        if last == start or not _LISTED.fullmatch(text, last, begin):
+            counts = _is_moment(text[max(start, begin - _LOOKED_BACK) : begin], text[begin:stop], text, stop, end)
+        if counts:
+            yield times, begin, stop
+        last = stop
+
+
+def _is_moment(before: str, written: str, text: str, stop: int, end: int) -> bool:
+    if _NO_MOMENT.search(before) or _NO_MOMENT_AFTER.match(text, stop, end):
+        return False
+    is_bare = ":" not in written and "=" not in written
+    return not is_bare or (_AT.search(before) is not None and not _LASTING.search(before))
+
+
+def _written(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
+    """All that is written as a time or as a range of times."""
     found = list(_TIME.finditer(text, start, end))
     place = 0
     while place < len(found):
         match = found[place]
-        first = _seconds(match[0])
+        first, begin = _seconds(match[0]), match.start()
         following = found[place + 1] if place + 1 < len(found) else None
         if following is not None and _RANGE.fullmatch(text, match.end(), following.start()):
             second = _seconds(following[0])
-            listed = text[match.end() : following.start()].strip().casefold() == "and" and not _between(text, match)
+            listed = text[match.end() : following.start()].strip().casefold() == "and" and not _between(text, begin)
             if first is not None and second is not None and first <= second and not listed:
-                yield (first, second), match.start(), following.end()
+                yield (first, second), begin, following.end()
                 place += 2
                 continue
-        if first is not None:
-            yield (first, first), match.start(), match.end()
+        bare = _BARE.search(text[max(start, begin - _LOOKED_BACK) : begin])
+        if first is not None and bare is not None and ":" not in match[0] and float(bare[1]) <= first:
+            yield (float(bare[1]), first), begin - len(bare[0]), match.end()
+        elif first is not None:
+            yield (first, first), begin, match.end()
         place += 1
 
 
-def _between(text: str, match: re.Match[str]) -> bool:
+def _between(text: str, start: int) -> bool:
     """`between 1 s and 3 s` is a range, `at 1 s and 3 s` are two times."""
-    return text[max(0, match.start() - 9) : match.start()].casefold().strip().endswith("between")
+    return text[max(0, start - 9) : start].casefold().strip().endswith("between")
 
 
 def _seconds(text: str) -> float | None:
-    return read_clock(re.sub(r"(?i)[a-z=\s]", "", text))
+    return read_seconds(re.sub(r"(?i)[a-z=\s]", "", text))
 
 
 def _parts(text: str, start: int, end: int, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:

@@ -6,14 +6,13 @@ items (`group`, `subtask`, `video`, ...).
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TypeAlias, TypeVar
 
-from barista_bench.benchmarks.egocot.clock import read_clock
+from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.items import (
     Corners,
     Item,
@@ -25,6 +24,7 @@ from barista_bench.benchmarks.egocot.items import (
 )
 from barista_bench.benchmarks.egocot.taxonomy import Subtask, group_called, subtask_called
 from barista_bench.benchmarks.parsing import is_text
+from barista_bench.boxes import four_numbers
 from barista_bench.paths import valid_video_id
 from barista_bench.printable import printable
 from barista_bench.scene_graph.problems import ProblemLog
@@ -34,6 +34,7 @@ MAX_TEXT = 20_000
 MAX_ROWS = 10_000
 """Rows of one list of evidence."""
 MAX_CHOICES = 26
+MAX_COORDINATE = 1e6
 _LABEL = re.compile(r"[A-Z]")
 _QID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
 _SPAN = re.compile(r"\s*[–—-]\s*")
@@ -183,7 +184,7 @@ class RecordReader:
     def _times(self, values: list[object] | list[str], key: str) -> tuple[float, ...]:
         found = []
         for place, value in enumerate(values):
-            seconds = read_clock(value)
+            seconds = read_seconds(value)
             if seconds is None:
                 self.log.warning(f"{key}[{place}]", f"{kind(value)} is no time; it is left out", "write MM:SS.ss")
             else:
@@ -271,7 +272,7 @@ def _target(row: Record) -> TargetObject:
 
 
 def _box(row: Record) -> TimedBox:
-    time = read_clock(row.get("time"))
+    time = read_seconds(row.get("time"))
     if time is None:
         raise BadRecordError("time", f"is {kind(row.get('time'))}", "write MM:SS.ss")
     return TimedBox(_object_id(row), time, corners(row.get("bbox")))
@@ -279,12 +280,8 @@ def _box(row: Record) -> TimedBox:
 
 def corners(value: object) -> Corners:
     """[x0, y0, x1, y1] with x0 < x1 and y0 < y1. Raises BadRecordError."""
-    numbers = [
-        float(side)
-        for side in (value if isinstance(value, list | tuple) else [])
-        if isinstance(side, int | float) and not isinstance(side, bool) and abs(side) < 1e6 and math.isfinite(side)
-    ]
-    if not isinstance(value, list | tuple) or len(value) != 4 or len(numbers) != 4:
+    numbers = four_numbers(value, MAX_COORDINATE)
+    if numbers is None:
         raise BadRecordError("bbox", f"is {kind(value)}", "give four numbers: x0, y0, x1, y1 in pixels")
     x0, y0, x1, y1 = numbers
     if not (x0 < x1 and y0 < y1):
@@ -296,7 +293,7 @@ def _relation(row: Record) -> TimedRelation:
     given = row.get("time", [])
     if not isinstance(given, list) or len(given) > 2:
         raise BadRecordError("time", f"is {kind(given)}", "give [start] or [start, end]")
-    times = [read_clock(value) for value in given]
+    times = [read_seconds(value) for value in given]
     start, end = (times[0], times[-1]) if times else (None, None)
     if None in times or (start is not None and end is not None and end < start):
         raise BadRecordError("time", f"is {kind(given)}", "write MM:SS.ss, the start first")

@@ -7,16 +7,18 @@ could not be read is sent with an empty `predicted_answer`, which no letter matc
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from barista_bench.atomic_files import write_whole
 from barista_bench.benchmarks.egocot.columns import choices_of
 from barista_bench.benchmarks.egocot.files import MAX_BYTES
+from barista_bench.bounded_files import read_bounded_text
 from barista_bench.errors import DataError
 from barista_bench.printable import printable
+from barista_bench.schema_files import first_complaint
 from barista_bench.task import Scored
 
 PREFIX = "egocot:"
@@ -101,9 +103,7 @@ def write_submission(lines: Sequence[SubmissionLine], path: str | Path) -> Path:
         text = json.dumps(records, ensure_ascii=False, indent=1) + "\n"
     else:
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, text)
     return path
 
 
@@ -113,23 +113,14 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
     Raises:
         DataError: it is missing, too large, or breaks the format; names line and field.
     """
-    path = Path(path)
+    text = read_bounded_text(path, MAX_BYTES, what="no submission file", remedy="write one")
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. Remedy: give a submission file")
-        text = data.decode()
         whole = text.lstrip().startswith("[")
         records = json.loads(text) if whole else [json.loads(line) for line in text.split("\n") if line.strip()]
-    except OSError as error:
-        raise DataError(f"{path}: no submission file ({error.strerror}). Remedy: write one") from error
     except (ValueError, RecursionError) as error:
         cause = printable(str(error))[:200] or type(error).__name__
         raise DataError(f"{path}: is no JSON ({cause}). Remedy: correct it") from error
     try:
         return _LINES.validate_python(records)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise DataError(printable(f"{path}: record {place}: {first['msg']}. Remedy: correct it")) from error
+        raise DataError(printable(f"{path}: record {first_complaint(error)}. Remedy: correct it")) from error

@@ -6,8 +6,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.clips import Clip, Shown, shown_frames
@@ -122,10 +120,6 @@ class HandyvqaTask(ReleaseTask):
         }
         evidence = {"file": Value("string"), "row": Value("int64")}
         return Features({"inputs": inputs, "target": target, "metadata": metadata, "evidence": evidence})
-
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """The frames as they are."""
-        return tuple(map(Image.fromarray, frames))
 
     def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images, scaled down to the option `max_side`."""

@@ -11,14 +11,12 @@ from itertools import product
 from barista_bench.benchmarks.handyvqa.clips import HALF_WINDOW_S
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.scene_graph.video_graph import HANDS, UNNAMED, Contact, SceneObject
+from barista_bench.scene_graph.video_graph import HANDS, NAMELESS, Contact, SceneObject
 from barista_bench.task import content_seed
 
 OPTIONS = 5
 _PLACES = frozenset({"under", "on", "inside", "attached to"})
 _WHOLES = frozenset({"part of", "attached to"})
-_NAMELESS = frozenset({UNNAMED, *HANDS})
-"""Categories of what no question is about."""
 _WITH = {("left",): "the left hand alone", ("right",): "the right hand alone", ("left", "right"): "both hands"}
 
 
@@ -239,7 +237,7 @@ def _single(
 
 
 def _is_named(item: SceneObject) -> bool:
-    return item.category.lower() not in _NAMELESS
+    return item.category.lower() not in NAMELESS
 
 
 def _things(video: VideoGraph, span: range) -> list[SceneObject]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from barista_bench.benchmarks.handyvqa.answers import parse_letters, written
 from barista_bench.benchmarks.handyvqa.clips import Shown
@@ -16,7 +16,6 @@ from barista_bench.task import (
     Example,
     Explanation,
     ExplanationRow,
-    Failure,
     FailureKind,
     Fields,
     ParseError,
@@ -30,6 +29,7 @@ class ChoiceTask(HandyvqaTask):
     """A category of multiple-choice questions."""
 
     version = 1
+    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "wrong_option"}
 
     def asked(self, question: Question, shown: Shown) -> tuple[Fields, Fields]:
         return self.stated(question)
@@ -64,14 +64,6 @@ class ChoiceTask(HandyvqaTask):
 
     def facets(self, example: Example) -> Fields:
         return {"options": len(options_of(example))}
-
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
-        """Right options that are not named, and named ones that are wrong."""
-        if prediction is None:
-            return self.unreadable(example)
-        kinds: dict[Verdict, FailureKind] = {"miss": "missed", "wrong": "wrong_option"}
-        rows = self.explain(example, prediction).rows
-        return tuple(Failure(kinds[row.verdict]) for row in rows if row.verdict in kinds)
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return written(truth_of(example), options_of(example))

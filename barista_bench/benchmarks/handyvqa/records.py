@@ -16,6 +16,7 @@ from typing import Annotated, Generic, TypeVar
 import msgspec
 from msgspec import Meta
 
+from barista_bench.bounded_files import bounded_bytes, bounded_lines
 from barista_bench.errors import DataError
 from barista_bench.paths import confined, name_problem
 from barista_bench.scene_graph.problems import Problem, ProblemLog
@@ -212,17 +213,13 @@ def _category(record: ItemRecord, source: _Source, key: str, log: ProblemLog) ->
 def _raw_records(source: _Source, log: ProblemLog) -> Iterator[tuple[str, bytes | msgspec.Raw]]:
     """(where in the file, bytes) of each record."""
     try:
-        size = source.path.stat().st_size
-        limit = MAX_ITEM_BYTES if source.is_single else MAX_FILE_BYTES
-        if size > limit:
-            log.error("", f"{size} bytes are more than {limit}: left out", "split the file")
-            return
         if source.path.suffix == ".jsonl":
-            yield from _lines(source.path)
+            lines = bounded_lines(source.path, MAX_ITEM_BYTES, overlong="cut", whole=MAX_FILE_BYTES)
+            yield from ((f"line {number}", line) for number, line in lines)
             return
-        data = source.path.read_bytes()
+        data = bounded_bytes(source.path, MAX_ITEM_BYTES if source.is_single else MAX_FILE_BYTES)
     except OSError as error:
-        log.error("", f"cannot be read ({error.strerror}): left out", "check the file")
+        log.error("", f"cannot be read ({error.strerror}): left out", "check or split the file")
         return
     if source.is_single:
         yield "", data
@@ -234,18 +231,6 @@ def _raw_records(source: _Source, log: ProblemLog) -> Iterator[tuple[str, bytes 
         return
     for place, raw in enumerate(listed):
         yield f"[{place}]", raw
-
-
-def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(MAX_ITEM_BYTES + 1):  # never more than one record in memory
-            number += 1
-            rest = line
-            while rest and not rest.endswith(b"\n"):
-                rest = file.readline(MAX_ITEM_BYTES)
-            if line.strip():
-                yield f"line {number}", line
 
 
 def _place(key: str, name: str) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Hashable, Mapping, Sequence
 
+import numpy as np
+
 from barista_bench.benchmarks.handyvqa.answers import Reading, written
 from barista_bench.benchmarks.handyvqa.questions import ChoiceTask, by_options, options_of, truth_of
 from barista_bench.benchmarks.handyvqa.records import letters
@@ -18,6 +20,16 @@ from barista_bench.prompt import BoxFormat
 from barista_bench.task import Example, Explanation, Json, Prediction, Scored
 
 Row = Mapping[Hashable, float]
+
+FIGURES = {
+    "accuracy": ("right", "answered"),
+    "accuracy_counted": ("right", "n"),
+    "accuracy_strict": ("strict", "n"),
+    "chance_level": ("chance", "n"),
+    "coverage": ("answered", "n"),
+    "coverage_strict": ("answered_strictly", "n"),
+}
+"""The two sums over samples (`SingleAnswer._row`) of which each figure is the ratio; 0 where none is answered."""
 
 
 class SingleAnswer(ChoiceTask):
@@ -36,7 +48,6 @@ class SingleAnswer(ChoiceTask):
         """Accuracy by all readings, the shares of answers that they can read, and accuracy by number of options."""
         rows = [self._row(sample) for sample in samples]
         total = {name: sum(row[name] for row in rows) for name in rows[0]}
-        n = len(samples)
         groups = {
             str(count): {
                 "accuracy_counted": sum(self._row(sample)["right"] for sample in group) / len(group),
@@ -46,30 +57,16 @@ class SingleAnswer(ChoiceTask):
             for count, group in by_options(samples).items()
         }
         return {
-            "accuracy": total["right"] / total["answered"] if total["answered"] else 0.0,
-            "accuracy_counted": total["right"] / n,
-            "accuracy_strict": total["strict"] / n,
-            "chance_level": total["chance"] / n,
-            "coverage": total["answered"] / n,
-            "coverage_strict": total["answered_strictly"] / n,
+            **{name: total[part] / total[whole] if total[whole] else 0.0 for name, (part, whole) in FIGURES.items()},
             "per_options": groups,
-            "n": n,
-            "n_failed": n - int(total["answered"]),
+            "n": len(samples),
+            "n_failed": len(samples) - int(total["answered"]),
         }
 
     def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
         sums = weighted_sums([self._row(sample) for sample in samples], weights)
-        n = sums["n"]
-        figures = {
-            "accuracy": ratio(sums["right"], sums["answered"], 0.0),
-            "accuracy_counted": ratio(sums["right"], n),
-            "accuracy_strict": ratio(sums["strict"], n),
-            "chance_level": ratio(sums["chance"], n),
-            "coverage": ratio(sums["answered"], n),
-            "coverage_strict": ratio(sums["answered_strictly"], n),
-        }
-        figures["accuracy"][n == 0] = float("nan")
-        return figures
+        nothing = np.where(sums["n"] > 0, 0.0, np.nan)
+        return {name: ratio(sums[part], sums[whole], nothing) for name, (part, whole) in FIGURES.items()}
 
     def _row(self, sample: Scored) -> Row:
         """What one sample adds to the sums that figures are made of."""

@@ -1,7 +1,7 @@
 """The paper's tables and figures out of scored runs: accuracy by question type, segmentation, number of frames.
 
-A model's runs with other settings (frames, resolution, mode of segmentation) are rows of their own. Intervals are the
-2.5% and 97.5% percentiles of 1,000 draws of clusters (`Task.cluster`), all question types drawn together.
+A model's runs with other settings (frames, resolution, mode of segmentation) are rows of their own. Intervals those of
+every figure (`resampling`), all question types drawn together.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import numpy as np
 
 from barista_bench.benchmarks.handyvqa.questions import options_of
 from barista_bench.benchmarks.handyvqa.records import MCQ_CATEGORIES, RVOS_CATEGORIES
-from barista_bench.benchmarks.pooling import Floats
 from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
-from barista_bench.task import Scored, content_seed
+from barista_bench.resampling import DRAWS, drawn_interval, figures_of, interval_weights
+from barista_bench.task import Scored
 
-DRAWS = 1000
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 TITLES = {name: name.capitalize() for name in SINGLE} | {"objects": "Objects"}
 
@@ -199,16 +198,16 @@ def ranged(entries: Sequence[ModelSamples], figure: str) -> Ranged | float | Non
     if not entries or not all(entry.runs and all(entry.runs) for entry in entries):
         return None
     clusters = sorted({entry.task.cluster(s.example) for entry in entries for run in entry.runs for s in run})
-    places = {name: place for place, name in enumerate(clusters)}
-    draws = _draws(clusters)
-    values = np.mean([_values(entry, figure, places, draws) for entry in entries], axis=0)
-    point, drawn = float(values[0]), values[1:][~np.isnan(values[1:])]
-    if np.isnan(point):
+    weights = interval_weights(clusters, DRAWS) if len(clusters) > 1 else np.ones((1, 1))
+    found = [figures_of(entry.task, entry.runs, clusters, weights).get(figure) for entry in entries]
+    present = [values for values in found if values is not None]
+    if len(present) < len(found):
         return None
-    if len(clusters) < 2 or not len(drawn):
-        return point
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return Ranged(point, float(low), float(high))
+    values = np.mean(present, axis=0)
+    if np.isnan(values[0]):
+        return None
+    ends = drawn_interval(values, len(clusters)) if len(clusters) > 1 else None
+    return Ranged(float(values[0]), ends.low, ends.high) if ends else float(values[0])
 
 
 def point(entries: Sequence[ModelSamples], figure: str) -> float | None:
@@ -220,21 +219,3 @@ def point(entries: Sequence[ModelSamples], figure: str) -> float | None:
         for entry in entries
     ]
     return float(np.mean(found))
-
-
-def _draws(clusters: Sequence[str]) -> Floats:
-    """(1 + DRAWS, clusters) how often each is taken: once, then as drawn with replacement."""
-    rng = np.random.default_rng(content_seed("paper tables", *clusters))
-    count = len(clusters)
-    drawn = rng.multinomial(count, np.full(count, 1 / count), size=DRAWS)
-    return np.vstack([np.ones((1, count)), drawn]).astype(np.float64)
-
-
-def _values(entry: ModelSamples, figure: str, places: Mapping[str, int], draws: Floats) -> Floats:
-    """(1 + DRAWS,) the figure of one task, mean over its runs."""
-    found = []
-    for run in entry.runs:
-        owners = np.array([places[entry.task.cluster(sample.example)] for sample in run])
-        values = entry.task.resampled(run, draws[:, owners])
-        found.append(values.get(figure, np.full(len(draws), np.nan)))
-    return np.asarray(np.mean(found, axis=0))

@@ -16,7 +16,7 @@ from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
 from barista_bench.benchmarks.tog_bench.times import read_time
 from barista_bench.benchmarks.truncated import cut_object
-from barista_bench.boxes import read_box
+from barista_bench.boxes import four_numbers, read_box
 from barista_bench.prompt import BoxFormat
 from barista_bench.task import Fields
 
@@ -324,9 +324,8 @@ def _one_or_several(value: object) -> list[object]:
 
 def _box(value: object, view: View) -> tuple[float, float, float, float] | None:
     """[x0, y0, x1, y1] in pixels of four numbers as the model writes them; None for anything else or without area."""
-    if not isinstance(value, list) or len(value) != 4:
+    numbers = four_numbers(value, MAX_COORDINATE)
+    if numbers is None:
         return None
-    if not all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < MAX_COORDINATE for x in value):
-        return None
-    x0, y0, x1, y1 = read_box([float(x) for x in value], view.boxes, view.width, view.height)
+    x0, y0, x1, y1 = read_box(numbers, view.boxes, view.width, view.height)
     return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None

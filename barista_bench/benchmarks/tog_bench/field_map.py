@@ -17,6 +17,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from barista_bench.bounded_files import read_bounded
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.yaml_files import MAX_BYTES, load_yaml
 
@@ -226,13 +227,8 @@ def load_field_map(path: Path) -> FieldMap:
     Raises:
         ConfigError: there is no such file, or it is no field map; names file and key.
     """
-    try:
-        with path.open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: no field map ({error.strerror}). Remedy: write one, see docs/tog_bench.md"
-        ) from error
+    remedy = "write one, see docs/tog_bench.md"
+    data = read_bounded(path, MAX_BYTES, what="no field map", remedy=remedy, error=ConfigError)
     return parse_field_map(data, str(path))
 
 

@@ -30,13 +30,12 @@ from barista_bench.benchmarks.tog_bench.release import video_file
 from barista_bench.boxes import xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph, VideoGraph
-from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED
+from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, NAMELESS
 from barista_bench.yaml_files import load_yaml
 
 ANNOTATIONS = "annotations.json"
 GAP = 1.0
 """Seconds between two uses of an object that count as one."""
-NAMELESS = frozenset({UNNAMED, *HANDS})
 EXPLICIT = 4
 """Explicit instructions of one object that a video gets at the most, and as many of two."""
 

@@ -19,6 +19,7 @@ from barista_bench.benchmarks.tog_bench.annotations import (
 from barista_bench.benchmarks.tog_bench.checks import checked_task, checked_videos
 from barista_bench.benchmarks.tog_bench.field_map import FieldMap, Node, load_field_map, packaged_maps
 from barista_bench.benchmarks.tog_bench.importing import import_records
+from barista_bench.bounded_files import bounded_bytes
 from barista_bench.errors import DataError
 from barista_bench.paths import confined
 from barista_bench.scene_graph import Problem
@@ -151,9 +152,7 @@ def _read(path: Path, field_map: FieldMap | None, log: ProblemLog) -> tuple[dict
 def _content(path: Path) -> object:
     """A decoded JSON file; of a JSONL file, the list of its lines. Raises DataError."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DataError(f"larger than {MAX_BYTES} bytes")
-        data = path.read_bytes()
+        data = bounded_bytes(path, MAX_BYTES)
         if path.suffix == ".jsonl":
             return msgspec.json.decode(b"[" + b",".join(line for line in data.splitlines() if line.strip()) + b"]")
         return msgspec.json.decode(data)

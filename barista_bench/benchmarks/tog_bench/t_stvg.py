@@ -20,10 +20,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
 from barista_bench.benchmarks.pooling import Floats
 from barista_bench.benchmarks.tog_bench import baselines
 from barista_bench.benchmarks.tog_bench.answers import View, read_answer
@@ -189,9 +185,6 @@ class TSTVG(ReleaseTask):
             for part in (TextPart(f"Frame {place + 1}, {round(time, 2)} s:\n"), ImagePart(place))
         ]
         return Prompt(system, (*frames, TextPart(f"\n{user}")))
-
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        return tuple(Image.fromarray(frame) for frame in frames)
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
         return tuple(f"frame {place + 1}, {time:.1f} s" for place, time in enumerate(shown_times(example.inputs)))

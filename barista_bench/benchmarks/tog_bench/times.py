@@ -7,20 +7,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from barista_bench.benchmarks.clock_times import MAX_TEXT, clock_seconds
+from barista_bench.benchmarks.clock_times import MAX_TEXT, read_seconds
 
 SNAP = 0.25
 """Seconds that a time may be off from a frame's and still mean it."""
 
-_SECONDS = re.compile(r"\A\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?:s|sec|secs|second|seconds)?\.?\s*\Z", re.IGNORECASE)
 _FRAME = re.compile(r"\A\s*(?:frame|image)\s*#?\s*([0-9]{1,7})\s*\Z", re.IGNORECASE)
 
 
 def read_time(value: object, shown: Sequence[float]) -> float | None:
     """Seconds of what a model wrote; None where it is no time.
 
-    A number is seconds, as is `12.5` or `12.5 s` as text; `00:12` is a clock time; `frame 3` is the time of the third
-    frame shown.
+    Beside what `read_seconds` reads, `frame 3` is the time of the third frame shown.
 
     Args:
         value: of any kind.
@@ -29,19 +27,11 @@ def read_time(value: object, shown: Sequence[float]) -> float | None:
     >>> [read_time(value, [0.0, 4.0]) for value in (3, "3.5 s", "01:10", "Frame 2", "frame 9", "soon", -1, True)]
     [3.0, 3.5, 70.0, 4.0, None, None, None, None]
     """
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        # Compared before it is made a float: an int may be too large for one.
-        return float(value) if 0 <= value <= 1e9 and math.isfinite(value) else None
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        return None
-    if match := _SECONDS.match(value):
-        return float(match[1])
-    if match := _FRAME.match(value):
-        number = int(match[1])
-        return shown[number - 1] if 1 <= number <= len(shown) else None
-    return clock_seconds(value)
+    match = _FRAME.match(value) if isinstance(value, str) and len(value) <= MAX_TEXT else None
+    if match is None:
+        return read_seconds(value)
+    number = int(match[1])
+    return shown[number - 1] if 1 <= number <= len(shown) else None
 
 
 def snapped(time: float, grid: Sequence[float]) -> float:

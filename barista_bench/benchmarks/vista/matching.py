@@ -26,8 +26,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from barista_bench.benchmarks.pooling import Floats, mean_figures
 from barista_bench.benchmarks.vista.answers import HIGHEST, LOWEST, read_answer, write_answer
@@ -86,6 +84,12 @@ _RULES = (
         "standardisation",
         "sample standard deviation, plus 1e-6",
         "`standard deviation`, without saying which",
+    ),
+    ProtocolRule(
+        "nothing",
+        "Minecraft",
+        "an older fork: frames again when scoring, 0 to 1, over the other videos; here as the other environments",
+        "prompts of its own (figures 10 to 12)",
     ),
 )
 
@@ -255,10 +259,6 @@ class Matching(ReleaseTask):
 
     def _summaries(self, example: Example) -> str:
         return "\n".join(f"- ({label}) {text}" for label, text in self.choices(example).items())
-
-    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """The frames as they are."""
-        return tuple(map(Image.fromarray, frames))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The scores of a dual encoder, or those that a generative model wrote: see `answers.read_answer`."""

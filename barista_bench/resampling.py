@@ -1,4 +1,4 @@
-"""95% intervals of figures by a bootstrap over videos, or what else a task keeps together (`Task.cluster`).
+"""Intervals of figures by a bootstrap over videos, or what else a task keeps together (`Task.cluster`).
 
 Samples of one video resemble each other, and so do the runs of one example. So videos are drawn with replacement, and
 all samples and runs of a drawn video come along; pooled figures (micro F1, accuracy, mean average precision) are
@@ -11,25 +11,36 @@ the videos alone, so that models which answered the same set are resampled alike
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from barista_bench.analysis.types import Interval
-from barista_bench.task import Scored, Status, Task, content_seed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from barista_bench.running.scoring import ScoredRun, ScoredSample
+from barista_bench.task import Scored, Task, content_seed
 
 Floats = NDArray[np.float64]
 
 DRAWS = 1000
 LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval, and what it rests on: `clusters` videos were resampled `draws` times.
+
+    `method` is "bca", or "percentile" where bias and acceleration cannot be told (a figure that hardly varies).
+    Fewer than about 10 clusters give intervals that are too narrow: say so where they are shown.
+    """
+
+    low: float
+    high: float
+    level: float
+    method: Literal["bca", "percentile"]
+    clusters: int
+    draws: int
 
 
 def video_draws(videos: int, draws: int, seed: int) -> Floats:
@@ -47,19 +58,6 @@ def bootstrap_seed(videos: Iterable[str]) -> int:
     return content_seed("bootstrap", *sorted(set(videos)))
 
 
-def by_run(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSample]]:
-    """Samples that count, by run; those that infrastructure cost are left out."""
-    runs: dict[int, list[ScoredSample]] = {}
-    for sample in samples:
-        if sample.record.status is not Status.INFRA_ERROR:
-            runs.setdefault(sample.record.run, []).append(sample)
-    return dict(sorted(runs.items()))
-
-
-def as_scored(samples: Iterable[ScoredSample]) -> list[Scored]:
-    return [Scored(sample.example, sample.prediction) for sample in samples]
-
-
 def figures_of(
     task: Task, runs: Sequence[Sequence[Scored]], videos: Sequence[str], weights: Floats
 ) -> dict[str, Floats]:
@@ -73,20 +71,18 @@ def figures_of(
     return {name: np.mean([figures[name] for figures in found], axis=0) for name in shared}
 
 
-def intervals(
-    task: Task, samples: Sequence[ScoredSample], *, draws: int = DRAWS, level: float = LEVEL
+def run_intervals(
+    task: Task, runs: Sequence[Sequence[Scored]], *, draws: int = DRAWS, level: float = LEVEL
 ) -> dict[str, Interval]:
-    """An interval for each figure of `task.aggregate`, over the clusters of these samples.
+    """An interval for each figure of `task.aggregate`, mean over these runs, over the clusters of their samples.
 
     None at all for fewer than two clusters, and none for a figure that the samples, or no draw of them, have.
     """
-    runs = [as_scored(group) for group in by_run(samples).values()]
     clusters = sorted({task.cluster(sample.example) for group in runs for sample in group})
     if len(clusters) < 2:
         return {}
-    weights = interval_weights(clusters, draws)
-    values = figures_of(task, runs, clusters, weights)
-    ends = {name: _of_draws(drawn, len(clusters), level) for name, drawn in values.items()}
+    values = figures_of(task, runs, clusters, interval_weights(clusters, draws))
+    ends = {name: drawn_interval(drawn, len(clusters), level) for name, drawn in values.items()}
     return {name: found for name, found in ends.items() if found is not None}
 
 
@@ -101,7 +97,7 @@ def ratio_interval(
 ) -> Interval | None:
     """The interval of sum(part) / sum(whole), taken of each run and averaged over runs: means, shares, pooled rates.
 
-    The draws are those that `intervals` makes of the same clusters. None for fewer than two clusters.
+    The draws are those that `run_intervals` makes of the same clusters. None for fewer than two clusters.
 
     Args:
         part: (S,) of each sample.
@@ -125,7 +121,7 @@ def ratio_interval(
     parts, wholes = sums @ interval_weights(names, draws).T
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.where(wholes > 0, parts / wholes, np.nan).mean(axis=0)
-    return _of_draws(values, len(names), level)
+    return drawn_interval(values, len(names), level)
 
 
 def interval_weights(clusters: Sequence[str], draws: int) -> Floats:
@@ -134,8 +130,8 @@ def interval_weights(clusters: Sequence[str], draws: int) -> Floats:
     return np.vstack([np.ones(count), without_each(count), video_draws(count, draws, bootstrap_seed(clusters))])
 
 
-def _of_draws(values: Floats, count: int, level: float) -> Interval | None:
-    """Of the values for each row of `interval_weights`."""
+def drawn_interval(values: Floats, count: int, level: float = LEVEL) -> Interval | None:
+    """Of the (1 + V + D,) values that a figure takes by each row of `interval_weights`; `count` is V, two or more."""
     return interval(float(values[0]), values[1 + count :], values[1 : 1 + count], clusters=count, level=level)
 
 
@@ -174,8 +170,3 @@ def _bca_tails(point: float, drawn: Floats, left_out: Floats, tails: Floats) -> 
     z = bias + ndtri(tails)
     moved = ndtr(bias + z / (1 - acceleration * z))
     return np.asarray(moved) if np.isfinite(moved).all() and moved[0] < moved[1] else None
-
-
-def interval_of(run: ScoredRun, *, draws: int = DRAWS, level: float = LEVEL) -> Mapping[str, Interval]:
-    """Intervals of all figures of a scored run."""
-    return intervals(run.task, run.samples, draws=draws, level=level)

@@ -1,0 +1,21 @@
+"""What a task makes of answers that a test writes for its examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Example, Prediction, Scored, Task
+
+
+def answer_all(
+    task: Task, examples: Iterable[Example], answer: Callable[[Example], str], boxes: BoxFormat | None = None
+) -> dict[str, Any]:
+    """The figures of these answers; one that the task cannot read counts as none."""
+    boxes = boxes or BoxFormat()
+    samples = []
+    for example in examples:
+        parsed = task.parse(answer(example), example.inputs, boxes)
+        samples.append(Scored(example, parsed if isinstance(parsed, Prediction) else None))
+    return dict(task.aggregate(samples))

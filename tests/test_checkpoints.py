@@ -1,0 +1,100 @@
+"""One way of loading: what the readers are told, and what is said when they fail. Real checkpoints: tests/models."""
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from safetensors import SafetensorError  # noqa: E402
+
+from barista_bench.checkpoints import load_pretrained  # noqa: E402
+from barista_bench.errors import ModelError  # noqa: E402
+
+
+class Readers:
+    """Stands for a processor's and a model's `from_pretrained`; keeps what they are told."""
+
+    def __init__(self, *missing: str, error: Exception | None = None) -> None:
+        self.missing, self.error = set(missing), error
+        self.told: list[dict[str, object]] = []
+
+    def processor(self, name: str, **settings: object) -> str:
+        self.told.append(settings)
+        return f"processor of {name}"
+
+    def model(self, name: str, **settings: object) -> object:
+        self.told.append(settings)
+        if self.error:
+            raise self.error
+        return torch.nn.Linear(1, 1), {"missing_keys": self.missing}
+
+    def load(self, name: str = "org/name", **options: object) -> tuple[torch.nn.Module, str]:
+        return load_pretrained(name, self.processor, self.model, kind="a stand-in", **options)
+
+
+def test_both_readers_are_told_the_revision_and_whether_to_run_code():
+    readers = Readers()
+    model, processor = readers.load(device="cpu", dtype="float32")
+    assert (processor, model.training) == ("processor of org/name", False)
+    shared = {"revision": "main", "trust_remote_code": False}
+    safe = {"use_safetensors": True, "output_loading_info": True}
+    assert readers.told == [shared, {**shared, **safe, "dtype": "float32"}]
+    readers.load(revision="v2", trust_remote_code=True, device=None)
+    assert all(told.items() >= {"revision": "v2", "trust_remote_code": True}.items() for told in readers.told[2:])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError, ImportError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError],
+)
+def test_what_transformers_raises_is_said_in_one_line(error):
+    with pytest.raises(ModelError) as caught:
+        Readers(error=error("no such thing.\nA long story.")).load()
+    said = str(caught.value)
+    assert said.startswith(f"model org/name: cannot be loaded as a stand-in: {error.__name__}: ")
+    assert ". Remedy: " in said
+    assert "\n" not in said
+
+
+def test_what_is_no_device_is_refused_before_anything_is_read():
+    readers = Readers()
+    with pytest.raises(ModelError, match=r"device 'toaster': .*\. Remedy: give auto, cpu"):
+        readers.load(device="toaster")
+    assert not readers.told
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_refused():
+    with pytest.raises(ModelError, match=r"cannot be loaded as a stand-in: .*Remedy: .*a device that it has"):
+        Readers().load(device="cuda")
+
+
+def test_missing_weights_are_refused_but_for_optional_ones():
+    with pytest.raises(ModelError, match=r"weights are missing \(a, b, c, \.\.\.\)\. Remedy: download it again"):
+        Readers("d", "c", "b", "a", "pooler.bias").load()
+    with pytest.raises(ModelError, match=r"weights are missing \(mean_pooler.bias, "):
+        Readers("mean_pooler.bias", "pooler.bias").load(optional=("pooler.",))
+    Readers("pooler.bias").load(optional=("pooler.",))
+
+
+def test_another_kind_of_model_is_named_before_its_missing_weights():
+    def check(model: object) -> None:
+        raise ModelError(f"{type(model).__name__} is another kind")
+
+    with pytest.raises(ModelError, match="Linear is another kind"):
+        Readers("a").load(check=check)
+
+
+@pytest.mark.parametrize("name", ["./gone", "~/gone", "/gone", "some/where/gone"])
+def test_a_path_without_a_folder_is_no_hub_id(name):
+    readers = Readers()
+    with pytest.raises(ModelError, match=r"^encoder .*gone: there is no such folder\. Remedy: check the path"):
+        readers.load(name, role="encoder")
+    assert not readers.told
+
+
+def test_a_folder_has_no_revisions(tmp_path: Path):
+    with pytest.raises(ModelError, match=r"a folder has no revisions\. Remedy: leave the revision out"):
+        Readers().load(str(tmp_path), revision="main")

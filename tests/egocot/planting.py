@@ -66,7 +66,8 @@ def _all(evidence: EvidenceBase) -> Iterator[Planted]:
         late = evidence.duration + FAR
         yield _of_fact("time", "after the end", facts[0]._replace(spans=((late, late),)), evidence)
     for fact in facts:
-        if (time := _wrong_time(fact.spans, evidence)) is not None:
+        same = [one for one in facts if (one.subject, one.object) == (fact.subject, fact.object)]
+        if (time := _wrong_time(tuple(span for one in same for span in one.spans), evidence)) is not None:
             yield _of_fact("time", "of a relation", fact._replace(spans=((time, time),)), evidence)
         yield from _wrong_hand(fact, facts, evidence)
         yield from _wrong_object(fact, evidence)

@@ -57,7 +57,8 @@ _DENIED = re.compile(
 _VERDICT = r"(?:is|was|fits|matches|does|has|says|describes|would|could|can|cannot|must|seems|looks|fails|contradicts)"
 _JUDGED = re.compile(rf"(?:\b(?:[Oo]ption|[Cc]hoice)\s\(?|\()([A-Z])\b|(?<![\w'’])([A-Z])(?=\s{_VERDICT}\b|:\s)")
 _CONCLUDED = re.compile(
-    r"(?:\b(?i:so|thus|therefore|hence|choose|pick|select|go with|leaves)[,:]?\s(?i:(?:the\s)?(?:answer|option|choice)\s(?:is\s)?)?"
+    r"(?:\b(?i:so|thus|therefore|hence|choose|pick|select|go with|leaves)[,:]?\s"
+    r"(?i:(?:the\s)?(?:answer|option|choice)\s(?:is\s)?)?"
     r"[*(]{0,3}([A-Z])(?=[)*]{0,3}(?:[.!\n]|\s{0,4}\Z))"
     r"|(?<![\w'’])([A-Z])[)*]{0,3}\s(?:fits|matches|(?:is|must be)\s(?:the\s)?(?:correct|right|true|best|answer)\b))"
 )

@@ -216,7 +216,7 @@ def graph_evidence(
 ) -> EvidenceBase:
     """The evidence of a scene graph, which is complete: what it does not hold there is not so.
 
-    Relations are taken whole, as annotated: also on frames on which one of the two has no box, being hidden or unmarked.
+    Relations are taken whole, as annotated: also on frames on which one of the two has no box.
 
     Args:
         video: its graph.

@@ -145,7 +145,6 @@ class _Checker:
         return _UNKNOWN
 
     def _relation(self, claim: Claim) -> _Result:
-        evidence = self.evidence
         if fact := next(self._matching(claim), None):
             return "supported", _in_words(fact)
         if any(_may_be(fact, claim) for fact in self._near(claim)):
@@ -174,10 +173,12 @@ class _Checker:
         if claim.times:
             return all(any(self._covers(span, times, claim) for span in fact.spans) for times in claim.times)
         whole = self.evidence.shown or (0.0, self.evidence.duration or float("inf"))
+        if claim.predicate == RELEASING:
+            return False
         return any(start <= whole[0] + _EXACT and whole[1] - _EXACT <= end for start, end in fact.spans)
 
     def _covers(self, span: Times, times: Times, claim: Claim) -> bool:
-        """Whether times lie within a span, and would if they were off by the tolerance, or at a moment it is dated by."""
+        """Whether times lie within a span, at a moment that the evidence names or else with room for the tolerance."""
         (start, end), (first, last), slack = span, times, self.evidence.tolerance
         if first < start - _EXACT or end + _EXACT < last:
             return False

@@ -257,8 +257,8 @@ front back surface wall stem strap cover shaft""")
 """Who holds one of these may hold the thing that it is a part of."""
 
 ORDER = re.compile(
-    r"\b(?:later|then|after(?:wards?)?|before(?:hand)?|subsequently|eventually|finally|lastly|next(?! to\b)|first|initially"
-    r"|earlier|previously|prior|following|once|until|till|soon|into|onto|starts?|starting|begins?|beginning"
+    r"\b(?:later|then|after(?:wards?)?|before(?:hand)?|subsequently|eventually|finally|lastly|next(?! to\b)|first"
+    r"|initially|earlier|previously|prior|following|once|until|till|soon|into|onto|starts?|starting|begins?|beginning"
     r"|(?:at|in|by|towards?) the (?:very )?end)\b",
     re.IGNORECASE,
 )

@@ -65,9 +65,9 @@ _NO_MOMENT = re.compile(
     re.I,
 )
 _NO_MOMENT_AFTER = re.compile(
-    r"""[\s*_'"`-]{0,4}\b(?:later|long|remaining|remain|ago|apart|period|after|before|earlier|[ap]m|(?:in )?total|in all"""
-    r"|left(?=\s+(?:on|before|until|for)\b|\s*(?:[.,;)]|\Z))|of\b(?!\s(?:the|this)\s(?:video|clip|segment))|timer|countdown"
-    r"|on (?:the|a|its)\s(?:\w+\s)?(?:clock|timer|countdown|stopwatch|display))\b",
+    r"""[\s*_'"`-]{0,4}\b(?:later|long|remaining|remain|ago|apart|period|after|before|earlier|[ap]m|in all"""
+    r"|(?:in )?total|left(?=\s+(?:on|before|until|for)\b|\s*(?:[.,;)]|\Z))|of\b(?!\s(?:the|this)\s(?:video|clip|segment))"
+    r"|timer|countdown|on (?:the|a|its)\s(?:\w+\s)?(?:clock|timer|countdown|stopwatch|display))\b",
     re.I,
 )
 _BARE = re.compile(r"(?<![\d:.])(\d{1,7}(?:\.\d{1,6})?)\s?(?:[–—-]|to|and)\s?\Z", re.ASCII | re.I)

@@ -182,7 +182,11 @@ class RunConfig(ModelSettings):
     option: Pairs = Field(
         (), description="Of a task, name=value or task.name=value; may be given several times.", max_length=100
     )
-    task: Names = Field(("relations",), description="Config to run; several with commas, or all. `evaluate` takes all unless told.", min_length=1)
+    task: Names = Field(
+        ("relations",),
+        description="Config to run; several with commas, or all. `evaluate` takes all unless told.",
+        min_length=1,
+    )
     split: str = Field(
         "all",
         description="all, train, test, ...: the published numbers use all; a trained model wants test.",

@@ -5,8 +5,8 @@ The benchmark wants a strict match of the letter and does not say how it is foun
 1. scores of a model that ranks the choices (`choices.read_scores`): the highest, without a rationale;
 2. the last JSON object with `answer` or `predicted_answer`, as in the submission file: its letter, and its `reasoning`,
    a text, a list or an object of steps;
-3. the last `answer:`, `answer is`, `<answer>` or `\\boxed{` that a letter of the choices follows by itself: what comes
-   before is the rationale, or what comes after where nothing does;
+3. the last `answer:` or `answer is` (as which `<answer>B</answer>` and `\\boxed{B}` are read) that a letter of the
+   choices follows by itself: what comes before is the rationale, or what comes after where nothing does;
 4. a text that begins with a letter of the choices by itself: what comes after is the rationale. Where it goes on to
    judge others as well, or denies its own (`A is wrong`), its last conclusion counts (`so B.`, `B is correct`), else
    the first letter if all others are denied, else none.
@@ -23,7 +23,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS, is_text, json_objects
+from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS, is_text, json_objects, unfenced
 from barista_bench.choices import read_scores
 
 MAX_REASONING = 50_000
@@ -31,7 +31,7 @@ MAX_REASONING = 50_000
 
 _MARKER = re.compile(
     r"(?:\b(?:so|thus|therefore|hence),?\s)?(?:\b(?:the|my)\s)?(?:\b(?:final|correct)\s)?\banswer\b"
-    r"[\s*_]{0,4}(?:is[\s*_]{0,4}:?|:)|<answer>|\\boxed[^\S\n]?\{(?:\\text\{)?",
+    r"[\s*_]{0,4}(?:is[\s*_]{0,4}:?|:)",
     re.IGNORECASE,
 )
 _LETTER = re.compile(
@@ -40,10 +40,18 @@ _LETTER = re.compile(
 _ENDED = re.compile(r"[*_\"'`]{0,4}(?:[)\].,:;!}]|\s{0,4}<|\s*\Z|[^\S\n]*\n)")
 _GOES_ON = re.compile(r"[*_\"'`]{0,4}\s{0,4}(?:[-–—(\[=|!]|(?:because|since|as|for|is|was)\b)")
 """What may follow a capital, beside what ends it."""
-_MARKER_GAP = 4
+_WRAPPED = re.compile(
+    r"(?:\$\$?|\\[\[(])?[^\S\n]{0,4}\\boxed[^\S\n]?\{[^\S\n]{0,4}(?:\\(?:text|math)(?:bf|it|rm)?[^\S\n]?\{)?"
+    r"([^{}\n]{1,200})\}[^\S\n]{0,4}\}?[^\S\n]{0,4}(?:\$\$?|\\[\])])?\.?|<answer>([^<]{1,200})</answer>",
+    re.IGNORECASE,
+)
+"""What models that were trained on mathematics, or to think in tags, write an answer as."""
+_ANSWER_KEYS = frozenset(("answer", "predicted_answer"))
+_HEADING = re.compile(r"(?:\A|\n)[\s#*_]{0,8}(?:final )?answer[\s:*_]{0,4}\Z", re.IGNORECASE)
+_MARKER_GAP = 8
 """Characters between two markers of one answer."""
 _ANOTHER = re.compile(
-    r"[\s*_)\]\"'`]{0,8}(?:[,/&]|\bor\b|\band\b)[\s*_(\[\"'`]{0,8}([A-Z])"
+    r"[\s*_)\]\"'`]{0,8}(?:[,;/&]|\bor\b|\band\b)[\s*_(\[\"'`]{0,8}([A-Z])"
     r"(?=[*_\"'`]{0,4}(?:[)\].,;:/&]|\s*(?:\Z|\n|or\b|and\b)))"
 )
 """A second letter that is given as well."""
@@ -88,12 +96,12 @@ def read_answer(text: str, choices: Mapping[str, str]) -> Answer | None:
     scores = read_scores(text, choices)
     if scores is not None:
         return Answer(max(choices, key=lambda label: scores[label]), "")
-    return _from_json(text, choices) or _from_marker(text, choices) or _from_start(text, choices)
-
-
-def _from_json(text: str, choices: Mapping[str, str]) -> Answer | None:
-    answers = (_from_object(found, choices) for found in json_objects(text))
-    return next((answer for answer in reversed([*answers]) if answer is not None), None)
+    answers = [_from_object(found, choices) for found in json_objects(text) if _ANSWER_KEYS & found.keys()]
+    given = [answer for answer in answers if answer is not None]
+    if given or (answers and unfenced(text).startswith("{")):  # an object whose answer is none has given none
+        return given[-1] if given else None
+    text = _WRAPPED.sub(lambda match: f"\nANSWER: {(match[1] or match[2] or '').strip()}\n", text)
+    return _from_marker(text, choices) or _from_start(text, choices)
 
 
 def _from_object(found: Mapping[str, object], choices: Mapping[str, str]) -> Answer | None:
@@ -172,7 +180,7 @@ def _letter_at(text: str, start: int, choices: Mapping[str, str]) -> tuple[str |
 
 def _after(text: str, choice: str) -> str:
     """What follows a letter, without the choice's own text."""
-    text = re.sub(r"\A[\s*_).:,;\]\"'`}$-]{0,16}(?:</answer>\s{0,4})?", "", text)
+    text = re.sub(r"\A[\s*_).:,;\]\"'`}$-]{0,16}", "", text)
     if text[: len(choice)].casefold() == choice.casefold():
         text = text[len(choice) :]
     return _cleaned(re.sub(r"\A[\s*_).:,;\]\"'`-]{0,16}", "", text))
@@ -180,5 +188,6 @@ def _after(text: str, choice: str) -> str:
 
 def _cleaned(text: str) -> str:
     """Without a heading, and empty where only marks are left."""
-    text = _LABEL.sub("", text.strip())[:MAX_REASONING].rstrip(" \t\n*_#(").strip()
+    text = text.strip()
+    text = _LABEL.sub("", text[:-40] + _HEADING.sub("", text[-40:]))[:MAX_REASONING].rstrip(" \t\n*_#(").strip()
     return "" if _EMPTY.fullmatch(text) else text.encode(errors="replace").decode()

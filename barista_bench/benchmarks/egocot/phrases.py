@@ -66,7 +66,8 @@ _NO_MOMENT = re.compile(
 )
 _NO_MOMENT_AFTER = re.compile(
     r"""[\s*_'"`-]{0,4}\b(?:later|long|remaining|remain|ago|apart|period|after|before|earlier|[ap]m|in all"""
-    r"|(?:in )?total|left(?=\s+(?:on|before|until|for)\b|\s*(?:[.,;)]|\Z))|of\b(?!\s(?:the|this)\s(?:video|clip|segment))"
+    r"|(?:in )?total"
+    r"|left(?=\s+(?:on|before|until|for)\b|\s*(?:[.,;)]|\Z))|of\b(?!\s(?:the|this)\s(?:video|clip|segment))"
     r"|timer|countdown|on (?:the|a|its)\s(?:\w+\s)?(?:clock|timer|countdown|stopwatch|display))\b",
     re.I,
 )

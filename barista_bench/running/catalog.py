@@ -95,7 +95,7 @@ def _refuse_mistyped(name: str) -> None:
     if Path(name).is_file():
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
     near = difflib.get_close_matches(name, (*SCRIPTED, "tiny"), n=1, cutoff=0.8)
-    if near and not Path(name).exists():
+    if near and near[0] != name and not Path(name).exists():
         raise ConfigError(f"no model {name!r}. Remedy: did you mean {near[0]}? Else give a folder or an id as org/name")
 
 

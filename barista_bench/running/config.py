@@ -178,13 +178,16 @@ class RunConfig(ModelSettings):
         "with --benchmark all, a folder of dataset folders."
     )
     out: Path = Field(description="Run folder; with several tasks the folder of their run folders. Same one: go on.")
-    benchmark: str = Field("barista", description="Whose tasks they are; all for every one that data holds.")
+    benchmark: str = Field(
+        "barista",
+        description="Whose tasks they are, where a built folder does not say; all for every one that data holds.",
+    )
     option: Pairs = Field(
         (), description="Of a task, name=value or task.name=value; may be given several times.", max_length=100
     )
     task: Names = Field(
         ("relations",),
-        description="Config to run; several with commas, or all. `evaluate` takes all unless told.",
+        description="Configs to run, with commas, or all, as `evaluate` and sets without relations do unless told.",
         min_length=1,
     )
     split: str = Field(

@@ -87,7 +87,7 @@ def sentence_encoder(name: str) -> SentenceEncoder:
     except (ModelError, DataError) as error:
         raise ConfigError(
             f"option encoder: {error}; or choose matcher=exact or matcher=synonyms, which need no model; a run that is "
-            "finished is scored anew by them, without asking the model again"
+            "finished is scored anew, without asking the model, by `barista-bench score RUN --option matcher=synonyms`"
         ) from error
 
 

@@ -13,7 +13,10 @@ RUNS   ?= 2
 # ViSTa is scored by whole problem sets, so that it has no limit.
 SIBLINGS := vista handyvqa tog_bench egocot
 
-.PHONY: run test lint types tests format clean
+# Golden outputs of the released code, which are no part of this repository.
+PACK ?= ../shared/golden/barista
+
+.PHONY: run test lint types tests fidelity format clean
 
 # torch goes first and pinned: a range lets pip take the newest build, with gigabytes of GPU libraries.
 $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
@@ -57,6 +60,10 @@ types: $(VENV)/installed
 # Bytecode is kept, whatever the machine says: tests start many short processes.
 tests: $(VENV)/installed
 	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
+
+# docs/fidelity.md anew: everything that the released code produced, beside ours.
+fidelity: $(VENV)/installed
+	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf $(BIN)/python scripts/fidelity.py --pack $(PACK)
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .

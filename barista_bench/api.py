@@ -23,12 +23,12 @@ from barista_bench.analysis.tables import breakdown_table, comparison_table, fig
 from barista_bench.errors import DataError
 from barista_bench.resampling import DRAWS
 from barista_bench.running.config import RunConfig, checked
+from barista_bench.running.kept_figures import options_of_each
 from barista_bench.running.opening import open_tasks
 from barista_bench.running.run_folder import CONFIG_FILE
 from barista_bench.running.runner import run_config
-from barista_bench.running.scoring import ScoredRun, score, score_tasks
+from barista_bench.running.scoring import ScoredRun, read_scored, score_tasks
 from barista_bench.running.shards import Shard
-from barista_bench.task import Status
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class Evaluation:
     def samples(self) -> pd.DataFrame:
         """A row a sample: example, video, first frame, run, status, the answer as it stands, a column a score.
 
-        Scores are missing where infrastructure failed.
+        Scores are missing where infrastructure failed, unless the task counts that as an unread answer.
         """
         return pd.DataFrame(row for run, called in named(self.runs) for row in _sample_rows(run, called))
 
@@ -109,19 +109,30 @@ def evaluate(
 
 
 def load_results(
-    folders: str | Path | Sequence[str | Path], *, data: str | Path | None = None, root: str | Path | None = None
+    folders: str | Path | Sequence[str | Path],
+    *,
+    data: str | Path | None = None,
+    root: str | Path | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> Evaluation:
-    """Score run folders and give their results as frames. The models are not asked.
+    """The figures of run folders as frames, made anew from their logs. Writes nothing, and asks no model.
 
     Args:
         folders: run folders, or folders of them at any depth.
         data: where the dataset lies now, if it has moved.
         root: where the videos of a linked set lie now, if they have moved.
+        options: of the tasks, each getting those that it has; None for those of the figures that lie in the folder, or
+            where several lie there, for the run's own.
 
     Raises:
+        ConfigError: an option belongs to the run, or no task has it.
         DataError: there is no run, or one cannot be scored.
     """
-    return Evaluation(tuple(score(folder, data=data, root=root) for folder in run_folders(folders)))
+    found = run_folders(folders)
+    chosen = options_of_each(found, options)
+    return Evaluation(
+        tuple(read_scored(folder, data=data, root=root, options=own) for folder, own in zip(found, chosen, strict=True))
+    )
 
 
 def compare(
@@ -173,5 +184,5 @@ def _sample_rows(run: ScoredRun, called: Mapping[str, str]) -> Iterator[dict[str
             "run": record.run,
             "status": str(record.status),
             "text": record.text,
-            **(sample.scores if record.status is not Status.INFRA_ERROR else {}),
+            **(sample.scores if sample.counts else {}),
         }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
+
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""A disk that is full, a quota that is used up, a file larger than may be."""
 
 
 @contextmanager
@@ -21,15 +24,27 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
         durable: put it on disk before it takes its place, and its name after that, against a loss of power.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        yield partial
+    with naming(path):
+        try:
+            yield partial
+            if durable:
+                sync(partial)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
         if durable:
-            sync(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    if durable:
-        sync(path.parent)
+            sync(path.parent)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """The system's error for a disk without space names no file: from here it names `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in NO_SPACE:
+            error.filename = str(path)
+        raise
 
 
 def sync(path: Path) -> None:
@@ -59,19 +74,3 @@ def place_file(origin: Path, target: Path) -> None:
     except OSError:
         with replacing(target) as partial:
             shutil.copyfile(origin, partial)
-
-
-@contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """A hidden folder to fill beside `path`, which takes its place at the end; parents are made.
-
-    An error leaves `path` as it was. Raises OSError where `path` is there by the end and not an empty folder.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        partial.chmod(0o755)
-        yield partial
-        partial.replace(path)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barista_bench.sampling import Sampling
 from barista_bench.scene_graph import Problem
-from barista_bench.task import Example, Scored, Task
+from barista_bench.task import Example, Fields, Json, Scored, Task
 
 if TYPE_CHECKING:
-    from barista_bench.benchmarks.released import ReleasedExample, ReleaseRoot
+    from barista_bench.benchmarks.released import FrozenLine, ReleaseRoot
     from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable
+    from barista_bench.prompt_sets import PromptTexts
     from barista_bench.release_task import Release
 
 
@@ -37,7 +39,7 @@ class RecordedAnswers:
         model: its name, as far as the files tell it.
         task: all examples are of this one.
         answers: of any number of runs; each run answers an example once at the most.
-        problems: what was wrong with records that had to be left out.
+        problems: what was wrong with records; an error cost one, a warning did not.
     """
 
     model: str
@@ -45,6 +47,14 @@ class RecordedAnswers:
     examples: tuple[Example, ...]
     answers: tuple[RecordedAnswer, ...]
     problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedRubric:
+    """How a release has a task judged: the content of a rubric file, and whose wording it is."""
+
+    content: Mapping[str, object]
+    wording: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,13 @@ class Benchmark:
         open_release: reads annotations (first path) with media below the second, which is the first where it is None.
             None for benchmarks that are derived from a scene graph.
         import_example: reads the frozen lines of the benchmark's own release, where it has such.
+        released_record: writes them; the second argument is a sentence that the release freezes with some tasks.
+        released_parameters: the release's parameters of a set, by task name; raises ConfigError where it has none for
+            something in the sampling.
+        identity: what makes two examples the same question, where that is less than all they hold.
+        released_prompts: from (a clone of the released code, a task's name): the release's own wording of the task.
+        released_wording: what these texts are called in results, if the clone is the release itself.
+        released_rubric: the same for judges; both raise ConfigError where the clone does not hold it.
         formats: by name, what reads the recorded outputs of other harnesses.
         paper_tables: the counterparts of the paper's tables and figures.
         compares_sets: whether these tables put runs over different example sets (other frame counts) side by side;
@@ -85,7 +102,13 @@ class Benchmark:
     splits: tuple[str, ...] = ("test",)
     leaderboards: tuple[str, ...] = ("all",)
     open_release: Callable[[Path, Path | None], Release] | None = None
-    import_example: Callable[[type[Task], ReleasedExample, ReleaseRoot], Example] | None = None
+    import_example: Callable[[type[Task], FrozenLine, ReleaseRoot], Example] | None = None
+    released_record: Callable[[Example, str | None], Fields] | None = None
+    released_parameters: Callable[[str, Sampling], Fields] | None = None
+    identity: Callable[[Example], Json] | None = None
+    released_prompts: Callable[[Path, str], PromptTexts] | None = None
+    released_wording: str = ""
+    released_rubric: Callable[[Path, str], ReleasedRubric] | None = None
     formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
     paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
     compares_sets: bool = False

@@ -50,13 +50,13 @@ def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
     return [min(GRID, max(0, round(value / size * GRID))) for value, size in zip(box, (width, height) * 2, strict=True)]
 
 
-def from_grid(box: Sequence[float], width: int, height: int) -> Xyxy:
-    """The release's grid, xyxy, to pixels.
+def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) -> Xyxy:
+    """The release's grid of 0..scale, xyxy, to pixels; in the released order of operations, to the last digit.
 
     >>> from_grid([0, 250, 1000, 1000], 640, 360)
     (0.0, 90.0, 640.0, 360.0)
     """
-    x0, y0, x1, y1 = (value * size / GRID for value, size in zip(box, (width, height) * 2, strict=True))
+    x0, y0, x1, y1 = (value / scale * size for value, size in zip(box, (width, height) * 2, strict=True))
     return x0, y0, x1, y1
 
 
@@ -89,12 +89,7 @@ def read_box(numbers: Sequence[float], boxes: BoxFormat, width: int, height: int
     x0, y0, x1, y1 = (b, a, d, c) if boxes.order == "yxyx" else (a, b, c, d)
     if boxes.scale is None:
         return float(x0), float(y0), float(x1), float(y1)
-    return (
-        x0 * width / boxes.scale,
-        y0 * height / boxes.scale,
-        x1 * width / boxes.scale,
-        y1 * height / boxes.scale,
-    )
+    return from_grid((x0, y0, x1, y1), width, height, boxes.scale)
 
 
 def describe_format(boxes: BoxFormat) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from barista_bench.errors import ModelError
-from barista_bench.printable import first_line
+from barista_bench.text_out import first_line
 
 if TYPE_CHECKING:
     import torch

@@ -23,12 +23,14 @@ class Candidate(NamedTuple):
         frame: the first of them.
         group: class, category or question type, by which `Sampling.per_class` counts.
         item: what else the task needs to find the candidate again in its video.
+        numbers: what else the task needs to select it among those of all videos.
     """
 
     video_id: str
     frame: int
     group: str = ""
     item: int = 0
+    numbers: tuple[int, ...] = ()
 
 
 class GraphTask(Task):
@@ -39,7 +41,7 @@ class GraphTask(Task):
 
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")
 
-    def vocabulary(self, video: VideoGraph) -> Vocabulary:
+    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
         """Words of one video that the examples of others need too, e.g. class ids and names. Asked of every video."""
         return ()
 
@@ -75,7 +77,7 @@ class GraphTask(Task):
         words: dict[tuple[str, str], None] = {}
         found: list[Candidate] = []
         for video in graph:
-            words.update(dict.fromkeys(self.vocabulary(video)))
+            words.update(dict.fromkeys(self.vocabulary(video, sampling)))
             for item in self.candidates(video, sampling) if sampling.selects(video) else ():
                 if isinstance(item, SkippedExample):
                     yield item

@@ -19,7 +19,7 @@ class ModelSamples:
     Args:
         model: its label in the report.
         task: with the options and the protocol that it was run by.
-        runs: the scored samples of each run, in the order of the set; those that infrastructure cost are absent.
+        runs: the scored samples of each run, in the order of the set; those that do not count are absent.
         judged: by judge, then by `sample_name`, the judge's score in its own units; without those it did not score.
     """
 

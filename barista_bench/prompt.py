@@ -6,6 +6,7 @@ requests over the same frames share a prefix.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,7 +44,7 @@ class Prompt:
 class BoxFormat:
     """How a model writes a box: order of the corner coordinates, and the size that a full image side maps to.
 
-    `scale` 1000 means integers 0..1000, 1 means fractions, None means pixels of the image as sent.
+    `scale` 1000 means integers 0..1000, 100 integers 0..100, 1 means fractions, None pixels of the image as sent.
     """
 
     order: Literal["xyxy", "yxyx"] = "xyxy"
@@ -51,7 +52,7 @@ class BoxFormat:
 
     @classmethod
     def parse(cls, text: str) -> BoxFormat:
-        """`yxyx/1000` and the like, as settings and files write it.
+        """`yxyx/1000` and the like, with any whole scale of 1 and more, as settings and files write it.
 
         Raises:
             ValueError: it is none.
@@ -60,6 +61,11 @@ class BoxFormat:
         (BoxFormat(order='yxyx', scale=1000), BoxFormat(order='xyxy', scale=None))
         """
         match text.split("/"):
-            case ["xyxy" | "yxyx" as order, "1000" | "1" | "pixels" as scale]:
-                return cls(order, None if scale == "pixels" else int(scale))
-        raise ValueError(f"{text[:20]!r} is no box format: write xyxy or yxyx, then /1000, /1 or /pixels")
+            case ["xyxy" | "yxyx" as order, "pixels"]:
+                return cls(order, None)
+            case ["xyxy" | "yxyx" as order, scale] if re.fullmatch("[1-9][0-9]{0,5}", scale):
+                return cls(order, int(scale))
+        raise ValueError(
+            f"{text[:20]!r} is no box format: write xyxy or yxyx, then /pixels or the scale, such as /1000, /1 for "
+            "fractions"
+        )

@@ -46,7 +46,7 @@ PROTOCOLS: tuple[ProtocolName, ...] = ("release", "paper")
 
 
 class Status(StrEnum):
-    """What became of one sample. Only infrastructure errors are tried again, and they are never scored."""
+    """What became of one sample. Only infrastructure errors are tried again; see `Task.counts_provider_errors`."""
 
     OK = "ok"
     PARSE_ERROR = "parse_error"
@@ -89,7 +89,7 @@ class ProtocolRule:
     `changes` says what depends on the protocol here: `nothing` where a rule is only documented.
     """
 
-    changes: Literal["examples", "prompt", "parsing", "scores", "nothing"]
+    changes: Literal["examples", "images", "prompt", "parsing", "scores", "nothing"]
     rule: str
     release: str
     paper: str
@@ -172,10 +172,15 @@ class Task(ABC):
     def follows_paper(self) -> bool:
         return self.protocol == "paper"
 
+    @property
+    def counts_provider_errors(self) -> bool:
+        """Whether an example without any answer counts as one whose answer cannot be read; else it is left out."""
+        return False
+
     @classmethod
     def freezes_by_protocol(cls) -> bool:
-        """Whether the two protocols give different examples; where they do not, they share the frozen sets."""
-        return any(rule.changes == "examples" for rule in cls.protocol_rules)
+        """Whether the two protocols freeze different examples or images; where not, they share the frozen sets."""
+        return any(rule.changes in ("examples", "images") for rule in cls.protocol_rules)
 
     def stamped(self, example: Example) -> Example:
         """The example with its protocol in its metadata, where that makes a difference: it is part of its identity.
@@ -210,6 +215,10 @@ class Task(ABC):
         None: the last of them is the answer, which is the case with every task that asks once. May count images, which
         are those of the example.
         """
+        return None
+
+    def frozen_question(self, example: Example) -> str | None:
+        """The sentence that the benchmark's own release freezes with an example; None where it freezes none."""
         return None
 
     def choices(self, example: Example) -> Mapping[str, str]:

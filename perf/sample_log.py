@@ -17,13 +17,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from barista_bench import __version__
 from barista_bench.running.compaction import compact
 from barista_bench.running.description import checked_description
 from barista_bench.running.diff import diff
+from barista_bench.running.finished import finished_samples
+from barista_bench.running.inputs import INPUTS_FILE
 from barista_bench.running.keys import sample_key
-from barista_bench.running.log import finished_keys, log_files, read_folder
+from barista_bench.running.log import log_files, read_folder, sample_digest
+from barista_bench.running.record import seal
 
 RANKS = 4
 MODEL = {"name": "org/model", "revision": "0" * 40, "settings": {"dtype": "bfloat16"}}
@@ -54,20 +58,28 @@ def write_run(folder: Path, count: int, changed_each: int) -> None:
     folder.mkdir()
     path = folder / "run.json"
     path.write_text(json.dumps(checked_description(DESCRIBED, path)))
-    files = [(folder / f"samples-{rank}.jsonl").open("w") for rank in range(RANKS)]
+    files = [(folder / f"samples-{rank}.jsonl").open("wb") for rank in range(RANKS)]
+    with (folder / INPUTS_FILE).open("wb") as inputs:
+        for number in range(0, count, 3):
+            record = made_record(number, "")
+            inputs.write(line_of({name: record[name] for name in ("example_id", "fingerprint")}))
     for number in range(count):
         record = made_record(number, "changed" if number % changed_each == 0 else "")
         file = files[number // 3 % RANKS]
         if number % 20 == 0:
-            file.write(json.dumps(record | {"status": "infra_error", "text": None, "error": "HTTP 503"}) + "\n")
-        file.write(json.dumps(record) + "\n")
+            file.write(line_of(record | {"status": "infra_error", "text": None, "error": "HTTP 503"}))
+        file.write(line_of(record))
     for file in files:
         file.close()
 
 
+def line_of(content: dict[str, object]) -> bytes:
+    return seal(json.dumps(content).encode())
+
+
 def made_record(number: int, change: str) -> dict[str, object]:
     fingerprint = hashlib.sha256(b"%d" % (number // 3)).hexdigest()
-    example_id, run = f"relations:P{number % 185:03}_kitchen:{number // 3}", number % 3
+    example_id, run = f"relations:P{number // 3 % 185:03}_kitchen:{number // 3}", number % 3
     return {
         "key": sample_key(example_id, fingerprint, MODEL, GENERATION, run),
         "fingerprint": fingerprint,
@@ -104,7 +116,7 @@ def naive(folder: Path) -> int:
 
 
 def resume(folder: Path) -> int:
-    return len(finished_keys(folder))
+    return len(finished_samples(folder))
 
 
 def naive_latest(folder: Path) -> int:
@@ -117,11 +129,12 @@ def read(folder: Path) -> int:
 
 
 def ask_for_each(folder: Path) -> float:
-    """Microseconds to ask whether one key is finished."""
-    keys = finished_keys(folder)
-    asked = [str(made_record(number, "")["key"]) for number in range(min(len(keys), 100_000))]
+    """Microseconds to ask whether one sample is finished."""
+    finished = finished_samples(folder)
+    records = (made_record(number, "") for number in range(min(len(finished), 100_000)))
+    asked: list[Any] = [[record[name] for name in ("key", "fingerprint", "example_id", "run")] for record in records]
     begun = time.perf_counter()
-    assert all(key in keys for key in asked)
+    assert all(sample_digest(*sample) in finished for sample in asked)
     return (time.perf_counter() - begun) / len(asked) * 1e6
 
 
@@ -165,7 +178,7 @@ def main() -> None:
         row("naive: json.loads of every line", plain_seconds, plain_peak - base)
         row("naive: dict of the last records", latest_seconds, latest_peak - base)
         for name, step, expected, beside in (
-            ("finished_keys (resume)", resume, count, (plain_seconds, plain_peak)),
+            ("finished_samples (resume)", resume, count, (plain_seconds, plain_peak)),
             ("read_folder (scoring)", read, count, (latest_seconds, latest_peak)),
             ("diff of two such runs", compare, (count - 1) // 10, (2 * latest_seconds, 2 * latest_peak - base)),
             ("compact", tidy, count, (latest_seconds, latest_peak)),
@@ -175,7 +188,7 @@ def main() -> None:
             row(name, seconds, peak - base, beside[0] / seconds, (beside[1] - base) / (peak - base))
         assert plain == count
         micros, _, _ = measured(ask_for_each, folder)
-        print(f"\none `key in finished_keys`: {micros:.1f} microseconds")
+        print(f"\none sample looked up: {micros:.1f} microseconds")
 
 
 def row(name: str, seconds: float, memory: float, faster: float = 1, smaller: float = 1) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -26,6 +27,33 @@ def real_release() -> Path:
     folder = SHARED / "real"
     if not folder.is_dir():
         pytest.skip(f"{folder} is absent: real clips are not part of this repository")
+    return folder
+
+
+Compared = Callable[[str, str, int], None]
+_COMPARED = pytest.StashKey[list[tuple[str, str, int]]]()
+
+
+@pytest.fixture
+def compared(request: pytest.FixtureRequest) -> Iterator[Compared]:
+    """Notes what a test has found equal to the released code's (task, what, how many), for `make fidelity`."""
+    noted: list[tuple[str, str, int]] = []
+    yield lambda task, what, count: noted.append((task, what, count))
+    request.config.stash.setdefault(_COMPARED, []).extend(noted)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    notes = os.environ.get("FIDELITY_NOTES")
+    if notes and exitstatus == pytest.ExitCode.OK:
+        Path(notes).write_text(json.dumps(session.config.stash.get(_COMPARED, [])))
+
+
+@pytest.fixture(scope="session")
+def golden() -> Path:
+    """What the released BARISTA code produced; its README says what each file is. Never part of this repository."""
+    folder = SHARED / "golden" / "barista"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is absent: the released code's outputs are not part of this repository")
     return folder
 
 

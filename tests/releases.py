@@ -107,6 +107,18 @@ def document(preparation: str = "capsule") -> dict[str, Any]:
     }
 
 
+def eventful(preparation: str = "capsule") -> dict[str, Any]:
+    """The document with one change of each category of temporal VQA from frame 0 to 20, and none after."""
+    content = document(preparation)
+    content["attributes"][2]["image_ranges"] = [span(10, 40)]
+    content["attributes"].append({**content["attributes"][2], "value": "idle", "image_ranges": [span(0, 10)]})
+    content["relations"][1] = relation(CUP, MACHINE, "position", "under", (9, 40))
+    content["relations"][2] = relation(LEFT, CUP, "human_actions", "holds", (0, 13))
+    content["relations"][3] = relation(RIGHT, CUP, "human_actions", "holds", (5, 15))
+    content["activities"][0]["image_range"] = span(0, 18)
+    return content
+
+
 def relation(source: str, target: str, kind: str, value: str, *ranges: tuple[int, int]) -> dict[str, Any]:
     return {
         "source_object_id": source,

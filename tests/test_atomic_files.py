@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench import atomic_files
-from barista_bench.atomic_files import place_file, replacing, replacing_folder, write_whole
+from barista_bench.atomic_files import place_file, replacing, write_whole
 
 
 def test_a_file_is_replaced_at_the_end_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -63,26 +63,3 @@ def test_a_placed_file_is_a_link_or_a_copy_and_never_takes_a_place(
     with pytest.raises(FileExistsError):
         place_file(origin, copied)
     assert sorted(tmp_path.iterdir()) == [copied, linked, origin]
-
-
-def test_a_folder_takes_its_place_at_the_end_and_is_for_everyone_to_read(tmp_path: Path) -> None:
-    out = tmp_path / "runs" / "one"
-    with replacing_folder(out) as partial:
-        (partial / "run.json").write_text("{}")
-        assert not out.exists()
-    assert [path.name for path in out.iterdir()] == ["run.json"]
-    assert out.stat().st_mode & 0o777 == 0o755
-    assert list(out.parent.iterdir()) == [out]
-
-
-def test_a_folder_may_take_the_place_of_an_empty_one_and_of_no_other(tmp_path: Path) -> None:
-    out = tmp_path / "one"
-    out.mkdir()
-    with replacing_folder(out) as partial:
-        (partial / "new").touch()
-    with pytest.raises(OSError, match="not empty"), replacing_folder(out):
-        pass
-    with pytest.raises(ZeroDivisionError), replacing_folder(out) as partial:
-        1 / (partial / "newer").write_text("")
-    assert [path.name for path in out.iterdir()] == ["new"]
-    assert list(tmp_path.iterdir()) == [out]

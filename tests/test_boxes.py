@@ -47,12 +47,32 @@ def test_every_format_is_described_in_its_order(boxes: BoxFormat) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "xyxy", "xywh/1000", "yxyx/100", "xyxy/1/1", "XYXY/1", " xyxy/1", "xyxy/1\n", "x" * 10**6]
+    "text",
+    [
+        "",
+        "xyxy",
+        "xywh/1000",
+        "yxyx/0",
+        "yxyx/0100",
+        "yxyx/-1",
+        "xyxy/1/1",
+        "XYXY/1",
+        " xyxy/1",
+        "xyxy/1\n",
+        "x" * 10**6,
+    ],
 )
 def test_what_is_no_box_format_is_refused_in_a_short_message(text: str) -> None:
     with pytest.raises(ValueError, match="is no box format: write xyxy or yxyx") as caught:
         BoxFormat.parse(text)
     assert len(str(caught.value)) < 150
+
+
+def test_a_format_may_have_any_whole_scale() -> None:
+    boxes = BoxFormat.parse("xyxy/100")
+    assert boxes == BoxFormat("xyxy", 100)
+    assert write_box((128, 180, 1280, 720), boxes, WIDTH, HEIGHT) == [10, 25, 100, 100]
+    assert read_box([10, 25, 100, 100], boxes, WIDTH, HEIGHT) == (128.0, 180.0, 1280.0, 720.0)
 
 
 @given(st.lists(st.floats(-LARGEST, LARGEST) | st.integers(-(10**9), 10**9), min_size=4, max_size=4))

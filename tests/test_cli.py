@@ -22,11 +22,12 @@ from barista_bench.hub.submission import Target, make_submission
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.question_config import QuestionConfig
 from barista_bench.mini import write_kitchen
+from barista_bench.released_runs.exporting import export_run
+from barista_bench.released_runs.importing import import_run
 from barista_bench.reporting import write_report
 from barista_bench.running.compaction import compact
 from barista_bench.running.config import RunConfig
 from barista_bench.running.diff import diff
-from barista_bench.running.imported import import_run
 from barista_bench.running.recorded import import_recorded
 from barista_bench.running.scoring import score
 from barista_bench.running.submission_file import write_submission_file
@@ -49,14 +50,15 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "evaluate": ([RunConfig], {"config"}),
     "trace": ([trace], {"data"}),
     "import-run": ([import_run], set()),
+    "export-run": ([export_run], set()),
     "score": ([score, import_recorded], {"folders", "option"}),
-    "report": ([score, write_report], {"folders", "option"}),
+    "report": ([load_results, write_report], {"option"}),
     "diff": ([diff], {"show"}),
     "compact": ([compact], set()),
-    "compare": ([load_results, compare_runs], {"csv"}),
-    "analyse": ([load_results, analysis_tables, write_tables], set()),
+    "compare": ([load_results, compare_runs], {"csv", "option"}),
+    "analyse": ([load_results, analysis_tables, write_tables], {"option"}),
     "judge": ([JudgeConfig], {"config"}),
-    "judges": ([score], {"folders", "out", "human", "family"}),
+    "judges": ([load_results], {"out", "human", "family", "option"}),
     "questions": ([QuestionConfig], {"config"}),
     "submission": ([write_submission_file], {"repetition"}),
     "submit": (

@@ -76,6 +76,17 @@ def test_files_that_pages_name_exist(page: Path) -> None:
         assert (ROOT / name).exists(), name
 
 
+def test_every_promise_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| when")]
+    assert len(rows) > 30
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", row.split(" | ")[-1])
+        assert named, row
+        for file, test in named:
+            assert f"\ndef {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
+
+
 def test_every_option_of_a_task_is_documented() -> None:
     text = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     tasks = [task for benchmark in BENCHMARKS.values() for task in benchmark.tasks]

@@ -9,7 +9,7 @@ import numpy as np
 import pycocotools.mask as coco_mask
 import pytest
 
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError
 from barista_bench.mini import Video, outline, plan_kitchen, write_kitchen
 from barista_bench.scene_graph.release import encode
 
@@ -303,12 +303,12 @@ def test_replaces_only_its_own_folders(tmp_path):
     tiny = {"videos": 1, "width": 128, "height": 72, "seconds": (0.5, 0.5), "num_proc": 1}
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(DataError, match="not a mini kitchen"):
+    with pytest.raises(ConfigError, match="not a mini kitchen"):
         write_kitchen(tmp_path / "mine", **tiny)
     first = write_kitchen(tmp_path / "ours", **tiny)
     write_kitchen(tmp_path / "ours", seed=1, **tiny)
     (tmp_path / "ours" / "notes.txt").write_text("somebody's")
-    with pytest.raises(DataError, match="not a mini kitchen"):
+    with pytest.raises(ConfigError, match=r"holds 'notes\.txt', which is not ours"):
         write_kitchen(tmp_path / "ours", **tiny)
     assert first[0].is_dir()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "ours"]

@@ -8,7 +8,8 @@ import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
-from barista_bench.prompt_sets import fill, load_prompts
+from barista_bench.prompt import TextPart
+from barista_bench.prompt_sets import PromptTexts, fill, load_prompts, released_clone
 
 GOOD = "version: 3\nsystem: Look.\nuser: 'Find {what}'\n"
 
@@ -58,3 +59,51 @@ def test_a_bad_prompt_file_is_refused(tmp_path: Path, content: str, what: str) -
 def test_a_missing_prompt_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"relations\.yaml: no prompt file"):
         load_prompts(tmp_path, "relations")
+
+
+def parts(user: str, images: int, **extra: str) -> list[str | int]:
+    prompt = PromptTexts(1, "", user, "0" * 64, extra).prompt(images, what="a {image} cup")
+    return [part.text if isinstance(part, TextPart) else part.index for part in prompt.parts]
+
+
+@pytest.mark.parametrize(
+    ("user", "images", "extra", "wanted"),
+    [
+        ("Find {what}", 2, {}, [0, 1, "Find a {image} cup"]),
+        ("\nFind", 1, {}, [0, "\nFind"]),
+        ("Find", 0, {}, ["Find"]),
+        ("{image}\nFind {what}\n", 1, {}, [0, "Find a {image} cup\n"]),
+        ("Raw:\n{image}\nMarked:\n{image}\nFind", 2, {}, ["Raw:", 0, "Marked:", 1, "Find"]),
+        ("A\n\n{image}\n\nB{image}", 2, {}, ["A\n", 0, "\nB", 1]),
+        ("{image}\n{image}", 2, {}, [0, 1]),
+        ("{images}\nFind", 2, {"image": "Frame {number}:"}, ["Frame 1:", 0, "Frame 2:", 1, "Find"]),
+        ("First {image} then\n{images}", 3, {"image": "{number}"}, ["First ", 0, " then", "2", 1, "3", 2]),
+        ("Find", 2, {"image": "Frame {number}:"}, [0, 1, "Find"]),
+    ],
+)
+def test_images_stand_where_the_text_places_them(user: str, images: int, extra: dict[str, str], wanted) -> None:
+    assert parts(user, images, **extra) == wanted
+
+
+@pytest.mark.parametrize(("user", "images"), [("{image}", 2), ("{image}{image}", 1), ("{images}{image}", 2)])
+def test_a_text_that_places_other_images_is_refused(user: str, images: int) -> None:
+    with pytest.raises(ConfigError, match=r"wording file:00000000 places \d images, but \d are shown. Remedy: write"):
+        parts(user, images)
+
+
+def test_a_wording_says_whose_it_is(tmp_path: Path) -> None:
+    own = BENCHMARKS["barista"].tasks[0]().prompts
+    assert own.wording == f"ours v{own.version}"
+    (tmp_path / "p.yaml").write_text(GOOD)
+    loaded = load_prompts(tmp_path / "p.yaml", "relations")
+    assert loaded.wording == f"file:{loaded.sha256[:8]}"
+    assert released_clone("release:a/b") == Path("a/b")
+    assert released_clone(tmp_path) is None
+
+
+def test_the_first_part_of_every_barista_prompt_is_as_released() -> None:
+    """Frames first, but for the short text before each of several."""
+    starts = {task.name: task().prompts.user.split("\n")[0] for task in BENCHMARKS["barista"].tasks}
+    assert starts.pop("relations").endswith(":")
+    assert set(starts.values()) == {"{image}", "{images}"}
+    assert {task.version for task in BENCHMARKS["barista"].tasks} == {2}

@@ -19,7 +19,7 @@ from barista_bench.analysis.baselines import baseline_gaps, consistency
 from barista_bench.analysis.breakdowns import breakdown, breakdown_keys, breakdowns
 from barista_bench.analysis.comparison import compare_pair, compare_runs
 from barista_bench.analysis.failures import failure_rows
-from barista_bench.analysis.labels import comparable, run_labels
+from barista_bench.analysis.labels import comparable, differing_circumstances, run_labels
 from barista_bench.analysis.propagation import propagation
 from barista_bench.analysis.types import (
     BaselineGap,
@@ -54,6 +54,7 @@ __all__ = [
     "compare_pair",
     "compare_runs",
     "consistency",
+    "differing_circumstances",
     "failure_rows",
     "interval_of",
     "intervals",

@@ -15,7 +15,7 @@ from scipy.stats import kendalltau
 from barista_bench.analysis.labels import Labels, run_labels
 from barista_bench.analysis.types import RankAgreement
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.task import Status
+from barista_bench.running.comparability import told_apart
 
 if TYPE_CHECKING:
     from barista_bench.running.scoring import ScoredRun
@@ -32,17 +32,13 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
 
     Raises:
         ConfigError: fewer than two tasks, or fewer than three models with all of them.
-        DataError: a model has two runs of one task, or the runs of a task are about different examples.
+        DataError: a model has two comparable runs of one task.
     """
     called = run_labels(runs) if labels is None else labels
-    several = len({run.task.benchmark for run in runs}) > 1
-    names = [f"{run.task.benchmark} / {run.task.name}" if several else run.task.name for run in runs]
+    names = _named(runs)
     means: dict[str, dict[str, float]] = {}
-    hashes: dict[str, str] = {}
     for task, run in zip(names, runs, strict=True):
         model = called[run.folder]
-        if hashes.setdefault(task, run.results.dataset.content_hash) != run.results.dataset.content_hash:
-            raise DataError(f"{run.folder}: other examples of {task} than the runs before. Remedy: use one dataset")
         if task in means.setdefault(model, {}):
             raise DataError(f"{run.folder}: a second run of {task} by {model}. Remedy: name one run a model and task")
         means[model][task] = mean_sample_score(run)
@@ -50,10 +46,18 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
     whole = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
     if len(tasks) < 2 or len(whole) < FEWEST_MODELS:
         raise ConfigError(
-            f"{len(whole)} models have runs of all {len(tasks)} tasks. "
+            f"{len(whole)} models have runs of all {len(tasks)} tasks ({', '.join(tasks)}). "
             f"Remedy: name runs of two tasks and {FEWEST_MODELS} models or more"
         )
     return agreement_of(tasks, {model: [by_task[task] for task in tasks] for model, by_task in whole.items()})
+
+
+def _named(runs: Sequence[ScoredRun]) -> list[str]:
+    """Each run's task; where its runs are not all comparable, with what tells them apart."""
+    several = len({run.task.benchmark for run in runs}) > 1
+    names = [f"{run.task.benchmark} / {run.task.name}" if several else run.task.name for run in runs]
+    apart = told_apart([run.results.comparability for run in runs])
+    return [f"{name} ({what})" if what else name for name, what in zip(names, apart, strict=True)]
 
 
 def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> RankAgreement:
@@ -67,7 +71,7 @@ def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> 
 
 def mean_sample_score(run: ScoredRun) -> float:
     """The mean sample score over examples and runs."""
-    scores = [s.scores[run.task.sample_score] for s in run.samples if s.record.status is not Status.INFRA_ERROR]
+    scores = [s.scores[run.task.sample_score] for s in run.samples if s.counts]
     return float(np.mean(scores))
 
 

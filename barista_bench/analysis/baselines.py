@@ -28,7 +28,7 @@ KINDS: tuple[BaselineKind, ...] = get_args(BaselineKind)
 def baseline_gaps(
     runs: Sequence[ScoredRun], *, draws: int = DRAWS, labels: Labels | None = None, compare: Compare = compare_pair
 ) -> tuple[BaselineGap, ...]:
-    """Each model with each of its baselines among the runs of its task, corrected together; empty where there are none.
+    """Each model with each of its baselines among the runs comparable with its own, corrected together.
 
     Args:
         runs: of any tasks.
@@ -37,7 +37,7 @@ def baseline_gaps(
         compare: what compares two runs: `compare_pair`, or one that remembers.
 
     Raises:
-        DataError: a model and its baseline were not run on the same examples.
+        DataError: a model and its baseline share no finished sample.
     """
     called = run_labels(runs) if labels is None else labels
     found: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
@@ -48,7 +48,7 @@ def baseline_gaps(
         for other in runs:
             kind = _baseline(other.results.model.name)
             mine = other.results.model.name in (kind, f"{kind}:{model}")
-            if kind is not None and mine and _task(other) == _task(run):
+            if kind is not None and mine and other.results.comparability == run.results.comparability:
                 found.append((run, kind, other))
     compared = corrected([compare(run, other, draws=draws) for run, _, other in found])
     return tuple(
@@ -87,10 +87,6 @@ def consistency(run: ScoredRun) -> Consistency | None:
 def _baseline(name: str) -> BaselineKind | None:
     first = name.split(":", 1)[0]
     return next((kind for kind in KINDS if kind == first), None)
-
-
-def _task(run: ScoredRun) -> tuple[str, str]:
-    return run.task.benchmark, run.task.name
 
 
 def _said(sample: ScoredSample) -> object:

@@ -22,6 +22,7 @@ from barista_bench.analysis.labels import run_labels
 from barista_bench.analysis.types import Comparison
 from barista_bench.errors import DataError
 from barista_bench.resampling import DRAWS, LEVEL, Floats, bootstrap_seed, figures_of, interval, interval_weights
+from barista_bench.running.comparability import ABOUT_EXAMPLES, differences
 from barista_bench.running.intervals import as_scored, by_run
 from barista_bench.task import Task, content_seed
 
@@ -63,7 +64,7 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
     """Two runs of one task; `p_adjusted` is `p_value`, as for a comparison made alone.
 
     Raises:
-        DataError: the runs differ in task, protocol or examples, or share no finished sample.
+        DataError: the runs are not comparable (`running.comparability`), or share no finished sample.
     """
     refuse_different(first, second)
     common = _common(first, second)
@@ -154,29 +155,24 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
-    """Raise DataError where two runs were not asked the same by the same rules; names what differs."""
-    one, other = first.results, second.results
-    for what, a, b in (
-        ("benchmark", one.dataset.benchmark, other.dataset.benchmark),
-        ("task", one.dataset.task, other.dataset.task),
-        ("task version", one.dataset.task_version, other.dataset.task_version),
-        ("protocol", one.protocol, other.protocol),
-    ):
-        if a != b:
-            raise DataError(
-                f"{first.folder} and {second.folder} differ in their {what}: {a!r} and {b!r}. "
-                "Remedy: compare runs of one task by one protocol"
-            )
-    if one.dataset.content_hash == other.dataset.content_hash:
+    """Raise DataError where two runs may not share a rank; names what differs."""
+    apart = differences(first.results.comparability, second.results.comparability)
+    if not apart:
         return
+    if not apart.keys() <= ABOUT_EXAMPLES or "examples" not in apart:
+        told = "; ".join(f"{name}: {values}" for name, values in apart.items())
+        raise DataError(
+            f"{first.folder} and {second.folder} differ in their {told}. Remedy: compare runs of one task by one "
+            "protocol, over the same split and limit, with the same options and in one wording"
+        )
     ids = [{example.example_id for example in run.examples.examples} for run in (first, second)]
     alone = [sorted(ids[0] - ids[1]), sorted(ids[1] - ids[0])]
-    told = [
+    alone_in = [
         f"{len(only)} only in {run.folder} ({only[0]}{', ...' if len(only) > 1 else ''})"
         for run, only in zip((first, second), alone, strict=True)
         if only
     ]
-    what = " and ".join(told) or "the same ids with other content"
+    what = " and ".join(alone_in) or "the same ids with other content"
     raise DataError(
         f"{first.folder} and {second.folder} are about different examples: {what}. "
         "Remedy: run both models on one dataset, with the same split and limit"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from barista_bench import text_out
 from barista_bench.analysis.agreement import rank_agreement
 from barista_bench.analysis.baselines import baseline_gaps, consistency
 from barista_bench.analysis.breakdowns import breakdown_keys, breakdowns
@@ -18,7 +19,9 @@ from barista_bench.analysis.failures import failure_rows
 from barista_bench.analysis.labels import run_labels
 from barista_bench.analysis.propagation import propagation
 from barista_bench.analysis.types import Comparison, RankAgreement
+from barista_bench.atomic_files import write_whole
 from barista_bench.errors import BaristaError
+from barista_bench.owned_folders import ANALYSIS, replacing_folder
 from barista_bench.resampling import DRAWS
 from barista_bench.running.results import Figure
 
@@ -51,14 +54,11 @@ def analysis_tables(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[d
 
 
 def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
-    """`<out>/<name>.csv` of each."""
-    out.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, table in tables.items():
-        path = out / f"{name}.csv"
-        table.to_csv(path, index=False)
-        paths.append(path)
-    return paths
+    """`<out>/<name>.csv` of each. Raises ConfigError where `out` may not be replaced: see `replacing_folder`."""
+    with replacing_folder(out, ANALYSIS) as folder:
+        for name, table in tables.items():
+            write_whole(folder / f"{name}.csv", text_out.csv(table))
+    return [out / f"{name}.csv" for name in tables]
 
 
 def named(runs: Iterable[ScoredRun]) -> Iterator[tuple[ScoredRun, dict[str, str]]]:

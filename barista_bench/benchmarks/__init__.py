@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from barista_bench.benchmark import Benchmark
 from barista_bench.benchmarks.barista import BENCHMARK as BARISTA
@@ -13,7 +14,7 @@ from barista_bench.benchmarks.tog_bench import BENCHMARK as TOG_BENCH
 from barista_bench.benchmarks.vista import BENCHMARK as VISTA
 from barista_bench.errors import ConfigError
 from barista_bench.options import parse_pairs
-from barista_bench.prompt_sets import PromptTexts
+from barista_bench.prompt_sets import PromptTexts, load_prompts, released_clone
 from barista_bench.task import ProtocolName, Task
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -53,6 +54,23 @@ def get_task(
         ConfigError: there is none, or there is no such protocol or option.
     """
     return task_class(benchmark, name)(prompts, protocol=protocol, options=options)
+
+
+def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
+    """The wording of a task that `--prompts` names: a file, a folder, or `release:FOLDER`, a clone of its release.
+
+    Raises:
+        ConfigError: it cannot be read, or the benchmark's release has none.
+    """
+    clone = released_clone(setting)
+    if clone is None:
+        return load_prompts(setting, task)
+    reader = get_benchmark(benchmark).released_prompts
+    if reader is None:
+        raise ConfigError(
+            f"no wording can be read from a release of {benchmark}. Remedy: leave --prompts out, or give a file"
+        )
+    return reader(clone, task)
 
 
 def task_class(benchmark: str, name: str) -> type[Task]:

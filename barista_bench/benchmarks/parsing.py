@@ -12,7 +12,7 @@ MAX_ANSWER = 1_000_000
 MAX_STARTS = 2_000
 """Brackets at which decoding is tried: enough for any honest answer, and it bounds the work for a hostile one."""
 MAX_WASTED = 2_000_000
-"""Characters read in vain, over all brackets of an answer: nested ones that never close would be read once each."""
+"""Characters read in vain or again, over all brackets of an answer: nested ones are read once for each."""
 _WINDOW = 50_000
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
@@ -29,13 +29,13 @@ def unfenced(text: str) -> str:
     return (body[1] if body else text[:MAX_ANSWER]).strip()
 
 
-def json_arrays(text: str) -> Iterator[list[object]]:
-    """Every JSON array in the text, outermost first, from left to right, within the bounds above.
+def json_arrays(text: str, *, nested: bool = False) -> Iterator[list[object]]:
+    """Every JSON array in the text, from left to right, within the bounds above; `nested`: also those inside others.
 
-    >>> list(json_arrays('so [1, [2]] and [3'))
-    [[1, [2]]]
+    >>> list(json_arrays('so [1, [2]] and [3')), list(json_arrays('so [1, [2]]', nested=True))
+    ([[1, [2]]], [[1, [2]], [2]])
     """
-    return (value for value in _json_values(text, "[") if isinstance(value, list))
+    return (value for value in _json_values(text, "[", nested) if isinstance(value, list))
 
 
 def json_objects(text: str) -> Iterator[dict[str, object]]:
@@ -47,8 +47,8 @@ def json_objects(text: str) -> Iterator[dict[str, object]]:
     return (value for value in _json_values(text, "{") if isinstance(value, dict))
 
 
-def _json_values(text: str, bracket: str) -> Iterator[object]:
-    """Every value in the text that starts with that bracket and lies in no other such value."""
+def _json_values(text: str, bracket: str, nested: bool = False) -> Iterator[object]:
+    """Every value in the text that starts with that bracket and, unless `nested`, lies in no other such value."""
     text = text[:MAX_ANSWER]
     position, wasted = text.find(bracket), 0
     for _ in range(MAX_STARTS):
@@ -66,6 +66,8 @@ def _json_values(text: str, bracket: str) -> Iterator[object]:
             end = position + 1
         else:
             yield value
+            if nested:  # what lies in it is read again
+                wasted, end = wasted + end - position, position + 1
         position = text.find(bracket, end)
 
 

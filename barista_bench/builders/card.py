@@ -24,16 +24,15 @@ from barista_bench.builders.media import LostExample
 from barista_bench.builders.rows import FramesMode, row_features
 from barista_bench.builders.tables import GRAPH_TABLES, table_features
 from barista_bench.errors import DataError
+from barista_bench.owned_folders import DATASET, MAX_MANIFEST
 from barista_bench.prompt_sets import fill
 from barista_bench.scene_graph import Problem
 from barista_bench.task import ProtocolName, Sampling
 
 DEFAULT = "barista"
 """The benchmark that commands mean where none is named."""
-MANIFEST = "barista_bench.json"
-"""Written last into a finished folder; a folder with anything else in it is never overwritten."""
-MAX_MANIFEST = 2**24
-"""Bytes of one: some KB a config."""
+MANIFEST = DATASET.manifest
+"""Written last into a finished folder, whose files it lists."""
 
 _FRAMES_NOTE = {
     "frozen": "`images` holds what the model sees, in order: frames as JPEG, overlays as PNG.",

@@ -9,13 +9,12 @@ import json
 import logging
 import os
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import datasets
 import numpy as np
@@ -23,19 +22,24 @@ import pyarrow.parquet as pq
 from datasets.info import DatasetInfosDict
 
 from barista_bench import __version__
-from barista_bench.atomic_files import replacing_folder
-from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task
-from barista_bench.builders.card import MANIFEST, Built, BuiltConfig, write_card, write_manifest
-from barista_bench.builders.frozen import write_frozen
+from barista_bench.benchmarks import get_benchmark, get_task, read_wording
+from barista_bench.builders.cache_entries import config_id, entry_id, make_newest
+from barista_bench.builders.card import Built, BuiltConfig, write_card, write_manifest
+from barista_bench.builders.frozen import lines_digest, write_frozen
 from barista_bench.builders.media import JPEG_QUALITY, LostExample, file_sha256
 from barista_bench.builders.origin import Origin, config_names_of, open_origin
 from barista_bench.builders.plan import Plan, Plans, task_overrides
+from barista_bench.builders.released_layout import write_released
 from barista_bench.builders.rows import FramesMode
 from barista_bench.builders.task_builder import TaskBuilder
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
 from barista_bench.task import ProtocolName
+from barista_bench.worker_processes import forked_workers
 
 log = logging.getLogger(__name__)
+
+Layout = Literal["ours", "release"]
 
 
 def build(
@@ -56,13 +60,15 @@ def build(
     num_proc: int = 1,
     protocol: ProtocolName = "release",
     progress: bool = False,
+    layout: Layout = "ours",
+    prompts: str | Path | None = None,
 ) -> Built:
     """Make the dataset folder `out` from a release, and with `cache` the entry that `load_dataset(benchmark)` finds.
 
     Args:
         source: data root, or a Hub dataset id such as `ramblr/BARISTA`; of other benchmarks the folder of their
             annotations.
-        out: folder to write; an earlier folder of ours is replaced, anything else refused. None: the benchmark's name.
+        out: folder to write; an earlier one is replaced, unless it holds anything else. None: the benchmark's name.
         benchmark: whose release it is.
         videos: folder of the media of other benchmarks, where they do not lie below `source`.
         configs: tasks and graph tables to write; None for all.
@@ -72,12 +78,16 @@ def build(
         split_file: JSON with the video ids of `train` and `test`.
         revision: commit of a Hub dataset.
         jpeg_quality: of frozen frames.
-        cache: also prepare the `datasets` cache, so that loading works from any folder.
+        cache: also prepare the `datasets` cache, so that loading works from any folder. What was built before keeps its
+            entry there (`builders.cache_entries`).
         strict: stop at the first error in the release.
         dry_run: draw the examples and count them, but touch no video and write nothing.
         num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
         protocol: whose rules the examples follow where the release and the paper differ.
         progress: show progress bars.
+        layout: `ours`, or `release`: frozen lines as the benchmark's own harness reads them, without pictures; `out`
+            is then a new folder.
+        prompts: whose wording the sentences have that the release freezes with some tasks; None for ours.
 
     Raises:
         DataError, SourceError, ConfigError: the release, the source or a setting cannot be used.
@@ -92,36 +102,51 @@ def build(
         raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
     if not 1 <= jpeg_quality <= 100:
         raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give 1 to 100")
+    if prompts is not None and layout != "release":
+        raise ConfigError("prompts are frozen in the layout release alone. Remedy: give them to run, or leave them out")
     out = Path(out or benchmark).absolute()
     tasks = [name for name in configs if name in get_benchmark(benchmark).task_names]
     overrides = {name: task_overrides(benchmark, name, tasks, sampling or {}) for name in tasks}
-    refuse_foreign(out)
+    kind = DATASET if layout == "ours" else None
+    if not dry_run:
+        refuse_inside(out, source, videos)
+        check_target(out, kind)
     origin = open_origin(benchmark, source, videos=videos, revision=revision, strict=strict, split_file=split_file)
     settings = {"split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality, "protocol": protocol}
     settings |= {"source": str(origin.roots[-1]), "videos": str(videos) if videos else None}
     with TemporaryDirectory() as scratch, quiet_datasets():
-        plans = _plans(origin, overrides, num_proc, progress, protocol)
+        plans = _plans(origin, overrides, num_proc, progress, protocol, prompts)
+        drawn = [_drawn(plan) for plan in plans.plans.values()]
         if dry_run:
-            return _result(origin, plans, out, [_drawn(plan) for plan in plans.plans.values()], protocol)
-        with replacing_folder(out) as folder:
+            return _result(origin, plans, out, drawn, protocol)
+        if layout == "release":
+            result = _result(origin, plans, out, drawn, protocol)
+            with replacing_folder(out, kind) as folder:
+                write_released(plans.plans.values(), folder)
+            return result
+        with replacing_folder(out, kind) as folder:
             work = _Work(origin, plans, settings, overrides, folder, Path(scratch), cache, num_proc, progress)
             infos = DatasetInfosDict()
             made = [work.make(name, infos) for name in configs if name not in plans.empty]
             result = _result(origin, plans, out, made, protocol)
             write_card(folder, result, infos, frames)
             write_manifest(folder, result, frames, origin.media)
-            if out.exists():
-                shutil.rmtree(out)
     return result
 
 
 def _plans(
-    origin: Origin, overrides: Mapping[str, dict[str, Any]], num_proc: int, progress: bool, protocol: ProtocolName
+    origin: Origin,
+    overrides: Mapping[str, dict[str, Any]],
+    num_proc: int,
+    progress: bool,
+    protocol: ProtocolName,
+    prompts: str | Path | None,
 ) -> Plans:
     """The examples of all chosen tasks, and the split."""
     wanted = []
     for name, changes in overrides.items():
-        task = get_task(origin.benchmark.name, name, protocol=protocol)
+        texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
+        task = get_task(origin.benchmark.name, name, texts, protocol=protocol)
         wanted.append((task, task.sampling.with_overrides(changes, task.sampling_uses)))
     plans = origin.plans(wanted, num_proc=num_proc, progress=progress)
     for name, reason in plans.empty.items():
@@ -153,21 +178,6 @@ def quiet_datasets() -> Iterator[None]:
     finally:
         if shown:
             datasets.enable_progress_bars()
-
-
-def refuse_foreign(out: Path) -> None:
-    """Raise ConfigError where `out` holds anything that `build` did not write."""
-    if not out.exists():
-        return
-    if not out.is_dir():
-        raise ConfigError(f"{out}: is a file. Remedy: choose another --out")
-    found = {entry.name for entry in out.iterdir()}
-    if found and MANIFEST not in found:
-        raise ConfigError(f"{out}: exists and is no dataset folder of ours. Remedy: choose another --out")
-    ours = {config for benchmark in BENCHMARKS for config in config_names_of(benchmark)}
-    foreign = sorted(found - {MANIFEST, "README.md", "frozen", *ours})
-    if foreign:
-        raise ConfigError(f"{out}: holds {foreign[0]!r}, which is not ours. Remedy: move it, or choose another --out")
 
 
 @dataclasses.dataclass(slots=True)
@@ -216,25 +226,27 @@ class _Work:
         plan = self.plans.plans.get(name)
         if plan:
             self.origin.fetch(plan.video_ids, progress=self.progress)
-            identity += [plan.content_hash, _videos_digest(self.origin, plan.video_ids)]
+            identity += [lines_digest(plan.examples), _videos_digest(self.origin, plan.video_ids)]
         else:
             identity += self.origin.table_identity(self.plans)
-        content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
-        builder = self._builder(name, None if self.cache else self.scratch, content_hash)
+        content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        entry = entry_id(self.settings["frames"], content_hash)
+        builder = self._builder(name, None if self.cache else self.scratch, entry)
         if plan:
             builder.plan = plan
         _prepare(builder, self.num_proc, self.progress)
+        if self.cache:
+            make_newest(Path(builder.cache_dir), self.origin.benchmark.name, name)
         return builder
 
-    def _builder(self, name: str, cache_dir: Path | None, content_hash: str) -> TaskBuilder:
-        """It prepares the cache entry that `load_dataset(benchmark, name)` finds."""
+    def _builder(self, name: str, cache_dir: Path | None, entry: str) -> TaskBuilder:
+        """It prepares the cache entry that `load_dataset(benchmark, name, entry=entry)` finds."""
         builder = self.origin.builder_class(
             cache_dir=str(cache_dir) if cache_dir else None,
             dataset_name=self.origin.benchmark.name,
             config_name=name,
-            hash=content_hash,
-            # The settings are in the hash already; as part of the id they would hide the entry from load_dataset.
-            config_id=name,
+            hash=entry,
+            config_id=config_id(name, entry),
             sampling=self.overrides.get(name, {}),
             **self.settings,
         )
@@ -267,7 +279,8 @@ def _drawn(plan: Plan) -> BuiltConfig:
 def _prepare(builder: TaskBuilder, num_proc: int, progress: bool) -> None:
     """Prepare the cache entry. Lost examples are part of what was made, so they are kept beside it."""
     builder.progress = progress
-    builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
+    with forked_workers():
+        builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
     # A split that lost all its examples: `datasets` writes it, but cannot read it.
     for split in [name for name, info in builder.info.splits.items() if not info.num_examples]:
         del builder.info.splits[split]
@@ -278,7 +291,6 @@ def _prepare(builder: TaskBuilder, num_proc: int, progress: bool) -> None:
             notes.write_text(json.dumps([dataclasses.asdict(lost) for lost in builder.lost]), encoding="utf-8")
         else:
             builder.lost.extend(LostExample(**lost) for lost in json.loads(notes.read_text(encoding="utf-8")))
-    os.utime(builder.cache_dir)  # load_dataset takes the entry that was touched last
 
 
 def _export(builder: TaskBuilder, folder: Path) -> dict[str, int]:

@@ -262,9 +262,17 @@ def _built(pool: VideoPool, draws: Mapping[str, _Draw], progress: bool) -> dict[
 
 
 def _plan(task: Task, sampling: Sampling, draw: _Draw, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
-    in_order = (built[position] for position in draw.order)
-    drawn = tuple(replace(item, metadata={**item.metadata, "split": splits[item.video_id]}) for item in in_order)
-    return Plan(task, sampling, drawn, draw.skipped, len(draw.selected), content_hash(drawn))
+    by_id: dict[str, Example] = {}
+    repeated = []
+    for example in (built[position] for position in draw.order):
+        if example.example_id in by_id:
+            reason = f"{example.example_id} is there already: something is annotated twice on this frame"
+            repeated.append(SkippedExample(example.frames[0], reason))
+        else:
+            split = splits[example.video_id]
+            by_id[example.example_id] = replace(example, metadata={**example.metadata, "split": split})
+    drawn = tuple(by_id.values())
+    return Plan(task, sampling, drawn, (*draw.skipped, *repeated), len(draw.selected), content_hash(drawn))
 
 
 def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample]) -> NoExamples:

@@ -23,9 +23,9 @@ def register() -> None:
 
     Afterwards `load_dataset("barista", "relations", source="/data/BARISTA", frames="linked")` works from any folder,
     and so does `load_dataset("vista", "all", source=ANNOTATIONS, videos=VIDEOS)`.
-    Keyword arguments are those of `BenchmarkConfig`; `source` is needed. Prepared entries are kept in the `datasets`
-    cache under the settings and the version of this package, not under the content of the release: after changing
-    a release, pass `download_mode="force_redownload"`.
+    Keyword arguments are those of `BenchmarkConfig`; `source` is needed, as entries that `build` made are not looked
+    for. Prepared ones are kept in the `datasets` cache under the settings, the version of this package and the state of
+    the release (names, sizes and times of its files): a release that was changed is prepared anew.
 
     Raises:
         ConfigError: this version of `datasets` has no place to hook in.

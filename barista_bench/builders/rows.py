@@ -1,9 +1,9 @@
 """Examples as `datasets` rows and back.
 
-Common columns: position (in the drawn order, over all splits), example_id, benchmark, task, label, video_id,
-video_sha256, frame_indices, inputs, target, metadata, evidence. Frozen sets add `images`: what the model sees, encoded
-(JPEG for frames, PNG for overlays). Linked sets add `frames`: {video: path relative to the data root, indices}, to be
-cast to `VideoFrames`.
+Common columns: position (in the drawn order, over all splits), example_id, benchmark, task, task_version, label,
+video_id, video_sha256, frame_indices, inputs, target, metadata, evidence. Frozen sets add `images`: what the model
+sees, encoded (JPEG for frames, PNG for overlays). Linked sets add `frames`: {video: path relative to the data root,
+indices}, to be cast to `VideoFrames`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from barista_bench.benchmarks import get_benchmark
+from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.task import Example, FrameRef, Task
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def row_features(task: Task, frames: FramesMode) -> Features:
             "example_id": Value("string"),
             "benchmark": Value("string"),
             "task": Value("string"),
+            "task_version": Value("int32"),
             "label": Value("string"),
             "video_id": Value("string"),
             "video_sha256": Value("string"),
@@ -54,6 +55,7 @@ def to_row(example: Example, position: int, video_sha256: str) -> dict[str, Any]
         "example_id": example.example_id,
         "benchmark": example.benchmark,
         "task": example.task,
+        "task_version": task_class(example.benchmark, example.task).version,
         "label": example.label,
         "video_id": example.video_id,
         "video_sha256": video_sha256,

@@ -7,16 +7,17 @@ in the order of videos whatever worker made them, so that the number of processe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
-from multiprocessing import get_context
+from types import TracebackType
 from typing import ClassVar, TypeVar
 
 from barista_bench.errors import ConfigError
 from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.scene_graph import Problem, SceneGraph, VideoValidation, validate_video
 from barista_bench.task import Example, Sampling, SkippedExample
+from barista_bench.worker_processes import worker_processes
 
 Wanted = Mapping[str, tuple[GraphTask, Sampling]]
 """By task name: the task, and how it is sampled."""
@@ -74,7 +75,7 @@ def survey_video(shared: Shared, video_id: str) -> VideoSurvey | Problem:
         for name, (task, sampling) in shared.wanted.items():
             found = list(task.candidates(video, sampling)) if sampling.selects(video) else []
             tasks[name] = TaskSurvey(
-                task.vocabulary(video),
+                task.vocabulary(video, sampling),
                 tuple(item for item in found if isinstance(item, Candidate)),
                 tuple(item for item in found if isinstance(item, SkippedExample)),
             )
@@ -112,19 +113,19 @@ class VideoPool:
     def __init__(self, shared: Shared, num_proc: int = 1) -> None:
         if num_proc < 1:
             raise ConfigError(f"num_proc is {num_proc}. Remedy: give 1 or more")
-        self._shared, self._executor = shared, None
+        self._shared, self._executor, self._processes = shared, None, ExitStack()
         if num_proc > 1:
             graph = shared.graph
             settings = (str(graph.root), graph.strict, shared.wanted, shared.check_masks)
-            # Spawned, not forked: libraries that the caller has loaded hold threads and locks.
-            self._executor = ProcessPoolExecutor(num_proc, get_context("spawn"), _Worker.start, settings)
+            self._executor = self._processes.enter_context(worker_processes(num_proc, _Worker.start, settings))
 
     def __enter__(self) -> VideoPool:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if self._executor:
-            self._executor.shutdown(cancel_futures=True)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._processes.__exit__(kind, error, trace)
 
     def map(self, function: Callable[[Shared, JobT], ResultT], jobs: Sequence[JobT]) -> Iterator[ResultT]:
         """Results in the order of the jobs."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from barista_bench.benchmarks import get_task
 from barista_bench.prompt import BoxFormat
 from barista_bench.task import Example, ExplanationRow, Prediction, evidence_objects
+from barista_bench.text_out import one_line, printable
 
 WITHIN = 30
 """Frames to either side in which related examples are looked for: a second, mostly."""
@@ -96,7 +97,8 @@ def as_text(found: Trace) -> str:
     """For people: every example with its truth in words, then the objects and the tasks that ask about them."""
     if not found.here and not found.near:
         return (
-            f"{found.video_id}, frame {found.frame}: no example shows it, and none lies within {found.within} frames.\n"
+            f"{printable(found.video_id)}, frame {found.frame}: "
+            f"no example shows it, and none lies within {found.within} frames.\n"
         )
     tasks = {item.example.task for item in found.here}
     lines = [
@@ -115,7 +117,7 @@ def as_text(found: Trace) -> str:
         width = max(len(_label(item, names)) for item in objects)
         lines += ["", "Objects and the tasks that ask about them"]
         lines += [f"  {_label(item, names):{width}}  {', '.join(of)}" for item, of in objects.items()]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(printable, lines)) + "\n"
 
 
 def _example_lines(item: Traced) -> list[str]:
@@ -123,11 +125,11 @@ def _example_lines(item: Traced) -> list[str]:
     frames = [reference.frame_index for reference in example.frames]
     where = f"frame {frames[0]}" if len(frames) == 1 else f"frames {', '.join(map(str, frames))}"
     away = f", {item.distance} away" if item.distance else ""
-    lines = [f"{example.task}: {_line(example.label)} ({where}{away})", f"  {example.example_id}"]
+    lines = [f"{example.task}: {one_line(example.label)} ({where}{away})", f"  {example.example_id}"]
     if item.shared:
         lines.append(f"  objects: {', '.join(entry[:_SHORT_ID] for entry in item.shared)}")
     rows = _truth(example)
-    lines += [f"  - {_line(row.text)}" for row in rows[:_TRUTH_LINES]]
+    lines += [f"  - {one_line(row.text)}" for row in rows[:_TRUTH_LINES]]
     if len(rows) > _TRUTH_LINES:
         lines.append(f"  - and {len(rows) - _TRUTH_LINES} more")
     return lines
@@ -153,11 +155,6 @@ def _names(found: Trace) -> dict[str, str]:
 
 def _label(object_id: str, names: Mapping[str, str]) -> str:
     return f"{object_id[:_SHORT_ID]} {names[object_id]}" if object_id in names else object_id[:_SHORT_ID]
-
-
-def _line(text: str) -> str:
-    """On one line, without what could steer a terminal."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _many(count: int, what: str) -> str:

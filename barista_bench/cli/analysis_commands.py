@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import Root, app, explained
+from barista_bench import text_out
+from barista_bench.atomic_files import write_whole
+from barista_bench.cli.app import Options, Root, app, explained
+from barista_bench.options import parse_pairs
+from barista_bench.text_out import echo
 
 if TYPE_CHECKING:
     from barista_bench.analysis import Comparison
@@ -24,20 +28,27 @@ def compare(
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file too.")] = None,
     data: Data = None,
     root: Root = None,
+    option: Options = None,
 ) -> None:
     """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
-    from barista_bench.analysis import compare_runs
+    from barista_bench.analysis import compare_runs, differing_circumstances
     from barista_bench.analysis.tables import comparison_table
     from barista_bench.api import load_results
+    from barista_bench.owned_folders import check_place
 
     with explained():
-        found = compare_runs(load_results(folders, data=data, root=root).runs, draws=draws)
         if csv is not None:
-            comparison_table(found).to_csv(csv, index=False)
+            check_place(csv)
+        runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+        found = compare_runs(runs, draws=draws)
+        if csv is not None:
+            write_whole(csv, text_out.csv(comparison_table(found)))
     for item in found:
-        typer.echo(comparison_line(item))
+        echo(comparison_line(item))
+    for line in differing_circumstances(runs):
+        echo(f"beside: {line}")
     if csv is not None:
-        typer.echo(f"wrote {csv}")
+        echo(f"wrote {csv}")
 
 
 @app.command()
@@ -47,17 +58,21 @@ def analyse(
     draws: Draws = 1000,
     data: Data = None,
     root: Root = None,
+    option: Options = None,
 ) -> None:
     """Write all analyses as CSV: figures, breakdowns, comparisons, rank agreement, propagation, baselines, failures."""
     from barista_bench.analysis.tables import analysis_tables, write_tables
     from barista_bench.api import load_results
+    from barista_bench.owned_folders import ANALYSIS, check_target
 
     with explained():
-        tables, left_out = analysis_tables(load_results(folders, data=data, root=root).runs, draws=draws)
+        check_target(out, ANALYSIS)
+        runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+        tables, left_out = analysis_tables(runs, draws=draws)
         for path in write_tables(tables, out):
-            typer.echo(f"wrote {path}")
+            echo(f"wrote {path}")
     for name, reason in left_out.items():
-        typer.echo(f"no {name}: {reason}")
+        echo(f"no {name}: {reason}")
 
 
 def comparison_line(item: Comparison) -> str:

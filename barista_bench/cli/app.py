@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from barista_bench import __version__
+from barista_bench.atomic_files import NO_SPACE
+from barista_bench.cli.interruption import INTERRUPTED, LINE, ending_at_once
 from barista_bench.errors import BaristaError
-from barista_bench.printable import printable
+from barista_bench.text_out import LogFormatter, echo
+
+
+class Commands(TyperGroup):
+    """All commands."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  (as typer has it)
+        """One line for Ctrl-C too."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            echo(LINE, err=True)
+            raise typer.Exit(INTERRUPTED) from None
+
 
 app = typer.Typer(
     name="barista-bench",
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -33,6 +53,13 @@ class ProtocolChoice(StrEnum):
 Protocol = Annotated[
     ProtocolChoice, typer.Option(help="Whose rules: the released code's, or the paper's where they differ.")
 ]
+_REMEDIES = {
+    **dict.fromkeys(NO_SPACE, "free some space there, or choose a place on another disk"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "change its rights, or choose another place"),
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "name one that is there",
+    errno.ENOTDIR: "name one that does not lead through a file",
+}
 Options = Annotated[
     list[str] | None,
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
@@ -43,8 +70,14 @@ Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linke
 
 def main() -> None:
     """The entry point. What this package raises on purpose ends as one line and exit code 1."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    app()
+    with ending_at_once():
+        handler = logging.StreamHandler()
+        handler.setFormatter(LogFormatter("%(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=logging.WARNING, handlers=[handler])
+        command = typer.main.get_command(app)
+        # The tracker of a worker that was ended removes what the worker's libraries left, and need not say so.
+        sys.warnoptions.append("ignore:resource_tracker")
+    command()
 
 
 @contextmanager
@@ -53,14 +86,23 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (BaristaError, OSError) as error:
-        # OSError: a disk that is full, a folder that is a file or may not be written; its text names the file.
-        typer.secho(f"error: {printable(' '.join(str(error).splitlines()))}", fg="red", err=True)
+        told = _of_the_system(error) if isinstance(error, OSError) else str(error)
+        echo(f"error: {' '.join(told.splitlines())}", color="red", err=True)
         raise typer.Exit(1) from error
+
+
+def _of_the_system(error: OSError) -> str:
+    """The file, what is wrong with it, and the remedy; as it stands, what is no error of the system's."""
+    if error.errno is None:
+        return str(error)
+    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    remedy = _REMEDIES.get(error.errno, "see to it, or name another one")
+    return f"{where}{error.strerror}. Remedy: {remedy}"
 
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(__version__)
+        echo(__version__)
         raise typer.Exit
 
 

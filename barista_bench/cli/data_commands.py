@@ -13,6 +13,7 @@ import typer
 from barista_bench.cli.app import Progress, Protocol, ProtocolChoice, app, explained
 from barista_bench.errors import ConfigError
 from barista_bench.options import parse_pairs
+from barista_bench.text_out import echo
 
 if TYPE_CHECKING:
     from barista_bench.scene_graph import Problem
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 class FramesChoice(StrEnum):
     frozen = "frozen"
     linked = "linked"
+
+
+class LayoutChoice(StrEnum):
+    ours = "ours"
+    release = "release"
 
 
 @app.command()
@@ -43,23 +49,24 @@ def mini(
     """
     from barista_bench.benchmarks import get_benchmark
     from barista_bench.mini import write_kitchen
+    from barista_bench.owned_folders import refuse_inside, replacing_folder
 
     with explained():
         found = get_benchmark(benchmark)
         if found.write_mini is not None:
             if kitchen is None:
                 raise ConfigError(f"{benchmark} is made from a kitchen. Remedy: write one, and name it with --kitchen")
-            if out.exists():
-                raise ConfigError(f"{out}: is there already. Remedy: choose another folder")
-            found.write_mini(kitchen, out)
-            typer.echo(f"a small {found.title} in {out}")
+            refuse_inside(out, kitchen)
+            with replacing_folder(out) as folder:
+                found.write_mini(kitchen, folder)
+            echo(f"a small {found.title} in {out}")
             return
         if kitchen is not None:
             raise ConfigError(f"{benchmark} is no benchmark that is made from a kitchen. Remedy: leave --kitchen out")
         folders = write_kitchen(
             out, videos=videos, seed=seed, width=width, height=height, num_proc=num_proc, progress=progress
         )
-    typer.echo(f"{len(folders)} videos in {out}")
+    echo(f"{len(folders)} videos in {out}")
 
 
 @app.command()
@@ -84,12 +91,12 @@ def validate(
     with explained():
         found = check(root, num_proc=num_proc, progress=progress)
     for video in found.videos:
-        typer.echo(
+        echo(
             f"{video.video_id}: {video.frames} frames, {video.objects} objects, {video.instances} instances, "
             f"{video.attributes} attribute and {video.relations} relation ranges, {video.activities} activities, "
             f"{video.steps} steps"
         )
-    typer.echo(f"{len(found.videos)} usable videos")
+    echo(f"{len(found.videos)} usable videos")
     _tell_problems(found.problems, strict, show)
 
 
@@ -102,22 +109,22 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
         tasks = [get_task(benchmark, name) for name in origin.benchmark.task_names]
         plans = origin.plans([(task, task.sampling) for task in tasks], num_proc=1, progress=progress)
     for name, plan in plans.plans.items():
-        typer.echo(f"{name}: {plan.candidates} examples, {len(plan.skipped)} skipped")
+        echo(f"{name}: {plan.candidates} examples, {len(plan.skipped)} skipped")
         for item in plan.skipped[:show]:
-            typer.secho(f"  skipped: {item.frame.video_id}: {item.reason}", fg="yellow", err=True)
+            echo(f"  skipped: {item.frame.video_id}: {item.reason}", color="yellow", err=True)
     for name, reason in plans.empty.items():
-        typer.secho(f"{name}: {reason}", fg="yellow", err=True)
+        echo(f"{name}: {reason}", color="yellow", err=True)
     _tell_problems(plans.problems, strict, show)
 
 
 def _tell_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
     """Name them, and end with exit code 1 where they are errors, or any at all with `strict`."""
     for problem in problems[:show]:
-        typer.secho(str(problem), fg="red" if problem.severity == "error" else "yellow", err=True)
+        echo(str(problem), color="red" if problem.severity == "error" else "yellow", err=True)
     if len(problems) > show:
-        typer.echo(f"... and {len(problems) - show} more (--show)", err=True)
+        echo(f"... and {len(problems) - show} more (--show)", err=True)
     counts = Counter(problem.severity for problem in problems)
-    typer.echo(f"{counts['error']} errors, {counts['warning']} warnings")
+    echo(f"{counts['error']} errors, {counts['warning']} warnings")
     if counts["error"] or (strict and counts["warning"]):
         raise typer.Exit(1)
 
@@ -132,17 +139,19 @@ def stats(
     progress: Progress = True,
 ) -> None:
     """Count what a release holds: layers, distributions, durations, preparation types."""
+    from barista_bench.owned_folders import STATISTICS, check_target
     from barista_bench.scene_graph import SceneGraph
     from barista_bench.scene_graph.statistics import statistics, write_statistics
 
     with explained():
+        check_target(out, STATISTICS)
         found = statistics(SceneGraph(root), progress=progress)
         files = write_statistics(found, out, plots=plots)
-    typer.echo(
+    echo(
         f"{found.videos} videos, {found.frames} frames, {found.instances} instances, {found.relation_rows} relations, "
         f"{found.activity_segments} activity segments"
     )
-    typer.echo(f"wrote {', '.join(str(file) for file in files)}")
+    echo(f"wrote {', '.join(str(file) for file in files)}")
 
 
 @app.command()
@@ -180,6 +189,13 @@ def build(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only count the examples, by preparation and class.")
     ] = False,
+    layout: Annotated[
+        LayoutChoice,
+        typer.Option(help="A dataset folder (ours), or frozen JSONL for the benchmark's own harness (release)."),
+    ] = LayoutChoice.ours,
+    prompts: Annotated[
+        str | None, typer.Option(help="Whose wording the sentences frozen with --layout release have; ours by default.")
+    ] = None,
     progress: Progress = True,
 ) -> None:
     """Make a dataset folder from a benchmark's release: load_dataset("barista", "relations")."""
@@ -203,31 +219,33 @@ def build(
             strict=strict,
             dry_run=dry_run,
             progress=progress,
+            layout=layout.value,
+            prompts=prompts,
         )
     for name in built.empty:
-        typer.secho(f"{name}: no example in this release: left out", fg="yellow", err=True)
+        echo(f"{name}: no example in this release: left out", color="yellow", err=True)
     for config in built.configs:
         rows = ", ".join(f"{split} {count}" for split, count in config.rows.items())
-        typer.echo(f"{config.name}: {rows}")
+        echo(f"{config.name}: {rows}")
         if config.content_hash:
-            typer.echo(
+            echo(
                 f"  {sum(config.rows.values())} of {config.candidates} candidates, {len(config.skipped)} skipped, "
                 f"{len(config.lost)} lost, sha256 {config.content_hash}"
             )
             if dry_run:
                 for key, counted in config.groups.items():
-                    typer.echo(f"  by {key.replace('_', ' ')}: {_counted(counted)}")
-                typer.echo(f"  by class: {_counted(config.labels)}")
+                    echo(f"  by {key.replace('_', ' ')}: {_counted(counted)}")
+                echo(f"  by class: {_counted(config.labels)}")
             for reason in [*config.skipped, *(f"{lost.example_id}: {lost.reason}" for lost in config.lost)][:20]:
-                typer.secho(f"  left out: {reason}", fg="yellow", err=True)
+                echo(f"  left out: {reason}", color="yellow", err=True)
     counts = Counter(problem.severity for problem in built.problems)
     if built.problems:
-        typer.secho(
+        echo(
             f"the release has {counts['error']} errors and {counts['warning']} warnings: see `barista-bench validate`",
-            fg="yellow",
+            color="yellow",
             err=True,
         )
-    typer.echo("dry run: nothing was written" if dry_run else f"wrote {built.folder}")
+    echo("dry run: nothing was written" if dry_run else f"wrote {built.folder}")
 
 
 @app.command()
@@ -248,7 +266,7 @@ def trace(
             raise ConfigError(f"{data}: no frozen/*.jsonl here. Remedy: name the folder that build wrote with --data")
         owner = str(read_manifest(data).get("benchmark", DEFAULT))
         found = tracing.trace({file.stem: read_frozen(file, owner) for file in files}, video_id, frame, within=within)
-    typer.echo(tracing.as_text(found), nl=False)
+    echo(*tracing.as_text(found).removesuffix("\n").split("\n"))
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import app, explained
+from barista_bench.cli.app import Root, app, explained
 from barista_bench.errors import ConfigError
+from barista_bench.text_out import echo
 
 if TYPE_CHECKING:
     from barista_bench.hub.files import Existing
@@ -27,7 +28,7 @@ def submission(
 
     with explained():
         path, count = write_submission_file(run, out, repetition, data=data, allow_incomplete=allow_incomplete)
-    typer.echo(f"wrote {path}: {count} answers")
+    echo(f"wrote {path}: {count} answers")
 
 
 @app.command()
@@ -41,8 +42,11 @@ def submit(
         Path | None, typer.Option(help="Copy of the model repository, whose card and results are merged with.")
     ] = None,
     dataset: Annotated[
-        Path | None, typer.Option(help="Built dataset: must be what was evaluated; is checked and published too.")
+        str | None,
+        typer.Option(help="Dataset whose truth counts: a built folder, which is published too, or a Hub dataset."),
     ] = None,
+    data: Annotated[str | None, typer.Option(help="Where the dataset of the runs lies now, if it has moved.")] = None,
+    root: Root = None,
     dataset_revision: Annotated[str | None, typer.Option(help="Commit of --dataset-repo, 40 digits.")] = None,
     results_repo: Annotated[str | None, typer.Option(help="Dataset that a leaderboard Space reads.")] = None,
     judge: Annotated[str | None, typer.Option(help="Judge whose scores count, where a run has several.")] = None,
@@ -66,6 +70,7 @@ def submit(
     from barista_bench.hub.files import all_files, model_files, write_files
     from barista_bench.hub.pushing import Destination, Pusher, find_token
     from barista_bench.hub.submission import make_submission
+    from barista_bench.owned_folders import SUBMISSION, check_target
 
     target = {
         "model_repo": model_repo,
@@ -78,27 +83,31 @@ def submit(
     }
     with explained():
         _refuse_contradictions(push, pull_request, branch, to_main, model_folder)
-        made = make_submission(runs, target, judge=judge, allow_incomplete=allow_incomplete, dataset=dataset)
+        check_target(out, SUBMISSION)
+        made = make_submission(
+            runs, target, judge=judge, allow_incomplete=allow_incomplete, data=data, root=root, dataset=dataset
+        )
+        published = Path(dataset) if dataset is not None and Path(dataset).is_dir() else None
         pusher = Pusher(find_token(token_env), Destination(branch, to_main)) if push else None
         existing = _local(model_folder, made.benchmark) if model_folder else None
         if pusher:
             existing = pusher.existing(model_repo, made.benchmark)
-        files = all_files(made, existing, dataset)
+        files = all_files(made, existing, published)
         written = write_files(files, out)
         for row in made.rows:
-            typer.echo(f"{row.task_id}: {row.metric} {row.value:g}" + ("" if row.complete else " INCOMPLETE"))
-        typer.echo(f"{len(written)} files written to {out}, {sum(map(len, files.items().values()))} in all")
+            echo(f"{row.task_id}: {row.metric} {row.value:g}" + ("" if row.complete else " INCOMPLETE"))
+        echo(f"{len(written)} files written to {out}, {sum(map(len, files.items().values()))} in all")
         if pusher is None:
             return
         # The model's repository always, the dataset's with --dataset alone, the Space's where it is named.
         done = [pusher.push_model(model_repo, made.benchmark, lambda there: model_files(made, there))]
-        if dataset is not None:
+        if published is not None:
             done.append(pusher.push(dataset_repo, "dataset", files.dataset))
         if results_repo is not None:
             done.append(pusher.push(results_repo, "dataset", files.results))
     for one in done:
         what = f"{len(one.changed)} files" if one.changed else "nothing new"
-        typer.echo(f"{one.repo_type} {one.repo_id}: {what}: {one.url}")
+        echo(f"{one.repo_type} {one.repo_id}: {what}: {one.url}")
 
 
 def _refuse_contradictions(

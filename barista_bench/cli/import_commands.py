@@ -1,4 +1,4 @@
-"""The command `import-run`: run folders of the released harness as run folders of ours."""
+"""The commands `import-run` and `export-run`: run folders of the released harness as run folders of ours, and back."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import Protocol, ProtocolChoice, app, explained
+from barista_bench.cli.app import Protocol, ProtocolChoice, Root, app, explained
 from barista_bench.errors import ConfigError
+from barista_bench.text_out import echo
 
 
 @app.command(name="import-run")
@@ -20,13 +21,14 @@ def import_run(
     ] = None,
     root: Annotated[Path | None, typer.Option(help="The release: videos, and what the frozen file leaves out.")] = None,
     box_format: Annotated[
-        str | None, typer.Option(help="How the model was asked to write boxes, e.g. yxyx/1000, if not as its family.")
+        str | None,
+        typer.Option(help="How the model was asked to write boxes, e.g. yxyx/1000, if run_config.json does not say."),
     ] = None,
     protocol: Protocol = ProtocolChoice.release,
 ) -> None:
-    """Take over predictions.jsonl of the released harness, so that they can be scored and reported here."""
+    """Take over a run of the released harness, with its judge's scores, so that it can be scored and reported here."""
     from barista_bench.prompt import BoxFormat
-    from barista_bench.running.imported import import_run as make
+    from barista_bench.released_runs.importing import import_run as make
 
     with explained():
         try:
@@ -35,11 +37,35 @@ def import_run(
             raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
         done = make(folders, out, examples=examples, root=root, box_format=boxes, protocol=protocol.value)
     counts = ", ".join(f"{status} {count}" for status, count in sorted(done.statuses.items()))
-    typer.echo(f"{done.task}: {done.runs} run(s), {counts}, {done.unanswered} without a record")
-    for what, ids in (
-        ("unreadable for the release and kept so, readable here", done.kept_failures),
-        ("readable for the release, unreadable here", done.new_failures),
+    judged = f", {done.judged} judged" if done.judged else ""
+    echo(f"{done.task}: {done.runs} run(s), {counts}, {done.unanswered} without a record{judged}")
+    for what, names in (
+        ("samples unreadable for the release and kept so, readable here", done.kept_failures),
+        ("samples readable for the release, unreadable here", done.new_failures),
+        ("samples with other figures than we make of the same answer", done.other_results),
+        ("keys of metrics.json with other values than we make of the same answers", done.other_figures),
     ):
-        if ids:
-            typer.secho(f"{len(ids)} samples {what}, first: {ids[0]}", fg="yellow", err=True)
-    typer.echo(f"wrote {done.folder}")
+        if names:
+            echo(f"{len(names)} {what}, first: {names[0]}", color="yellow", err=True)
+    echo(f"wrote {done.folder}")
+
+
+@app.command(name="export-run")
+def export_run(
+    run: Annotated[Path, typer.Argument(help="Run folder of barista, ours or imported.")],
+    out: Annotated[Path, typer.Option(help="Folder to make; of several repetitions each has a folder below it.")],
+    judge: Annotated[
+        str | None, typer.Option(help="Which folder of RUN/judges has the scores, if there are several.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
+    root: Root = None,
+) -> None:
+    """Write a run in the layout of the released harness: what was imported comes out as it was."""
+    from barista_bench.released_runs.exporting import export_run as make
+
+    with explained():
+        done = make(run, out, judge=judge, data=data, root=root)
+    judged = f", judged by {done.judge}" if done.judge else ""
+    echo(f"{done.task}: {done.records} records{judged}")
+    for folder in done.folders:
+        echo(f"wrote {folder}")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import Root, app, explained
+from barista_bench.cli.app import Options, Root, app, explained
 from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
 from barista_bench.errors import ConfigError
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.question_config import QuestionConfig
-from barista_bench.printable import printable
+from barista_bench.options import parse_pairs
 from barista_bench.running.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
+from barista_bench.text_out import echo
 
 if TYPE_CHECKING:
     from barista_bench.judging.results import JudgedResults
@@ -30,8 +31,8 @@ Every verdict is logged at once under RUN/judges, and the same command goes on w
 from the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), settings file (--config)."""
 _QUESTIONS_HELP = """Have a model write the questions of temporal_vqa from the changes in a release.
 
-Each is checked against the annotations: every change is named, and nothing else. What passes is written as the release
-caches its own, for `build`."""
+Clips are drawn over all videos that have no questions yet, as released; what can be used is written as the release
+caches its own, for `build`. With --protocol paper a question must also name every change, and nothing else."""
 
 
 def text_flags(function: Callable[..., None], kind: type[ModelSettings], without: set[str]) -> Callable[..., None]:
@@ -53,16 +54,16 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
         config = resolve(JudgeConfig, given(flags), file=file, defaults={"progress": True})
         session = judge_config(config)
         judged = score_judged(session.run, session.folder)
-    typer.echo(judged_line(judged.results))
-    typer.echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
+    echo(judged_line(judged.results))
+    echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
     if config.judge == "lexical":
-        typer.secho("lexical counts shared words: a floor, and no number to publish", fg="yellow", err=True)
+        echo("lexical counts shared words: a floor, and no number to publish", color="yellow", err=True)
     if session.failed:
-        typer.secho(
-            f"error: {session.failed} verdicts failed, first: {printable(session.first_failure)}. Remedy: see to the "
+        echo(
+            f"error: {session.failed} verdicts failed, first: {session.first_failure}. Remedy: see to the "
             "cause (a server that gives no log-probabilities wants --top-logprobs 0) and start the same command again; "
             "only they are asked",
-            fg="red",
+            color="red",
             err=True,
         )
         raise typer.Exit(1)
@@ -83,27 +84,31 @@ def judges(
     ] = None,
     data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
     root: Root = None,
+    option: Options = None,
 ) -> None:
     """Compare judges: rankings, shifts, agreement, self-preference, and people's ratings where given."""
     import msgspec
 
+    from barista_bench.api import load_results
     from barista_bench.judging.cross import cross_judge
     from barista_bench.judging.cross_text import as_markdown
     from barista_bench.judging.human import human_agreement, read_ratings
     from barista_bench.judging.scoring import all_judged
-    from barista_bench.running.scoring import score
+    from barista_bench.owned_folders import JUDGES, check_target, replacing_folder
 
     with explained():
-        judged = [one for folder in folders for one in all_judged(score(folder, data=data, root=root))]
+        check_target(out, JUDGES)
+        runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+        judged = [one for run in runs for one in all_judged(run)]
         found = cross_judge(judged, _families(family or []))
         people = human_agreement(judged, read_ratings(human)) if human else []
-        out.mkdir(parents=True, exist_ok=True)
         text = as_markdown(found, people)
-        (out / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
         content = {**msgspec.to_builtins(found), "human": msgspec.to_builtins(people)}
-        (out / "judges.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
-    typer.echo(text, nl=False)
-    typer.echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
+        with replacing_folder(out, JUDGES) as folder:
+            (folder / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
+            (folder / "judges.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+    echo(*text.removesuffix("\n").split("\n"))
+    echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
 
 
 def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
@@ -113,17 +118,17 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     with explained():
         config = resolve(QuestionConfig, given(flags), file=file, defaults={"progress": True})
         session = write_questions(config)
-    typer.echo(
+    echo(
         f"{session.written} of {session.wanted} questions written to {session.folder}, "
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
     for reason in session.refused[:20]:
-        typer.secho(f"  left out: {printable(reason)}", fg="yellow", err=True)
+        echo(f"  left out: {reason}", color="yellow", err=True)
     if session.failed:
-        typer.secho(
-            f"error: {session.failed} replies failed, first: {printable(session.first_failure)}. "
+        echo(
+            f"error: {session.failed} replies failed, first: {session.first_failure}. "
             "Remedy: see to the cause and start the same command again; only they are asked",
-            fg="red",
+            color="red",
             err=True,
         )
         raise typer.Exit(1)
@@ -140,10 +145,10 @@ def judged_line(results: JudgedResults) -> str:
         for name, figure in results.figures.items()
     )
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.verdicts.items() if count)
-    # Names come from files that others may have written.
-    return printable(
+    return (
         f"{results.dataset.task}, {results.model} judged by {results.judge.name}: {figures or 'no usable verdict'} "
-        f"over {results.runs} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses})"
+        f"over {results.runs} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
+        f"rubric {results.rubric.wording}, wording {results.answers.wording}"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from barista_bench.cli.app import Options, Root, app, explained
 from barista_bench.errors import ConfigError
 from barista_bench.options import parse_pairs
-from barista_bench.printable import printable
+from barista_bench.text_out import echo
 
 if TYPE_CHECKING:
     from barista_bench.running.results import Results
@@ -32,8 +31,12 @@ def score(
 ) -> None:
     """Score runs from their logs: writes results.json and scores.jsonl. No model is asked.
 
-    With --predictions, answers that another harness recorded become run folders first.
+    Figures by --option that the run was not started with are kept beside its own, as results.<digest>.json. With
+    --predictions, answers that another harness recorded become run folders first.
     """
+    from barista_bench.judging.scoring import score_judged
+    from barista_bench.judging.session import judge_folders
+    from barista_bench.running.kept_figures import options_of_each
     from barista_bench.running.recorded import import_recorded, known_formats
     from barista_bench.running.scoring import score as score_run
 
@@ -48,8 +51,11 @@ def score(
             folders, options = import_recorded(predictions, out, form, model=model, options=options), {}
         if not folders:
             raise ConfigError("nothing to score. Remedy: name run folders, or --predictions and --format")
-        for folder, own in zip(folders, _options_of(folders, options), strict=True):
-            typer.echo(summary_line(score_run(folder, data=data, root=root, options=own).results))
+        for folder, own in zip(folders, options_of_each(folders, options), strict=True):
+            scored = score_run(folder, data=data, root=root, options=own)
+            echo(summary_line(scored.results))
+            for judge in [] if own else judge_folders(folder):
+                score_judged(scored, judge)
 
 
 @app.command()
@@ -62,34 +68,18 @@ def report(
     root: Root = None,
     option: Options = None,
 ) -> None:
-    """Score runs and write a self-contained HTML page, Markdown, and tables and figures as files."""
+    """Write a self-contained HTML page, Markdown, and tables and figures as files. Runs are read, never written."""
+    from barista_bench.api import load_results
+    from barista_bench.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
-    from barista_bench.running.scoring import score as score_run
 
     with explained():
-        chosen = _options_of(folders, parse_pairs(option or []))
-        scored = [
-            score_run(folder, data=data, root=root, options=own) for folder, own in zip(folders, chosen, strict=True)
-        ]
+        check_target(out, REPORT)
+        scored = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
         html, markdown = write_report(scored, out, samples=samples, compare=compare)
     for run_ in scored:
-        typer.echo(summary_line(run_.results))
-    typer.echo(f"wrote {html} and {markdown}")
-
-
-def _options_of(folders: list[Path], options: Mapping[str, object]) -> list[dict[str, object]]:
-    """Of each run, the options that its task has. Raises ConfigError for one that none has."""
-    from barista_bench.benchmarks import task_class
-    from barista_bench.running.run_folder import read_run
-
-    if not options:
-        return [{} for _ in folders]
-    identities = [read_run(folder)["identity"] for folder in folders]
-    declared = [task_class(identity["benchmark"], identity["task"]).options for identity in identities]
-    for name in options:
-        if not any(name in own for own in declared):
-            raise ConfigError(f"no task here has an option {name!r}. Remedy: leave it out")
-    return [{name: value for name, value in options.items() if name in own} for own in declared]
+        echo(summary_line(run_.results))
+    echo(f"wrote {html} and {markdown}")
 
 
 @app.command()
@@ -104,7 +94,7 @@ def diff(
 
     with explained():
         found = compare_runs(first, second, shown=show)
-    typer.echo(as_text(found), nl=False)
+    echo(*as_text(found).removesuffix("\n").split("\n"))
     if not found.same:
         raise typer.Exit(1)
 
@@ -116,18 +106,24 @@ def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None
 
     with explained():
         done = compact_logs(folder)
-    typer.echo(f"{done.before} records became {done.after}, {done.bytes} bytes less")
+    echo(f"{done.before} records became {done.after}, {done.bytes} bytes less")
 
 
 def summary_line(results: Results) -> str:
-    """One line with the primary figure, its spread and the coverage."""
+    """One line with the primary figure, its spread, the coverage, and what the order of the examples decides of it."""
+    from barista_bench.running.results import tie_spread
+
     figure, coverage = results.figures[results.primary], results.coverage
     spread = f" ± {figure.std:.3f}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
     incomplete = "" if coverage.complete else " INCOMPLETE"
+    ties = tie_spread(results)
+    by = f", {options}" if (options := results.comparability.options_in_words) else ""
+    order = f"; all scores are equal, so that the order of the examples decides: {ties}" if ties else ""
     return (
-        f"{results.dataset.benchmark}/{results.dataset.task}, {printable(results.model.name)}: "
+        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.name}: "
         f"{results.primary} {figure.mean:.3f}{spread} "
         f"over {len(figure.runs)} run(s), "
-        f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}"
+        f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
+        f"wording {results.prompts.wording}{by}{order}"
     )

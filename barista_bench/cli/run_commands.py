@@ -9,8 +9,8 @@ import typer
 from barista_bench.cli.app import app, explained
 from barista_bench.cli.result_commands import summary_line
 from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
-from barista_bench.printable import printable
 from barista_bench.running.config import ENVIRONMENT_PREFIX, RunConfig, resolve
+from barista_bench.text_out import echo
 
 if TYPE_CHECKING:
     from barista_bench.running.asking import Session
@@ -34,13 +34,14 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
     with explained():
         config = resolve(RunConfig, given(flags), file=file, defaults={"progress": True})
         if dry_run:
-            typer.echo(as_text(estimate(config)))
+            echo(*as_text(estimate(config)).split("\n"))
             return
         session = run_config(config)
     _tell(session)
 
 
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    from barista_bench.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.running.opening import open_tasks
     from barista_bench.running.runner import run_config
@@ -51,16 +52,17 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     with explained():
         config = resolve(RunConfig, given(flags), file=file, defaults={"progress": True, "task": "all"})
         Shard.refuse_several()
+        check_target(config.out / "report", REPORT)
         opened = open_tasks(config)
         session = run_config(config, opened)
         runs, unscored = score_tasks(opened, config.root)
         for scored in runs:
-            typer.echo(summary_line(scored.results))
+            echo(summary_line(scored.results))
         for name, error in unscored.items():
-            typer.secho(f"not scored: {name}: {printable(str(error))}", fg="yellow", err=True)
+            echo(f"not scored: {name}: {error}", color="yellow", err=True)
         if runs:
             page, _ = write_report(runs, config.out / "report")
-            typer.echo(f"wrote {page}")
+            echo(f"wrote {page}")
     _tell(session)
     if not runs:
         raise typer.Exit(1)
@@ -69,12 +71,12 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 def _tell(session: Session) -> None:
     """What a start did. Ends the command with exit code 1 where samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
-    typer.echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
+    echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
     if session.failed:
-        typer.secho(
-            f"error: {session.failed} samples failed, first: {printable(session.first_failure)}. "
+        echo(
+            f"error: {session.failed} samples failed, first: {session.first_failure}. "
             "Remedy: see to the cause and start the same command again; only they are asked",
-            fg="red",
+            color="red",
             err=True,
         )
         raise typer.Exit(1)

@@ -13,24 +13,35 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Final, NamedTuple, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.hf_api import RepoFile
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
 from barista_bench.errors import DataError
-from barista_bench.hub.checks import check_judged, check_model, check_results, interval_of, is_floor, published, task_id
+from barista_bench.hub.checks import (
+    RULES_FILE,
+    SELF_REPORTED,
+    check_judged,
+    check_model,
+    check_results,
+    interval_of,
+    is_floor,
+    judged_share,
+    leaderboard,
+    published,
+)
 from barista_bench.hub.schemas import MAX_FILE, RepoId, TaskId, checked, load_yaml
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
+from barista_bench.running.comparability import SHORT, Comparability, told_apart
 from barista_bench.running.results import Results, read_results
 
-RULES_FILE: Final = "leaderboard.yaml"
 RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"
 MAX_FILES: Final = 20_000
-SHORT: Final = 12
-"""Characters that are shown of hashes."""
+LONGEST: Final = 500
+"""Characters of a cell that submissions fill."""
 Cell: TypeAlias = str | int | float | None
 _REPO: TypeAdapter[str] = TypeAdapter(RepoId)
 
@@ -48,22 +59,17 @@ class Rules(BaseModel):
     judges: tuple[str, ...] = ()
 
 
-class Comparable(NamedTuple):
-    """What results must share to stand in one table."""
-
-    task_id: str
-    content_hash: str
-    metric: str
-    judge: str
-    rubric: str
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One model on one leaderboard. `value`, `low` and `high` are 0 to 100; the latter None without an interval."""
+    """One model on one leaderboard. `value`, `low` and `high` are 0 to 100; the latter None without an interval.
+
+    `record` is what an entry must share to stand in one table with this one, `circumstances` what is shown beside it.
+    """
 
     model: str
-    key: Comparable
+    record: Comparability
+    metric: str
+    circumstances: str
     value: float
     low: float | None
     high: float | None
@@ -109,8 +115,13 @@ class Fetched:
     refused: tuple[Refused, ...] = field(default=())
 
 
-def read_board(folder: str | Path) -> Board:
+def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     """Read all submissions of a folder.
+
+    Args:
+        folder: a results dataset.
+        dataset: the published dataset, or of its files `leaderboard.yaml` alone: results on other examples than it
+            names are refused, whatever the rules of `folder` say of them. None to go by those.
 
     Raises:
         DataError: there is no folder, or its rules are broken. A broken submission raises nothing.
@@ -119,6 +130,13 @@ def read_board(folder: str | Path) -> Board:
     if not root.is_dir():
         raise DataError(f"{root}: no folder. Remedy: give the folder of a results dataset")
     rules = _rules(root)
+    if dataset is not None:
+        published_hashes = _rules(Path(dataset)).content_hashes
+        if not published_hashes:
+            raise DataError(
+                f"{dataset}: no {RULES_FILE} with content_hashes. Remedy: publish it with `submit --dataset`"
+            )
+        rules = rules.model_copy(update={"content_hashes": published_hashes})
     entries: list[Entry] = []
     refused: list[Refused] = []
     for path in _files(root / "results"):
@@ -183,19 +201,22 @@ def ranks(entries: Sequence[Entry]) -> list[int | None]:
 
 def tables(board: Board) -> list[Table]:
     """One table for each set of comparable results, best first."""
-    return [_table(key, group) for key, group in _groups(board).items()]
+    groups = _groups(board)
+    apart = told_apart(list(groups))
+    return [_table(record, group, why) for (record, group), why in zip(groups.items(), apart, strict=True)]
 
 
 def overview(board: Board) -> Table:
     """A row a model, a column a leaderboard: value, interval and rank; models on all leaderboards have a mean rank.
 
-    Where results of a leaderboard are on different examples or by different judges, the set with most models stands
-    for it.
+    Where results of a leaderboard are not all comparable, the set with most models stands for it; the head says the
+    wording.
     """
     chosen: dict[str, list[Entry]] = {}
-    for key, group in _groups(board).items():
-        if len(group) > len(chosen.get(key.task_id, ())):
-            chosen[key.task_id] = group
+    for record, group in _groups(board).items():
+        name = leaderboard(record)
+        if len(group) > len(chosen.get(name, ())):
+            chosen[name] = group
     cells: dict[str, dict[str, tuple[Entry, int | None]]] = defaultdict(dict)
     for name, group in chosen.items():
         for one, rank in zip(group, ranks(group), strict=True):
@@ -206,8 +227,8 @@ def overview(board: Board) -> Table:
         mean = round(statistics.fmean(places), 2) if len(places) == len(chosen) else None
         lines.append((model, mean, *(_shown(found.get(name)) for name in chosen)))
     lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
-    head = ("model", "mean rank", *chosen)
-    return Table("overview", head, tuple(lines), "value [95% interval] (rank); values are 0 to 100")
+    head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in chosen.items()))
+    return Table("overview", head, tuple(lines), f"value [95% interval] (rank); values are 0 to 100, {SELF_REPORTED}")
 
 
 def refusals(board: Board) -> Table:
@@ -250,12 +271,12 @@ def _entry(path: Path, name: str, rules: Rules) -> Entry:
     check_results(results, name)
     if results.model.name != model:
         raise DataError(f"{name}: model.name: is {results.model.name!r}, not {model!r}. Remedy: use `submit`")
-    board = task_id(results.dataset.task, results.dataset.split, results.protocol)
+    board = leaderboard(results.comparability)
     if board != parts[3]:
         raise DataError(f"{name}: is of the leaderboard {board!r}. Remedy: use `submit`")
     judged = _judged(path, name, results) if is_floor(results) else None
     _check_rules(results, judged, board, rules, name)
-    return _made(model, board, results, judged)
+    return _made(model, results, judged)
 
 
 def _model(repo_id: str, name: str) -> str:
@@ -298,47 +319,53 @@ def _check_rules(results: Results, judged: JudgedResults | None, board: str, rul
         raise DataError(f"{name}: judge.name: {judged.judge.name!r} is none of {RULES_FILE}. Remedy: use one of those")
 
 
-def _made(model: str, board: str, results: Results, judged: JudgedResults | None) -> Entry:
+def _made(model: str, results: Results, judged: JudgedResults | None) -> Entry:
     figure = judged.figures[MEAN] if judged else results.figures[results.primary]
     interval = interval_of(figure)
     coverage = results.coverage.scored / results.coverage.expected
-    key = Comparable(
-        board,
-        results.dataset.content_hash,
-        f"version {results.dataset.task_version}, {'judge_score' if judged else results.primary}",
-        judged.judge.name if judged else "",
-        judged.rubric.sha256 if judged else "",
-    )
+    beside = {name: value for name, value in results.circumstances.items() if name != "runs"}
     return Entry(
         model=model,
-        key=key,
+        record=judged.comparability if judged else results.comparability,
+        metric="judge_score" if judged else results.primary,
+        circumstances=", ".join(f"{name} {value}" for name, value in beside.items() if value is not None)[:LONGEST],
         value=published(figure.mean),
         low=published(interval[0]) if interval else None,
         high=published(interval[1]) if interval else None,
         runs=results.runs,
-        coverage=min(coverage, judged.coverage.share) if judged else coverage,
+        coverage=min(coverage, judged_share(judged)) if judged else coverage,
         revision=(results.model.revision or "")[:SHORT] or None,
         version=results.barista_bench,
     )
 
 
-def _groups(board: Board) -> Mapping[Comparable, list[Entry]]:
-    found: dict[Comparable, list[Entry]] = defaultdict(list)
-    for one in sorted(board.entries, key=lambda entry: (entry.key, -entry.value, entry.model)):
-        found[one.key].append(one)
+def _groups(board: Board) -> Mapping[Comparability, list[Entry]]:
+    found: dict[Comparability, list[Entry]] = defaultdict(list)
+    for one in sorted(board.entries, key=_order):
+        found[one.record].append(one)
     return found
 
 
-def _table(key: Comparable, group: Sequence[Entry]) -> Table:
+def _order(entry: Entry) -> tuple[str, str, float, str]:
+    return leaderboard(entry.record), entry.record.key, -entry.value, entry.model
+
+
+def _table(record: Comparability, group: Sequence[Entry], why: str) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (rank, one.model, one.value, one.low, one.high, one.runs, round(one.coverage, 4), one.revision, one.version)
+        (
+            *(rank, one.model, one.value, one.low, one.high, one.runs, round(one.coverage, 4)),
+            *(one.revision, one.version, one.circumstances),
+        )
         for one, rank in zip(group, ranks(group), strict=True)
     ]
     rows.sort(key=lambda row: row[0] is None)
-    judge = f", judged by {key.judge} with rubric {key.rubric[:SHORT]}" if key.judge else ""
+    judge = f", judged by {record.judge.name} with rubric {record.judge.rubric[:SHORT]}" if record.judge else ""
     head = ("rank", "model", "value", "95% low", "95% high", "runs", "coverage", "revision", "barista_bench")
-    note = f"{key.metric}{judge}; examples {key.content_hash[:SHORT]}; overlapping intervals share a rank"
-    return Table(key.task_id, head, tuple(rows), note)
+    asked = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording or 'that is not told'}"
+    apart = f"; stands apart from other tables of the task by {why}" if why else ""
+    metric = f"version {record.task_version}, {group[0].metric}"
+    note = f"{metric}{judge}; {SELF_REPORTED}; {asked}; overlapping intervals share a rank{apart}"
+    return Table(leaderboard(record), (*head, "settings"), tuple(rows), note)
 
 
 def _shown(cell: tuple[Entry, int | None] | None) -> str:

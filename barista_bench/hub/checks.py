@@ -12,6 +12,7 @@ from typing import Final
 
 from barista_bench.errors import DataError
 from barista_bench.judging.results import MEAN, JudgedResults
+from barista_bench.running.comparability import Comparability, differences
 from barista_bench.running.results import Figure, Results
 
 SCALE: Final = 100
@@ -22,7 +23,14 @@ ABLATIONS: Final = frozenset({"text_only", "first_frame", "shuffled_frames"})
 FLOOR: Final = "lexical"
 """What starts the name of a figure, or is the name of a judge, that counts shared words: no number to publish."""
 OFFLINE_JUDGES: Final = frozenset({FLOOR, "oracle", "tiny"})
+RULES_FILE: Final = "leaderboard.yaml"
+"""Says of what examples each leaderboard is: in a results dataset, and in a published dataset."""
+SELF_REPORTED: Final = "self-reported"
+"""What every entry says: figures are checked against logs, but nothing shows that a model gave the answers."""
 _ROUNDING: Final = 1e-6
+OURS: Final = "ours "
+"""What starts the name of our own wordings; see `prompt_sets`."""
+_NO_NAME = re.compile(r"[^a-z0-9]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -70,9 +78,14 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
             f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish. "
             "Remedy: judge the run with a language model: `barista-bench judge RUN --judge ...`"
         )
+    apart = differences(judged.answers, results.comparability)
+    if apart:
+        told = "; ".join(f"{name}: {values}" for name, values in apart.items())
+        raise DataError(
+            f"{where}: answers: were judged as others than those of the run ({told}). "
+            "Remedy: run `barista-bench judge` again"
+        )
     pairs = (
-        ("dataset.content_hash", judged.dataset.content_hash, results.dataset.content_hash),
-        ("dataset.task", judged.dataset.task, results.dataset.task),
         ("model", judged.model, results.model.name),
         ("model_revision", judged.model_revision, results.model.revision),
         ("runs", judged.runs, results.runs),
@@ -92,6 +105,18 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
             f"{where}: coverage: {coverage.judged} judged of {coverage.expected} cannot be of a run of "
             f"{results.coverage.expected} samples. Remedy: run `barista-bench judge` again"
         )
+
+
+def open_verdicts(judged: JudgedResults) -> int:
+    """Verdicts that were not asked for yet, or failed. The release's protocol judges an answer by those it has."""
+    verdicts = judged.coverage.verdicts
+    return verdicts.get("missing", 0) + verdicts.get("infra_error", 0)
+
+
+def judged_share(judged: JudgedResults) -> float:
+    """What was judged of what was to be, 0 to 1: of the answers or of the verdicts, whichever is less."""
+    verdicts = sum(judged.coverage.verdicts.values())
+    return min(judged.coverage.share, 1 - open_verdicts(judged) / verdicts if verdicts else 1.0)
 
 
 def is_floor(results: Results) -> bool:
@@ -127,11 +152,25 @@ def published(figure: float) -> float:
     return round(figure * SCALE, DIGITS)
 
 
-def task_id(task: str, split: str, protocol: str) -> str:
+def leaderboard(record: Comparability) -> str:
+    """Name of the leaderboard that a record's figures belong to: see `task_id`."""
+    return task_id(
+        record.task, record.split, record.protocol, record.wording, options=record.options_in_words, limit=record.limit
+    )
+
+
+def task_id(task: str, split: str, protocol: str, wording: str, *, options: str = "", limit: int | None = None) -> str:
     """Name of a leaderboard: `relations`, `relations_test` of the split test, `relations_paper` of the paper's rules.
 
-    >>> task_id("relations", "all", "release"), task_id("relations", "test", "paper")
-    ('relations', 'relations_test_paper')
+    The Hub ranks whatever has one name, so that each wording but ours, other options than the task's defaults and runs
+    that were cut short have boards of their own.
+
+    >>> task_id("t_stvg", "all", "release", "ours v1", options="matcher=exact", limit=20)
+    't_stvg_matcher-exact_first-20'
+    >>> task_id("relations", "all", "release", "ours v2"), task_id("relations", "test", "paper", "release@4086ce5")
+    ('relations', 'relations_test_paper_release-4086ce5')
     """
-    parts = (task, "" if split == "all" else split, "" if protocol == "release" else protocol)
+    own = "" if wording.startswith(OURS) else _NO_NAME.sub("-", wording)
+    parts = [task, "" if split == "all" else split, "" if protocol == "release" else protocol, own]
+    parts += [_NO_NAME.sub("-", options.casefold()).strip("-"), "" if limit is None else f"first-{limit}"]
     return "_".join(part for part in parts if part)

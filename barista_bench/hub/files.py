@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,15 @@ from typing import Any, Final, TypeAlias
 
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
-from barista_bench.atomic_files import place_file, replacing
+from barista_bench.atomic_files import place_file
+from barista_bench.benchmark import Benchmark
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.builders.card import DEFAULT, MANIFEST, read_manifest
 from barista_bench.builders.origin import config_names_of
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.credentials import holds_key
+from barista_bench.errors import DataError
 from barista_bench.hub.card import merge_model_index
-from barista_bench.hub.checks import SCALE, task_id
+from barista_bench.hub.checks import OURS, RULES_FILE, SCALE, task_id
 from barista_bench.hub.schemas import (
     FRAMEWORK,
     DatasetCardMetadata,
@@ -31,14 +32,14 @@ from barista_bench.hub.schemas import (
     read_eval_results,
 )
 from barista_bench.hub.submission import Submission, as_json, public_judged, public_results
+from barista_bench.owned_folders import SUBMISSION, replacing_folder
 from barista_bench.paths import confined
+from barista_bench.running.dataset import config_names, open_examples
 
 README: Final = "README.md"
 EVAL_FILE: Final = "eval.yaml"
 Content: TypeAlias = bytes | Path
 """Of a file: small ones as bytes, those of a dataset where they lie."""
-# Tokens of the Hub and of the usual providers, as text that should stand in no published file.
-_SECRET = re.compile(rb"\b(hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_\-]{20,}|AIza[A-Za-z0-9_\-]{30,})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +132,27 @@ def results_files(submission: Submission) -> dict[str, bytes]:
 _ON_TEST = " A task named ..._test is scored on the test videos only, for models that were trained on the others."
 
 
+_WORDING = "Models are asked in our own words, unless a task's name ends in another wording's."
+
+
 def eval_file(benchmark: str) -> EvalFile:
-    """`eval.yaml` of the benchmark's dataset: a leaderboard for each task, over all videos and over the test videos."""
+    """`eval.yaml` of the benchmark's dataset: a leaderboard for each task, over all videos and over the test videos.
+
+    And the same again for models that were asked in the release's own wording, where that can be had.
+    """
     found = get_benchmark(benchmark)
     tasks = found.tasks
     notes = "; ".join(f"{task.name}: {_shown(task.primary)} over {task.row_note}" for task in tasks)
     return EvalFile(
         name=found.title,
         description=f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} times "
-        f"the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in found.splits else ''}",
+        f"the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in found.splits else ''} {_WORDING}",
         evaluation_framework=FRAMEWORK,
         tasks=[
-            EvalTask(id=task_id(task.name, split, "release"), config=task.name, split=found.published_split(split))
+            EvalTask(
+                id=task_id(task.name, split, "release", wording), config=task.name, split=found.published_split(split)
+            )
+            for wording in _wordings(found)
             for split in found.leaderboards
             for task in tasks
         ],
@@ -154,11 +164,33 @@ def _shown(primary: str) -> str:
 
 
 def dataset_files(benchmark: str, folder: str | Path | None) -> dict[str, Content]:
-    """`eval.yaml`, and with `folder` all files of the built dataset; raises DataError where it is not fit."""
+    """`eval.yaml`; with `folder` also all files of the built dataset, and `leaderboard.yaml`, by which a leaderboard
+    knows results on its examples. Raises DataError where the folder is not fit."""
     text = dump_yaml(_mapping(as_plain(eval_file(benchmark))))
     read_eval_file(text, EVAL_FILE)
-    files: dict[str, Content] = {} if folder is None else _folder_files(Path(folder))
+    files: dict[str, Content] = {}
+    if folder is not None:
+        files = _folder_files(Path(folder))
+        hashes = {"content_hashes": _content_hashes(benchmark, Path(folder))}
+        files[RULES_FILE] = dump_yaml(hashes).encode()
     return files | {EVAL_FILE: text.encode()}
+
+
+def _content_hashes(benchmark: str, folder: Path) -> dict[str, object]:
+    """Leaderboard -> SHA-256 of its examples, of the tasks that the folder holds."""
+    found, built = get_benchmark(benchmark), config_names(folder)
+    return {
+        task_id(task, split, "release", wording): open_examples(folder, benchmark, task, split=split).content_hash
+        for task in found.task_names
+        if task in built
+        for split in found.leaderboards
+        for wording in _wordings(found)
+    }
+
+
+def _wordings(benchmark: Benchmark) -> list[str]:
+    """Those that have leaderboards: ours, and the release's where it can be had."""
+    return [OURS, *filter(None, [benchmark.released_wording])]
 
 
 def _mapping(content: object) -> dict[str, object]:
@@ -176,7 +208,7 @@ def _folder_files(folder: Path) -> dict[str, Content]:
         name = path.relative_to(folder).as_posix()
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise DataError(f"{folder}: {name} is a link or no plain file. Remedy: build the dataset again")
-        if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, "frozen", *configs}:
+        if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, RULES_FILE, "frozen", *configs}:
             raise DataError(f"{folder}: {name} is not of a built dataset. Remedy: move it away")
         if path.is_file():
             files[name] = path
@@ -206,7 +238,7 @@ def refuse_secrets(files: Mapping[str, Content], where: str, token: str | None =
     """Raises DataError where a text would publish what looks like an access token, or `token` itself."""
     for name, content in files.items():
         data = content if isinstance(content, bytes) else _text_of(content)
-        if _SECRET.search(data) or (token and token.encode() in data):
+        if holds_key(data.decode(errors="replace")) or (token and token.encode() in data):
             raise DataError(f"{where}: {name}: holds what looks like an access token. Remedy: take it out")
 
 
@@ -216,29 +248,26 @@ def _text_of(path: Path) -> bytes:
 
 
 def write_files(files: Files, out: str | Path) -> list[Path]:
-    """Write to `out`/model, `out`/dataset and `out`/results; files that are there already with this content stay as
-    they are. Files of a dataset get a second name where the disk allows it.
+    """Write `out`/model, `out`/dataset and `out`/results. A dataset's files get a second name where the disk allows.
 
     Returns:
-        The files that were written: none when the same submission is written again.
+        The files that are new or have another content: none when the same submission is written again.
 
     Raises:
-        ConfigError: `out` holds files that are not of this submission.
+        ConfigError: `out` is no folder that may be replaced: see `replacing_folder`.
     """
     out = Path(out)
     wanted = {f"{folder}/{name}": data for folder, contents in files.items().items() for name, data in contents.items()}
-    present = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir()} if out.exists() else ()
-    foreign = sorted(set(present) - set(wanted))
-    if foreign:
-        raise ConfigError(f"{out}: holds {foreign[0]!r}, not of this submission. Remedy: choose another --out")
-    written = []
-    for name, content in wanted.items():
-        target = confined(out, name)
-        if not _same(target, content):
+    changed = [out / name for name, content in wanted.items() if not _same(out / name, content)]
+    present = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    if not changed and present == {*wanted, SUBMISSION.manifest}:
+        return []
+    with replacing_folder(out, SUBMISSION) as fresh:
+        for name, content in wanted.items():
+            target = confined(fresh, name)
             target.parent.mkdir(parents=True, exist_ok=True)
             _put(content, target)
-            written.append(target)
-    return written
+    return changed
 
 
 def _same(target: Path, content: Content) -> bool:
@@ -252,9 +281,7 @@ def _same(target: Path, content: Content) -> bool:
 
 
 def _put(content: Content, target: Path) -> None:
-    with replacing(target) as partial:
-        if isinstance(content, bytes):
-            partial.write_bytes(content)
-        else:
-            partial.unlink(missing_ok=True)
-            place_file(content, partial)
+    if isinstance(content, bytes):
+        target.write_bytes(content)
+    else:
+        place_file(content, target)

@@ -20,6 +20,7 @@ from huggingface_hub import CommitOperationAdd, HfApi, errors, get_token
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils.sha import git_hash, sha_fileobj
 
+from barista_bench.credentials import check_address, check_variable_name, check_way
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.hub.files import README, Content, Existing, eval_results_path, refuse_secrets
 from barista_bench.hub.schemas import MAX_FILE, RepoId
@@ -84,8 +85,10 @@ def find_token(variable: str | None = None) -> str:
     """The access token: from the environment variable `variable`, else from HF_TOKEN or the login of the hub client.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is none, or `variable` is no name of one, which is not repeated.
     """
+    if variable is not None:
+        check_variable_name("token_env", variable)
     token = os.environ.get(variable, "").strip() if variable else get_token()
     if not token:
         where = f"the environment variable {variable}" if variable else "HF_TOKEN or the hub client's login"
@@ -100,11 +103,16 @@ class Pusher:
         token: with the right to write, or to open pull requests.
         destination: where commits go.
         endpoint: the Hub; None for `HF_ENDPOINT` or huggingface.co.
+
+    Raises:
+        ConfigError: the endpoint holds a password, or is plain http on another machine.
     """
 
     def __init__(self, token: str, destination: Destination, *, endpoint: str | None = None) -> None:
         self._token = token
         self._api = HfApi(endpoint=endpoint, token=token, library_name="barista_bench")
+        check_address("the Hub's endpoint", self._api.endpoint)
+        check_way("the Hub's endpoint", self._api.endpoint)
         self.destination = destination
 
     def __repr__(self) -> str:

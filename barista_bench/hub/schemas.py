@@ -31,8 +31,8 @@ from pydantic import (
 )
 
 from barista_bench.errors import DataError
-from barista_bench.printable import first_line
 from barista_bench.schema_files import first_complaint
+from barista_bench.text_out import first_line
 from barista_bench.yaml_files import MAX_BYTES
 from barista_bench.yaml_files import load_yaml as read_plain
 

@@ -10,18 +10,19 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.benchmarks import get_benchmark
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import (
     SCALE,
+    SELF_REPORTED,
     check_judged,
     check_model,
     check_results,
     interval_of,
-    is_floor,
+    open_verdicts,
     published,
-    task_id,
 )
+from barista_bench.hub.rows import Row, read_row
 from barista_bench.hub.schemas import (
     Address,
     Commit,
@@ -41,13 +42,11 @@ from barista_bench.hub.schemas import (
     checked,
     valid,
 )
-from barista_bench.judging.results import MEAN, JudgedResults, read_judged
-from barista_bench.running.results import Figure, ModelInfo, Results, read_results
-from barista_bench.running.run_folder import CONFIG_FILE, read_run
-from barista_bench.task import Task
+from barista_bench.judging.results import JudgedResults
+from barista_bench.judging.session import JUDGES
+from barista_bench.running.results import RESULTS_FILE, ModelInfo, Results
+from barista_bench.running.run_folder import CONFIG_FILE
 
-RESULTS_FILE: Final = "results.json"
-JUDGED_PATTERN: Final = "judges/*/results.json"
 _PUBLIC_SETTINGS: Final = frozenset(
     {
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
@@ -78,39 +77,6 @@ class Target(Strict):
                 raise ConfigError("a source without an address says nothing. Remedy: give --source-url too")
             return None
         return EvalSource(url=self.source_url, name=self.source_name, user=self.source_user, org=self.source_org)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One task's results, checked. `judged` stands for the run's own figure in tasks that judges score."""
-
-    folder: Path
-    task: type[Task]
-    results: Results
-    judged: JudgedResults | None
-
-    @property
-    def figure(self) -> Figure:
-        return self.judged.figures[MEAN] if self.judged else self.results.figures[self.results.primary]
-
-    @property
-    def metric(self) -> str:
-        return "judge_score" if self.judged else self.results.primary
-
-    @property
-    def value(self) -> float:
-        """0 to 100."""
-        return published(self.figure.mean)
-
-    @property
-    def task_id(self) -> str:
-        """The leaderboard. Other splits and other protocols are not comparable, so they have boards of their own."""
-        return task_id(self.results.dataset.task, self.results.dataset.split, self.results.protocol)
-
-    @property
-    def complete(self) -> bool:
-        judged = self.judged is None or self.judged.coverage.judged == self.judged.coverage.expected
-        return self.results.coverage.complete and judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,72 +133,46 @@ def make_submission(
     *,
     judge: str | None = None,
     allow_incomplete: bool = False,
+    data: str | Path | None = None,
+    root: str | Path | None = None,
     dataset: str | Path | None = None,
 ) -> Submission:
-    """Read scored run folders and check that they may be published together as one model's results.
+    """Make a model's results anew from its runs, and check that they may be published together.
 
     Args:
-        folders: each with a `results.json`, of `barista-bench score`.
+        folders: scored run folders; their results must be what their logs give. Nothing is written there.
         target: fields of `Target`.
         judge: name of the judge whose figures count, where a run has several.
-        allow_incomplete: take runs with samples or verdicts missing; the notes say so.
-        dataset: built folder whose examples must be those that were evaluated; None where it is not at hand.
+        allow_incomplete: take runs with samples or verdicts missing, and runs under a limit; the notes say so.
+        data: where the dataset that was run lies now, if it has moved.
+        root: where the videos of a linked set lie now, if they have moved.
+        dataset: the dataset whose truth counts, if not that of the runs alone: see `read_row`.
 
     Raises:
-        DataError: a file is missing, broken, contradicts itself or is nothing to publish; names it and the remedy.
+        DataError: a file is missing or broken, log, figures and dataset disagree, or there is nothing to publish;
+            names the file, the field and the remedy.
         ConfigError: the settings contradict each other.
     """
     if not folders:
         raise ConfigError("no run to submit. Remedy: name scored run folders")
     goal = target if isinstance(target, Target) else checked(Target, dict(target), "submission")
-    rows = [_row(Path(folder), judge, allow_incomplete) for folder in folders]
+    rows = [read_row(Path(folder), judge=judge, data=data, root=root, dataset=dataset) for folder in folders]
+    return submission_of(rows, goal, allow_incomplete=allow_incomplete)
+
+
+def submission_of(rows: Sequence[Row], target: Target, *, allow_incomplete: bool = False) -> Submission:
+    """Rows as one submission. Raises DataError, see `make_submission`."""
     for row in rows:
-        _check_name(row, goal)
-        if dataset is not None:
-            _check_examples(row, dataset)
+        where = str(row.folder / RESULTS_FILE)
+        check_model(row.results, where)
+        check_results(row.results, where)
+        if row.judged is not None:
+            check_judged(row.judged, row.results, str(row.folder / JUDGES))
+        if not allow_incomplete:
+            _check_complete(row, where)
+        _check_name(row, target)
     _check_together(rows)
-    return Submission(goal, tuple(sorted(rows, key=lambda row: row.task_id)))
-
-
-def _row(folder: Path, judge: str | None, allow_incomplete: bool) -> Row:
-    path = folder / RESULTS_FILE
-    where = str(path)
-    results = read_results(path)
-    check_model(results, where)
-    check_results(results, where)
-    task = task_class(results.dataset.benchmark, results.dataset.task)
-    if (results.dataset.task_version, results.primary) != (task.version, task.primary):
-        raise DataError(
-            f"{where}: dataset.task_version: was scored as version {results.dataset.task_version} "
-            f"({results.primary}), this package has {task.version} ({task.primary}). Remedy: score the run again"
-        )
-    row = Row(folder, task, results, _judged(folder, results, judge) if is_floor(results) else None)
-    if not allow_incomplete:
-        _check_complete(row, where)
-    return row
-
-
-def _judged(folder: Path, results: Results, wanted: str | None) -> JudgedResults:
-    """The judge's figures that stand for a run whose own are a floor."""
-    paths = sorted(folder.glob(JUDGED_PATTERN))
-    if not paths:
-        raise DataError(
-            f"{folder}: {results.primary} counts shared words: a floor, and no number to publish for "
-            f"{results.dataset.task}. Remedy: have it judged first: `barista-bench judge {folder} --judge ...`"
-        )
-    found = {path: read_judged(path) for path in paths}
-    if wanted is None and len(paths) > 1:
-        # A floor beside one real judge leaves nothing to choose.
-        found = {path: one for path, one in found.items() if one.judge.name != "lexical"}
-    if wanted is not None:
-        found = {path: one for path, one in found.items() if wanted in (one.judge.name, path.parent.name)}
-    if len(found) != 1:
-        known = ", ".join(sorted(path.parent.name for path in (found or paths)))
-        trouble = "has no judge" if wanted is not None and not found else "has several judges"
-        raise DataError(f"{folder}: {trouble}{f' {wanted!r}' if wanted else ''}. Remedy: give --judge, one of {known}")
-    ((path, judged),) = found.items()
-    check_judged(judged, results, str(path))
-    return judged
+    return Submission(target, tuple(sorted(rows, key=lambda row: row.task_id)))
 
 
 def _check_complete(row: Row, where: str) -> None:
@@ -242,22 +182,17 @@ def _check_complete(row: Row, where: str) -> None:
             f"{where}: coverage: {coverage.scored} of {coverage.expected} samples are scored. "
             "Remedy: finish the run and score it, or say --allow-incomplete"
         )
-    if row.judged and not row.complete:
+    if row.results.dataset.limit is not None:
         raise DataError(
-            f"{where}: judges: {row.judged.coverage.judged} of {row.judged.coverage.expected} answers are judged. "
-            "Remedy: finish `barista-bench judge`, or say --allow-incomplete"
-        )
-    limit = _limit(row.folder)
-    if limit is not None:
-        raise DataError(
-            f"{row.folder / CONFIG_FILE}: data.limit: only {limit} examples were asked. "
+            f"{row.folder / CONFIG_FILE}: data.limit: only {row.results.dataset.limit} examples were asked. "
             "Remedy: run without --limit, or say --allow-incomplete"
         )
-
-
-def _limit(folder: Path) -> int | None:
-    """How many examples the run was cut to; None for all, or where the results lie without their run."""
-    return read_run(folder)["data"].get("limit") if (folder / CONFIG_FILE).exists() else None
+    if row.judged and not row.complete:
+        raise DataError(
+            f"{where}: judges: {row.judged.coverage.judged} of {row.judged.coverage.expected} answers are judged, "
+            f"{open_verdicts(row.judged)} verdicts are missing. Remedy: finish `barista-bench judge`, or say "
+            "--allow-incomplete"
+        )
 
 
 def _check_name(row: Row, target: Target) -> None:
@@ -269,18 +204,6 @@ def _check_name(row: Row, target: Target) -> None:
         raise DataError(
             f"{row.folder / RESULTS_FILE}: model.name: is {run!r}, not {expected!r}. "
             "Remedy: give the model's own --model-repo, or say with --model-name what it was called in the run"
-        )
-
-
-def _check_examples(row: Row, folder: str | Path) -> None:
-    from barista_bench.running.dataset import open_examples
-
-    told = row.results.dataset
-    found = open_examples(folder, told.benchmark, told.config, split=told.split).content_hash
-    if found != told.content_hash:
-        raise DataError(
-            f"{row.folder / RESULTS_FILE}: dataset.content_hash: other examples ({told.content_hash[:12]}) were "
-            f"evaluated than those of {folder} ({found[:12]}). Remedy: run on that dataset, or name the other one"
         )
 
 
@@ -308,11 +231,14 @@ def _check_together(rows: Sequence[Row]) -> None:
 
 
 def notes(row: Row) -> str:
-    """What stands beside a value: interval, runs, coverage, protocol, judge, examples, how it was made."""
+    """What stands beside a value: who vouches for it, interval, runs, coverage, judge, protocol, wording, examples,
+    how it was made.
+    """
     results, coverage = row.results, row.results.coverage
-    parts = [] if row.complete and _limit(row.folder) is None else [f"INCOMPLETE: {_missing(row)}"]
+    parts = [] if row.complete else [f"INCOMPLETE: {_missing(row)}"]
     if results.protocol != "release":
         parts.append(f"NON-RELEASE PROTOCOL {results.protocol}")
+    parts.append(SELF_REPORTED)
     interval = interval_of(row.figure)
     if interval:
         low, high = (published(value) for value in interval)
@@ -324,12 +250,12 @@ def notes(row: Row) -> str:
         judged = row.judged
         parts.append(
             f"mean of {', '.join(judged.rubric.criteria)[:200]} by {_public_name(judged.judge.name)}, "
-            f"{judged.draws} draw(s), rubric {judged.rubric.sha256[:12]}, "
+            f"{judged.draws} draw(s), rubric {judged.rubric.sha256[:12]} ({judged.rubric.wording}), "
             f"{judged.coverage.judged}/{judged.coverage.expected} answers judged"
         )
     else:
         parts.append(f"{row.metric} x {SCALE}")
-    parts.append(f"protocol {results.protocol}, split {results.dataset.split}")
+    parts.append(f"protocol {results.protocol}, split {results.dataset.split}, wording {results.prompts.wording}")
     if results.model.name.startswith("predictions:"):
         parts.append("answers from a predictions file")
     parts.append(f"examples sha256:{results.dataset.content_hash}")
@@ -338,15 +264,17 @@ def notes(row: Row) -> str:
 
 
 def _missing(row: Row) -> str:
-    coverage, limit = row.results.coverage, _limit(row.folder)
+    coverage = row.results.coverage
     found = []
     if not coverage.complete:
         found.append(f"{coverage.expected - coverage.scored} of {coverage.expected} samples missing")
     if row.judged and row.judged.coverage.judged < row.judged.coverage.expected:
         unjudged = row.judged.coverage.expected - row.judged.coverage.judged
         found.append(f"{unjudged} of {row.judged.coverage.expected} answers not judged")
-    if limit is not None:
-        found.append(f"cut to {limit} examples")
+    if row.judged and open_verdicts(row.judged):
+        found.append(f"{open_verdicts(row.judged)} verdicts missing")
+    if row.results.dataset.limit is not None:
+        found.append(f"cut to {row.results.dataset.limit} examples")
     return ", ".join(found)
 
 

@@ -29,9 +29,13 @@ class JudgeConfig(ModelSettings):
         "overlap, a floor and no published number) or oracle (tests)."
     )
     draws: Count = Field(3, description="Verdicts on each answer and criterion; their spread is reported.")
-    rubric: Path | None = Field(None, description="Rubric file instead of ours.")
+    rubric: Path | None = Field(
+        None, description="Rubric file, or release:FOLDER (your clone of the released repository), instead of ours."
+    )
     steps: Literal["given", "generate"] = Field(
-        "given", description="Evaluation steps: those of the rubric, or worked out once by the judge and then frozen."
+        "given",
+        description="Evaluation steps: those of the rubric, or worked out once by the judge and then frozen, as they "
+        "also are for a rubric that lacks some.",
     )
     top_logprobs: int = Field(
         20, ge=0, le=20, description="Alternatives a token, to weight scores by probability; 0 where a server has none."

@@ -20,6 +20,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.judging.results import MEAN
 from barista_bench.metrics.judge_score.agreement import calibration_shift, judge_agreement, kendall_tau_b
+from barista_bench.running.comparability import differences
 
 MetricScores = Mapping[str, Mapping[str, float]]
 """Judge -> model -> score from 0 to 1."""
@@ -314,17 +315,20 @@ def _metrics(one: JudgedRun) -> Iterator[tuple[str, float]]:
 
 
 def _refuse_unlike(judged: Sequence[JudgedRun]) -> None:
-    """The same task must be the same examples and the same rubric under all judges."""
-    seen: dict[tuple[str, str], str] = {}
+    """All judges of a task must have read comparable answers, by the same rubric."""
+    seen: dict[str, JudgedRun] = {}
     for one in judged:
-        results = one.results
-        for what, value in (("examples", results.dataset.content_hash), ("rubric", results.rubric.sha256)):
-            before = seen.setdefault((results.dataset.task, what), value)
-            if before != value:
-                raise ConfigError(
-                    f"{one.folder}: other {what} ({value[:12]}) than before ({before[:12]}) for "
-                    f"{results.dataset.task}. Remedy: compare judges over the same examples with the same rubric"
-                )
+        first = seen.setdefault(one.results.dataset.task, one)
+        apart = differences(first.results.answers, one.results.answers)
+        rubrics = [judged_run.results.rubric.sha256[:12] for judged_run in (first, one)]
+        if rubrics[0] != rubrics[1]:
+            apart["rubric"] = " and ".join(rubrics)
+        for what, values in apart.items():
+            raise ConfigError(
+                f"{one.folder}: other {what} than {first.folder} for {one.results.dataset.task} ({values}). "
+                "Remedy: compare judges over the same examples, asked in the same words and read by the same options, "
+                "with the same rubric"
+            )
 
 
 def _refuse_lone_judges(own: Sequence[Labelled]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from barista_bench.judging.cross import CrossJudge
 from barista_bench.judging.human import HumanAgreement
-from barista_bench.printable import printable
+from barista_bench.text_out import markdown
 
 
 def as_markdown(found: CrossJudge, human: Sequence[HumanAgreement] = ()) -> str:
@@ -50,7 +50,7 @@ def _side_by_side(found: CrossJudge) -> Iterator[str]:
     for metric, judges in found.scores.items():
         models = dict.fromkeys(model for own in judges.values() for model in own)
         rows = [[model, *(_n(own.get(model)) for own in judges.values())] for model in models]
-        yield f"## {_escaped(metric)}\n\n{_table(['model', *judges], rows)}"
+        yield f"## {markdown(metric)}\n\n{_table(['model', *judges], rows)}"
     rows = [[judge, model, _share(share)] for judge, own in found.coverage.items() for model, share in own.items()]
     yield f"## Coverage\n\n{_table(['judge', 'model', 'answers judged'], rows)}"
 
@@ -62,13 +62,7 @@ def _comparisons(found: CrossJudge) -> str:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(_escaped(str(cell)) for cell in line)} |" for line in lines)
-
-
-def _escaped(text: str) -> str:
-    """Names come from outside: no markup, no cell border, one line, nothing that commands a terminal."""
-    text = printable(" ".join(text.split())).replace("&", "&amp;").replace("<", "&lt;")
-    return text.replace("|", "\\|").replace("[", "\\[").replace("`", "\\`")
+    return "\n".join(f"| {' | '.join(markdown(str(cell)) for cell in line)} |" for line in lines)
 
 
 def _n(value: float | None) -> str:

@@ -33,7 +33,8 @@ def judge_prompts(name: str) -> PromptTexts:
 
 def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: Judged) -> Prompt:
     """The form for one answer. What others wrote stands between the markers alone."""
-    fence, data = fenced({"question": judged.question, "reference": judged.reference, "answer": judged.answer})
+    question = rubric.question or judged.question
+    fence, data = fenced({"question": question, "reference": judged.reference, "answer": judged.answer})
     system, user = judge_prompts("geval").fill(
         introduction=rubric.introduction,
         name=criterion.name,

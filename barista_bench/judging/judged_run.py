@@ -97,13 +97,17 @@ class Judgement:
     breakdown_keys: Sequence[str] = ()
 
 
-def write_judged_run(run: ScoredRun, folder: Path, described: JudgeDescription, made: Judgement) -> JudgedRun:
-    """Write `results.json` and `scores.jsonl` to the judge's folder."""
-    results = _results(run, described, made)
-    _write_scores(made, folder / SCORES_FILE)
-    write_judged(results, folder / RESULTS_FILE)
+def judged_run(run: ScoredRun, folder: Path, described: JudgeDescription, made: Judgement) -> JudgedRun:
+    """The figures of a judgement."""
     keys = ((one.example.example_id, one.record.run) for one in made.samples)
-    return JudgedRun(folder, run, results, dict(zip(keys, made.verdicts, strict=True)))
+    verdicts = dict(zip(keys, made.verdicts, strict=True))
+    return JudgedRun(folder, run, _results(run, described, made), verdicts)
+
+
+def write_judged_run(judged: JudgedRun, made: Judgement) -> None:
+    """Write `results.json` and `scores.jsonl` to the judge's folder."""
+    _write_scores(made, judged.folder / SCORES_FILE)
+    write_judged(judged.results, judged.folder / RESULTS_FILE)
 
 
 def criteria_of(described: JudgeDescription) -> list[str]:
@@ -133,7 +137,10 @@ def _results(run: ScoredRun, described: JudgeDescription, made: Judgement) -> Ju
         judge=JudgeInfo(**{name: identity["model"][name] for name in ("name", "revision", "settings")}),
         generation=described.generation,
         rubric=RubricInfo(
-            version=described.rubric["version"], sha256=identity["rubric"], criteria=criteria_of(described)
+            version=described.rubric["version"],
+            sha256=identity["rubric"],
+            wording=described.rubric.get("wording", ""),
+            criteria=criteria_of(described),
         ),
         prompt_sha256=identity["prompt"],
         steps=identity["steps"],
@@ -141,6 +148,7 @@ def _results(run: ScoredRun, described: JudgeDescription, made: Judgement) -> Ju
         draws=described.draws,
         model=info.model.name,
         model_revision=info.model.revision,
+        answers=info.comparability,
         dataset=info.dataset,
         runs=info.runs,
         coverage=JudgedCoverage(

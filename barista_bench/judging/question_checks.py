@@ -1,26 +1,26 @@
-"""Whether a written question and answer say what the annotations hold: every change, and nothing else.
+"""Whether a written question and answer can be used: what the release reads in a reply, and what it says.
 
-Words are compared by their roots, so that `placing the cup` says `Place cup`. An answer must name the subject and the
-objects of each change, and the change itself where it has a name of its own (opened, started extracting). Neither the
-question nor the answer may name an object category, a colour or a state that is no part of the changes. What else a
-model could invent, such as a manner or a reason, no word list can find.
+The release keeps a readable pair whose answer is long enough, and asks once. `protocol="paper"` asks for more: that the
+pair says what the annotations hold, every change and nothing else (`wrong_with`). Words are compared by their roots, so
+that `placing the cup` says `Place cup`. An answer must name the subject and the objects of each change, and the change
+itself where it has a name of its own (opened, started extracting). Neither the question nor the answer may name an
+object category, a colour or a state that is no part of the changes. What else a model could invent, such as a manner or
+a reason, no word list can find.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import cast
 
-from barista_bench.benchmarks.barista.change_detection import Category, Change
+from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary
 from barista_bench.benchmarks.barista.lexical import stem
 from barista_bench.benchmarks.barista.qa_templates import FEWEST_WORDS, QaPair
 from barista_bench.benchmarks.parsing import is_text
-from barista_bench.judging.verdicts import Unusable, read_object
+from barista_bench.judging.verdicts import MAX_REPLY, Unusable
 
-MAX_TEXT = 2_000
-"""Characters of a question or an answer."""
 SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {name: {"type": "string"} for name in ("question", "answer", "category")},
@@ -32,6 +32,7 @@ COLOURS = tuple(
 )
 STATES = ("opened", "closed", "extracting", "rinsing")
 
+_FENCE = "```"
 _WORD = re.compile(r"[^\W_]+")
 _IRREGULAR = {"took": "take", "taken": "take", "putting": "put", "poured": "pour", "held": "hold", "begun": "begin"}
 _SAID_AS = {"start": ("start", "begin", "began"), "stop": ("stop", "end", "finish", "ceas")}
@@ -60,31 +61,45 @@ def roots(text: str) -> list[str]:
 
 
 def read_pair(text: str) -> QaPair | Unusable:
-    """The pair in a model's reply; its category is checked by `wrong_with`."""
-    found = read_object(text)
-    if isinstance(found, Unusable):
-        return found
-    if set(found) != {"question", "answer", "category"}:
-        return Unusable(f"has the keys {sorted(found)[:5]}, not question, answer and category")
-    for name, value in found.items():
-        if not is_text(value) or not value.strip() or len(value) > MAX_TEXT:
-            return Unusable(f"{name} is no text of 1 to {MAX_TEXT} characters")
-    return QaPair(
-        question=" ".join(str(found["question"]).split()),
-        answer=" ".join(str(found["answer"]).split()),
-        category=cast("Category", found["category"]),  # compared before it is used
-    )
+    """The pair in a reply, as the release reads it: a JSON object, or the first of a list, perhaps in a code fence.
+
+    >>> read_pair('```json\\n[{"question": "What opens?", "answer": "The lid.", "category": "state_change"}]\\n```')
+    {'question': 'What opens?', 'answer': 'The lid.', 'category': 'state_change'}
+    """
+    if len(text) > MAX_REPLY:
+        return Unusable(f"longer than {MAX_REPLY} characters")
+    text = text.strip()
+    if text.startswith(_FENCE):
+        text = text.split("\n", 1)[-1].rsplit(_FENCE, 1)[0]
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Unusable(f"not JSON: {error}")
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, dict):
+        return Unusable(f"a JSON {type(value).__name__}, not one object")
+    said = [value.get(name) for name in ("question", "answer", "category")]
+    if not all(is_text(text) and text.strip() for text in said):
+        return Unusable("question, answer or category is missing, or no text")
+    question, answer, category = map(str, said)
+    if category not in CATEGORIES:
+        return Unusable(f"the category is {category!r}, not one of {', '.join(CATEGORIES)}")
+    return QaPair(question=question, answer=answer, category=category)
+
+
+def too_short(pair: QaPair) -> str:
+    """Why the release drops a pair that can be read; empty where it keeps it."""
+    words = len(pair["answer"].split())
+    return f"the answer has {words} words, fewer than {FEWEST_WORDS}" if words < FEWEST_WORDS else ""
 
 
 def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change]) -> str:
-    """Why a pair cannot be used; empty where it can."""
+    """What a pair says that the changes do not hold, or does not say; empty where nothing is wrong."""
     if pair["category"] != category:
         return f"the category is {pair['category']!r}, not {category!r}"
     if not pair["question"].endswith("?"):
         return "the question does not end with a question mark"
-    words = len(pair["answer"].split())
-    if words < FEWEST_WORDS:
-        return f"the answer has {words} words, fewer than {FEWEST_WORDS}"
     missing = unmentioned(pair["answer"], changes)
     if missing:
         return f"the answer does not mention {missing[0]}"

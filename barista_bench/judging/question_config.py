@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from barista_bench.running.config import Count, ModelSettings, Texts
+from barista_bench.task import ProtocolName
 
 
 class QuestionConfig(ModelSettings):
@@ -14,8 +15,18 @@ class QuestionConfig(ModelSettings):
 
     model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
     source: str = Field(description="Data root of a release: one folder a video.")
-    out: Path = Field(Path("questions"), description="Folder for <video>_qa_pairs.jsonl. The same one: go on.")
-    attempts: Count = Field(3, description="Tries at one question before it is left out.")
+    out: Path = Field(
+        Path("questions"), description="Folder for <video>_qa_pairs.jsonl; videos that have theirs are left out."
+    )
+    protocol: ProtocolName = Field(
+        "release",
+        description="release: one try, kept if it can be read and is long enough; paper: it must name every change "
+        "and nothing else.",
+    )
+    prompts: Path | None = Field(
+        None, description="Prompt file, or release:FOLDER (your clone of the released repository), instead of ours."
+    )
+    attempts: Count = Field(3, description="Tries at one question before it is left out; for protocol=paper.")
     sampling: Texts = Field(
         (), description="Override of the published sampling, as build takes it, e.g. per_class=10 or spacing=12."
     )

@@ -1,51 +1,62 @@
-"""Questions of temporal VQA, written by a model from the changes of a clip (BARISTA paper, section A.3.3).
+"""Questions of temporal VQA, written by a model from the changes of a clip (BARISTA release, and paper A.3.3).
 
     <out>/replies.jsonl             one line a reply: log, cache and resume
-    <out>/provenance.json           who wrote them, with what prompt and settings, and when
-    <out>/<video>_qa_pairs.jsonl    what passed the checks, in the release's cache format
+    <out>/provenance.json           who wrote them, with what prompt and settings, when, and for which videos
+    <out>/<video>_qa_pairs.jsonl    what can be used, in the release's cache format
 
-The changes come from the graph (`benchmarks/barista/change_detection.py`), so that the evidence of a question is the
-same whoever words it. A reply that fails a check (`question_checks.py`) is asked for again with the reason, under
-another seed. `TemporalVQA(pairs=load_qa_pairs(out))` takes the questions up.
+Clips and categories are drawn over all videos that have no such file yet, as the task draws its own; each is asked
+about in one call. What becomes of a reply is said in `question_checks.py`; with `protocol="paper"` a refused one is
+asked for again with the reason, under another seed. `Sampling.pairs` takes the questions up.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from barista_bench import __version__
 from barista_bench.atomic_files import write_whole
-from barista_bench.benchmarks.barista.change_detection import Category, Change
+from barista_bench.benchmarks.barista.change_detection import (
+    Category,
+    Change,
+    ClipView,
+    Keyframes,
+    clips,
+    detect_changes,
+)
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
     PROVENANCE_FILE,
     SUFFIX,
     ClipPairs,
     QaPair,
-    describe_change,
+    clip_text,
 )
+from barista_bench.benchmarks.barista.release_prompts import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.errors import ConfigError
+from barista_bench.graph_task import Candidate
 from barista_bench.judging.asking import Asked, Question, ask
 from barista_bench.judging.geval import judge_prompts
-from barista_bench.judging.question_checks import SCHEMA, read_pair, wrong_with
+from barista_bench.judging.question_checks import SCHEMA, read_pair, too_short, wrong_with
 from barista_bench.judging.question_config import QuestionConfig
 from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Completion, Failure, Model
+from barista_bench.owned_folders import check_place
 from barista_bench.prompt import Prompt, TextPart
+from barista_bench.prompt_sets import PromptTexts, load_prompts, released_clone
 from barista_bench.running.catalog import load_model
 from barista_bench.running.keys import digest
 from barista_bench.running.log import SampleLog, SampleRecord
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, Json, Sampling, Status
+from barista_bench.task import Json, Sampling, Status
 
 REPLIES_FILE = "replies.jsonl"
 MEANINGS: Mapping[Category, str] = {
@@ -80,20 +91,46 @@ class QuestionSession:
 class _Wanted:
     """A question that is wanted: its clip and changes, and how far it has come."""
 
-    example: Example
-    item: str
+    video_id: str
+    keyframes: Keyframes
+    category: Category
     changes: list[Change]
+    context: str
     attempt: int = 0
     again: str = ""
     pair: QaPair | None = None
 
     @property
-    def category(self) -> Category:
-        return cast("Category", self.example.label)
+    def name(self) -> str:
+        return f"{self.video_id}:clip_{self.keyframes[0]}:{self.category}"
+
+    @property
+    def item(self) -> str:
+        return f"{self.name}:{digest(self.context)[:16]}"
+
+
+class _Provenance(msgspec.Struct):
+    """Who writes here. `open` are the videos of a start that has not got all its replies: the next one draws from the
+    same, so that it wants the same questions."""
+
+    identity: dict[str, Any]
+    date: str
+    barista_bench: str
+    videos: list[str]
+    open: list[str]
+
+
+class _Drawn(NamedTuple):
+    """The sampled videos without questions, and what is wanted of them."""
+
+    video_ids: list[str]
+    wanted: list[_Wanted]
 
 
 def write_questions(config: QuestionConfig, model: Model | None = None) -> QuestionSession:
-    """Ask for a question about each clip and kind of change, check it, and write what passed. Start again to go on.
+    """Ask for a question about each clip and category drawn, and write what can be used. Start again to go on.
+
+    Videos whose file is there are left out; a video without usable questions gets an empty file.
 
     Args:
         config: all settings.
@@ -103,80 +140,110 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
         ConfigError: a setting cannot be used, or the folder holds the questions of another writer.
         DataError, ModelError: the release or the model cannot be used.
     """
-    task = TemporalVQA()
-    sampling = task.sampling.with_overrides(_overrides(config.sampling), task.sampling_uses)
-    wanted = [
-        _Wanted(example, f"{example.example_id}:{digest(example.evidence['changes'])[:16]}", _changes(example))
-        for example in task.examples(SceneGraph(config.source), sampling)
-        if isinstance(example, Example)
-    ]
+    task = TemporalVQA(protocol=config.protocol)
+    sampling = task.sampling.with_overrides(_overrides(config.sampling), task.sampling_uses - {"pairs"})
+    prompts, before = _wording(config), _provenance(config.out)
+    check_place(config.out)
+    drawn = _draw(task, sampling, config, before)
     writer = model or load_model(config, [])
     config.out.mkdir(parents=True, exist_ok=True)
-    session = QuestionSession(config.out, wanted=len(wanted))
+    session = QuestionSession(config.out, wanted=len(drawn.wanted))
     with SampleLog(config.out / REPLIES_FILE) as log:
-        identity = _claim(config, writer, sampling)
-        _ask_all(wanted, writer, config, identity, log, session)
-        _write_pairs(config.out, wanted)
-    session.written = sum(one.pair is not None for one in wanted)
-    session.refused = [f"{one.example.example_id}: {one.again}" for one in wanted if one.pair is None and one.again]
+        provenance = _claim(config, writer, prompts, sampling, before, drawn.video_ids)
+        _ask_all(drawn.wanted, writer, config, prompts, provenance.identity, log, session)
+        _write_pairs(config.out, drawn)
+        if not session.failed:
+            provenance.open = []
+            _write_provenance(config.out, provenance)
+    session.written = sum(question.pair is not None for question in drawn.wanted)
+    session.refused = [f"{question.name}: {question.again}" for question in drawn.wanted if question.again]
     return session
 
 
-def question_prompt(category: Category, changes: Sequence[Change], again: str = "") -> Prompt:
+def question_prompt(prompts: PromptTexts, category: Category, context: str, again: str = "") -> Prompt:
     """What the writer is asked; `again` is why its last reply was refused."""
-    counts = Counter(describe_change(change) for change in changes)
-    lines = [f"- {text}" + (f" ({count} of them)" if count > 1 else "") for text, count in counts.items()]
-    system, user = judge_prompts("questions").fill(
+    system, user = prompts.fill(
         category=category,
         meaning=MEANINGS[category],
-        changes="\n".join(lines),
+        changes=context,
         fewest=str(FEWEST_WORDS),
-        again=f"\nAn earlier reply was refused: {again}. Write another one." if again else "",
+        again=f"\n\nAn earlier reply was refused: {again}. Write another one." if again else "",
     )
     return Prompt(system, (TextPart(user),))
+
+
+def _wording(config: QuestionConfig) -> PromptTexts:
+    if config.prompts is None:
+        return judge_prompts("questions")
+    clone = released_clone(config.prompts)
+    return released_writer(clone) if clone else load_prompts(config.prompts, "questions")
+
+
+def _draw(task: TemporalVQA, sampling: Sampling, config: QuestionConfig, before: _Provenance | None) -> _Drawn:
+    graph = SceneGraph(config.source)
+    sampling.refuse_unknown_videos(graph)
+    pool = [video_id for video_id in graph.video_ids if not (config.out / f"{video_id}{SUFFIX}").exists()]
+    if before and before.open:
+        pool = before.open
+    video_ids, candidates = [], []
+    for video in graph.videos(pool):
+        if sampling.selects(video):
+            video_ids.append(video.video_id)
+            candidates += [item for item in task.candidates(video, sampling) if isinstance(item, Candidate)]
+    wanted = []
+    for video_id, group in groupby(task.select(candidates, (), sampling), key=lambda candidate: candidate.video_id):
+        video = graph[video_id]
+        keyframes = {clip[0]: clip for clip in clips(video, sampling)}
+        for candidate in group:
+            view, category = ClipView(video, keyframes[candidate.item]), cast("Category", candidate.group)
+            changes = detect_changes(view)[category]
+            wanted.append(_Wanted(video_id, view.keyframes, category, changes, clip_text(view, changes)))
+    return _Drawn(video_ids, wanted)
 
 
 def _ask_all(
     wanted: Sequence[_Wanted],
     model: Model,
     config: QuestionConfig,
+    prompts: PromptTexts,
     identity: Mapping[str, object],
     log: SampleLog,
     session: QuestionSession,
 ) -> None:
     """Round by round: what was refused is asked for again in the next one."""
-    for attempt in range(config.attempts):
-        waiting = [one for one in wanted if one.pair is None and one.attempt == attempt]
+    for attempt in range(config.attempts if config.protocol == "paper" else 1):
+        waiting = [question for question in wanted if question.pair is None and question.attempt == attempt]
         if not waiting:
             return
         asked = {
-            one.item: Question.of(
-                one.item,
-                question_prompt(one.category, one.changes, one.again),
+            question.item: Question.of(
+                question.item,
+                question_prompt(prompts, question.category, question.context, question.again),
                 identity,
                 config.generation,
                 first=attempt,
                 schema=SCHEMA,
             )
-            for one in waiting
+            for question in waiting
         }
         done = ask(model, config.generation, list(asked.values()), log, _status, progress=config.progress)
         session.add(done)
-        for one in waiting:
-            _take(one, done.records[asked[one.item].keys[attempt]])
+        for question in waiting:
+            _take(question, done.records[asked[question.item].keys[attempt]], config)
 
 
-def _take(one: _Wanted, record: SampleRecord) -> None:
+def _take(question: _Wanted, record: SampleRecord, config: QuestionConfig) -> None:
     """Use a reply, or note why not. One that failed is no attempt: it is asked for again at the next start."""
     if not record.finished:
         return
-    one.attempt += 1
-    found = read_pair(record.text) if record.status is Status.OK and record.text else Unusable(str(record.error))
-    if isinstance(found, Unusable):
-        one.again = found.why
+    question.attempt += 1
+    pair = read_pair(record.text) if record.status is Status.OK and record.text else Unusable(str(record.error))
+    if isinstance(pair, Unusable):
+        question.again = pair.why
         return
-    one.again = wrong_with(found, one.category, one.changes)
-    one.pair = None if one.again else found
+    paper = config.protocol == "paper"
+    question.again = wrong_with(pair, question.category, question.changes) if paper else too_short(pair)
+    question.pair = None if question.again else pair
 
 
 def _status(reply: Completion | Failure) -> tuple[Status, str | None]:
@@ -184,63 +251,82 @@ def _status(reply: Completion | Failure) -> tuple[Status, str | None]:
         return Status.INFRA_ERROR, reply.error
     if reply.finish_reason == "refusal":
         return Status.REFUSED, "the model refused"
-    found = read_pair(reply.text)
-    if not isinstance(found, Unusable):
+    pair = read_pair(reply.text)
+    if not isinstance(pair, Unusable):
         return Status.OK, None
-    return (Status.TRUNCATED if reply.finish_reason == "length" else Status.PARSE_ERROR), found.why
+    return (Status.TRUNCATED if reply.finish_reason == "length" else Status.PARSE_ERROR), pair.why
 
 
-def _claim(config: QuestionConfig, model: Model, sampling: Sampling) -> dict[str, Any]:
+def _provenance(folder: Path) -> _Provenance | None:
+    path = folder / PROVENANCE_FILE
+    if not path.exists():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Provenance)
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"{path}: no provenance ({error}). Remedy: use another --out") from error
+
+
+def _claim(
+    config: QuestionConfig,
+    model: Model,
+    prompts: PromptTexts,
+    sampling: Sampling,
+    before: _Provenance | None,
+    video_ids: Sequence[str],
+) -> _Provenance:
     """Write who writes here, or check that it is the same one; the date is that of the first start."""
+    drawn = ("frames", "spacing", "per_class", "seed", "draw_seed")
     identity: dict[str, Any] = {
         "model": asdict(model.identity),
         "generation": asdict(config.generation),
-        "prompt": judge_prompts("questions").sha256,
-        "sampling": {name: getattr(sampling, name) for name in ("frames", "spacing", "per_class", "seed")},
+        "prompt": prompts.sha256,
+        "wording": prompts.wording,
+        "protocol": config.protocol,
+        "sampling": {name: getattr(sampling, name) for name in drawn},
     }
     identity = json.loads(json.dumps(identity))
-    path = config.out / PROVENANCE_FILE
-    if path.exists():
-        before = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        if before.get("identity") != identity:
-            raise ConfigError(f"{config.out}: holds the questions of another writer. Remedy: use another --out")
-        if config.date not in (None, before.get("date")):
-            raise ConfigError(f"{config.out}: was begun on {before.get('date')}. Remedy: leave --date out")
-        return identity
-    if list(config.out.glob(f"*{SUFFIX}")):
-        raise ConfigError(f"{config.out}: holds questions, but no {PROVENANCE_FILE}. Remedy: use another --out")
-    date = config.date or datetime.now(UTC).date().isoformat()
-    write_whole(path, json.dumps({"identity": identity, "date": date, "barista_bench": __version__}, indent=1) + "\n")
-    return identity
+    if before and before.identity != identity:
+        raise ConfigError(f"{config.out}: holds the questions of another writer. Remedy: use another --out")
+    if before and config.date not in (None, before.date):
+        raise ConfigError(f"{config.out}: was begun on {before.date}. Remedy: leave --date out")
+    provenance = _Provenance(
+        identity=identity,
+        date=before.date if before else config.date or datetime.now(UTC).date().isoformat(),
+        barista_bench=before.barista_bench if before else __version__,
+        videos=sorted({*(before.videos if before else ()), *video_ids}),
+        open=list(video_ids),
+    )
+    _write_provenance(config.out, provenance)
+    return provenance
 
 
-def _write_pairs(folder: Path, wanted: Sequence[_Wanted]) -> None:
-    clips: dict[tuple[str, int], ClipPairs] = {}
-    for one in wanted:
-        if one.pair is not None:
-            key = (one.example.video_id, cast("int", one.example.metadata["clip_index"]))
-            frames = [frame.frame_index for frame in one.example.frames]
-            clip = clips.setdefault(key, ClipPairs(clip_index=key[1], frame_indices=frames, qa_pairs=[]))
-            clip["qa_pairs"].append(one.pair)
-    lines: dict[str, list[str]] = defaultdict(list)
-    for (video_id, _), clip in sorted(clips.items()):
-        lines[video_id].append(json.dumps(clip, ensure_ascii=False) + "\n")
-    for video_id, own in lines.items():
-        write_whole(folder / f"{video_id}{SUFFIX}", "".join(own))
+def _write_provenance(folder: Path, provenance: _Provenance) -> None:
+    write_whole(folder / PROVENANCE_FILE, json.dumps(msgspec.to_builtins(provenance), indent=1) + "\n")
+
+
+def _write_pairs(folder: Path, drawn: _Drawn) -> None:
+    lines: dict[str, list[str]] = {video_id: [] for video_id in drawn.video_ids}
+    for (video_id, keyframes), group in groupby(
+        drawn.wanted, key=lambda question: (question.video_id, question.keyframes)
+    ):
+        pairs = [question.pair for question in group if question.pair is not None]
+        if pairs:
+            clip = ClipPairs(clip_index=keyframes[0], frame_indices=list(keyframes), qa_pairs=pairs)
+            lines[video_id].append(json.dumps(clip, ensure_ascii=False) + "\n")
+    for video_id, of_video in lines.items():
+        write_whole(folder / f"{video_id}{SUFFIX}", "".join(of_video))
 
 
 def _overrides(pairs: Sequence[str]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
+    overrides: dict[str, Json] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise ConfigError(f"{pair!r} is no setting. Remedy: write name=value")
+        name = name.removeprefix(f"{TemporalVQA.name}.")
         try:
-            found[name.removeprefix(f"{TemporalVQA.name}.")] = json.loads(value)
+            overrides[name] = json.loads(value)
         except ValueError:
-            found[name] = value
-    return found
-
-
-def _changes(example: Example) -> list[Change]:
-    return cast("list[Change]", example.evidence["changes"])
+            overrides[name] = value
+    return overrides

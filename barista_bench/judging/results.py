@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, computed_field
 
 from barista_bench.atomic_files import write_whole
-from barista_bench.running.results import DatasetInfo, Figure
+from barista_bench.running.comparability import Comparability, JudgeRecord, Recorded
+from barista_bench.running.results import DatasetInfo, Figure, Wording
 from barista_bench.schema_files import Strict, read_model
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MEAN = "mean"
 """Name of the figure over all criteria; each criterion's own figure has its name."""
 
@@ -23,8 +24,11 @@ class JudgeInfo(Strict):
 
 
 class RubricInfo(Strict):
+    """`wording` says whose it is, as that of prompts does."""
+
     version: int
     sha256: str
+    wording: Wording = ""
     criteria: list[str]
 
 
@@ -32,8 +36,9 @@ class JudgedCoverage(Strict):
     """Answers and verdicts.
 
     `expected` = examples x runs. `finished` leaves out what the model's own infrastructure cost; `answered` are those
-    with an answer that could be judged; `judged` those with a usable verdict on every criterion: the mean is theirs.
-    `verdicts` counts sample x criterion x draw by status; `missing` ones were not asked yet.
+    with an answer that could be judged; `judged` those with a usable verdict, on every criterion by the paper's
+    protocol and on any by the release's: the mean is theirs. `verdicts` counts sample x criterion x draw by status;
+    `missing` ones were not asked yet.
     """
 
     expected: int
@@ -56,7 +61,7 @@ class CategoryFigures(Strict):
     figures: dict[str, Figure]
 
 
-class JudgedResults(Strict):
+class JudgedResults(Recorded):
     """What one judge says of one run. A verdict that is missing is in no figure.
 
     Figures run from 0 to 1 unless `tops` names another end; those of G-Eval are the judge's scores divided by `scale`.
@@ -65,7 +70,7 @@ class JudgedResults(Strict):
 
     schema_version: int = SCHEMA_VERSION
     barista_bench: str
-    method: Literal["g-eval", "reasoning"]
+    method: Literal["g-eval", "reasoning", "released"]
     scale: float = Field(default=10.0, description="the highest score of a verdict; the lowest is 0")
     tops: dict[str, float] = Field(default_factory=dict, description="figures that do not end at 1: where they end")
     judge: JudgeInfo
@@ -77,6 +82,7 @@ class JudgedResults(Strict):
     draws: int
     model: str = Field(description="the model that was judged")
     model_revision: str | None
+    answers: Comparability = Field(description="what was asked of the model, and how its answers were read")
     dataset: DatasetInfo
     runs: int
     coverage: JudgedCoverage
@@ -90,6 +96,22 @@ class JudgedResults(Strict):
     input_tokens: int
     output_tokens: int
     cost: float | None = Field(description="US dollars, None without prices")
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def comparability(self) -> Comparability:
+        """The record of the answers, with the judge's part."""
+        judge = JudgeRecord(
+            name=self.judge.name,
+            revision=self.judge.revision,
+            method=self.method,
+            rubric=self.rubric.sha256,
+            prompt=self.prompt_sha256,
+            # A judge that works out its own steps does so for each run anew: they are its verdict's noise.
+            steps=self.steps_sha256 if self.steps == "given" else self.steps,
+            generation=self.generation,
+        )
+        return self.answers.model_copy(update={"judge": judge})
 
 
 def write_judged(results: JudgedResults, path: Path) -> None:

@@ -1,20 +1,24 @@
 """Rubrics are data: what a judge looks at, and what its scores mean, stand in a versioned YAML file.
 
-`rubrics/<task>.yaml` of a benchmark's package is ours; users may bring their own. Its hash stands in the results.
+`rubrics/<task>.yaml` of a benchmark's package is ours; users may bring their own, or read a release's out of their
+clone of it. Its hash stands in the results, and whose wording it is.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import json
 from importlib import resources
 from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from barista_bench.benchmarks import get_benchmark
 from barista_bench.bounded_files import read_bounded
 from barista_bench.errors import ConfigError
+from barista_bench.prompt_sets import by_hash, released_clone
 from barista_bench.schema_files import first_complaint
 from barista_bench.task import Task
 from barista_bench.yaml_files import MAX_BYTES, load_yaml
@@ -42,7 +46,7 @@ class Criterion(_Strict):
         name: as it is called in the results.
         text: what counts and what does not.
         bands: the whole scale in order, without gaps.
-        steps: how to proceed; empty to have the judge work them out.
+        steps: how to proceed; without any, the judge works them out.
         lexical: the task's own figure from 0 to 1 that the offline judge `lexical` takes for it.
     """
 
@@ -67,8 +71,11 @@ class Criterion(_Strict):
 
 
 class _File(_Strict):
+    """`question` is shown instead of the example's own, where a rubric asks all examples the same."""
+
     version: int
-    introduction: str = Field(min_length=1)
+    introduction: str
+    question: str = ""
     vocabulary: bool = False
     criteria: list[Criterion] = Field(min_length=1, max_length=20)
 
@@ -88,6 +95,7 @@ class Rubric(_File):
 
     words: dict[str, str] = Field(default_factory=dict)
     sha256: str
+    wording: str
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,16 +103,29 @@ class Rubric(_File):
 
 
 def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
-    """The rubric of a task: ours, or a user's file.
+    """The rubric of a task: ours, a user's file, or with `release:FOLDER` that of a clone of the release.
 
     Raises:
         ConfigError: no judge scores this task, or the file is no rubric; names file and field.
     """
     if path is None:
         return _packaged(task.prompt_package, task.name)
+    clone = released_clone(path)
+    if clone is not None:
+        return _released(task, clone)
     remedy = "write one, or leave --rubric out"
     data = read_bounded(path, MAX_BYTES, what="no rubric file", remedy=remedy, error=ConfigError)
     return _read(data, str(path), task.prompt_package)
+
+
+def _released(task: Task, clone: Path) -> Rubric:
+    reader = get_benchmark(task.benchmark).released_rubric
+    if reader is None:
+        raise ConfigError(f"no rubric can be read from a release of {task.benchmark}. Remedy: leave --rubric out")
+    found = reader(clone, task.name)
+    sha256 = hashlib.sha256(json.dumps(found.content, sort_keys=True).encode()).hexdigest()
+    content = _checked(found.content, str(clone))
+    return Rubric(**content.model_dump(), sha256=sha256, wording=found.wording)
 
 
 @functools.cache
@@ -114,23 +135,28 @@ def _packaged(package: str, task: str) -> Rubric:
         raise ConfigError(
             f"no judge scores the task {task}. Remedy: give a rubric file with --rubric, or judge another"
         )
-    return _read(path.read_bytes(), f"{package}/rubrics/{task}.yaml", package)
+    rubric = _read(path.read_bytes(), f"{package}/rubrics/{task}.yaml", package)
+    return rubric.model_copy(update={"wording": f"ours v{rubric.version}"})
 
 
 def _read(data: bytes, name: str, package: str) -> Rubric:
-    content = load_yaml(data, name, remedy="correct it, docs/judging.md shows one")
-    try:
-        found = _File.model_validate(content)
-    except ValidationError as error:
-        complaint = first_complaint(error)
-        raise ConfigError(f"{name}: {complaint}. Remedy: correct it, docs/judging.md shows one") from error
+    found = _checked(load_yaml(data, name, remedy="correct it, docs/judging.md shows one"), name)
     hashed = hashlib.sha256(data)
     words: dict[str, str] = {}
     if found.vocabulary:
         vocabulary = _vocabulary(package, name)
         hashed.update(vocabulary)
         words = _words(vocabulary, f"{package}/{_VOCABULARY}")
-    return Rubric(**found.model_dump(), words=words, sha256=hashed.hexdigest())
+    sha256 = hashed.hexdigest()
+    return Rubric(**found.model_dump(), words=words, sha256=sha256, wording=by_hash("file", sha256))
+
+
+def _checked(content: object, name: str) -> _File:
+    try:
+        return _File.model_validate(content)
+    except ValidationError as error:
+        complaint = first_complaint(error)
+        raise ConfigError(f"{name}: {complaint}. Remedy: correct it, docs/judging.md shows one") from error
 
 
 def _vocabulary(package: str, name: str) -> bytes:

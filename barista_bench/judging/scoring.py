@@ -20,11 +20,14 @@ from barista_bench.judging.judged_run import (
     SampleVerdict,
     Verdicts,
     criteria_of,
+    judged_run,
     write_judged_run,
 )
 from barista_bench.judging.offline import form_id
 from barista_bench.judging.reasoning import METHOD as REASONING
 from barista_bench.judging.reasoning_scoring import score_reasons
+from barista_bench.judging.released_verdicts import METHOD as RELEASED
+from barista_bench.judging.released_verdicts import score_released
 from barista_bench.judging.results import MEAN
 from barista_bench.judging.session import VERDICTS_FILE, JudgeDescription, judge_folders, read_judge
 from barista_bench.judging.verdicts import Unusable, read_verdict
@@ -47,15 +50,26 @@ def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
     Raises:
         DataError: the folder is no judge's.
     """
-    folder = Path(folder)
-    described = read_judge(folder)
-    made = score_reasons if described.identity["method"] == REASONING else _score_forms
-    return write_judged_run(run, folder, described, made(run, described, latest_records(folder / VERDICTS_FILE)))
+    judged, made = _judged(run, Path(folder))
+    write_judged_run(judged, made)
+    return judged
+
+
+def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
+    """As `score_judged`, of which nothing is written."""
+    return _judged(run, Path(folder))[0]
 
 
 def all_judged(run: ScoredRun) -> list[JudgedRun]:
-    """The figures of every judge that a run has."""
-    return [score_judged(run, folder) for folder in judge_folders(run.folder)]
+    """The figures of every judge that a run has. Writes nothing."""
+    return [read_judged_run(run, folder) for folder in judge_folders(run.folder)]
+
+
+def _judged(run: ScoredRun, folder: Path) -> tuple[JudgedRun, Judgement]:
+    described = read_judge(folder)
+    make = {REASONING: score_reasons, RELEASED: score_released}.get(described.identity["method"], _score_forms)
+    made = make(run, described, latest_records(folder / VERDICTS_FILE))
+    return judged_run(run, folder, described, made), made
 
 
 def _score_forms(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> Judgement:
@@ -64,7 +78,8 @@ def _score_forms(run: ScoredRun, described: JudgeDescription, records: Mapping[s
     criteria = criteria_of(described)
     split = splits_ten(tokens for record in records.values() if (tokens := _tokens(record)))
     by_item = {item.item: _verdicts(item.item, criteria, described, records, split) for item in distinct(samples)}
-    return _judgement(samples, criteria, by_item, _used(by_item, criteria, described, records))
+    used = _used(by_item, criteria, described, records)
+    return _judgement(samples, criteria, by_item, used, whole=run.task.follows_paper)
 
 
 def _judgement(
@@ -72,18 +87,24 @@ def _judgement(
     criteria: Sequence[str],
     by_item: Mapping[str, Verdicts],
     used: Sequence[SampleRecord],
+    *,
+    whole: bool,
 ) -> Judgement:
     verdicts = [by_item[one.item.item] if one.item else () for one in samples]
     rows = [_row(own, criteria) for own in verdicts]
+    means = [_value(row, criteria, whole=whole) for row in rows]
     scoring = Counter(one.scoring for own in verdicts for one in own)
     return Judgement(
         scale=SCALE,
         samples=[one.sample for one in samples],
         verdicts=verdicts,
         answered=sum(one.item is not None for one in samples),
-        values={MEAN: [_value(row, criteria) for row in rows]}
-        | {name: [_value(row, [name]) for row in rows] for name in criteria},
-        figures=lambda places: _figures([rows[place] for place in places], criteria, "mean"),
+        values={MEAN: _scaled(means)}
+        | {name: _scaled([_value(row, [name], whole=True) for row in rows]) for name in criteria},
+        figures=lambda places: (
+            _figures([rows[place] for place in places], criteria, "mean")
+            | {MEAN: _mean([means[place] for place in places])}
+        ),
         used=used,
         scoring={
             "weighted": scoring["weighted"] + scoring["inferred"],
@@ -168,12 +189,21 @@ def _figures(rows: Sequence[Row], criteria: Sequence[str], figure: str) -> dict[
     return {MEAN: found[figure]} | {name: found["per_criterion"][name][figure] for name in criteria}
 
 
-def _value(row: Row, criteria: Sequence[str]) -> float | None:
-    """A sample's mean over criteria of the mean over draws, 0 to 1; None unless each has a usable draw."""
-    means = []
-    for name in criteria:
-        draws = [score for score in row[name] if score is not None] if row else []
-        if not draws:
-            return None
-        means.append(statistics.fmean(draws))
-    return statistics.fmean(means) / SCALE
+def _value(row: Row, criteria: Sequence[str], *, whole: bool) -> float | None:
+    """A sample's mean over criteria of the mean over draws, 0 to `SCALE`; None without any usable draw.
+
+    `whole` wants one on each criterion; the release takes the mean of those that there are.
+    """
+    draws = [[score for score in row[name] if score is not None] for name in criteria] if row else []
+    means = [statistics.fmean(own) for own in draws if own]
+    return statistics.fmean(means) if means and not (whole and len(means) < len(criteria)) else None
+
+
+def _scaled(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else value / SCALE for value in values]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """From 0 to 1."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) / SCALE if known else None

@@ -45,7 +45,7 @@ from barista_bench.running.catalog import load_model
 from barista_bench.running.config import checked
 from barista_bench.running.keys import digest
 from barista_bench.running.log import SampleLog
-from barista_bench.running.scoring import ScoredRun, score
+from barista_bench.running.scoring import ScoredRun, read_scored
 from barista_bench.task import Status
 
 JUDGES = "judges"
@@ -106,16 +106,17 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
 
 def judge_config(config: JudgeConfig) -> JudgeSession:
     """As `judge`, of settings that are put together already."""
-    run = score(config.run, data=config.data, root=config.root)
+    run = read_scored(config.run, data=config.data, root=config.root, options={})
     if asks_for_reasons(run.task):
         return _judge_reasons(config, run)
     rubric = load_rubric(run.task, config.rubric)
     items = distinct(judged_samples(run))
     model = offline_judge(config.judge, rubric, items) if config.is_offline else load_model(config, [])
     identity = judge_identity(rubric, model, config)
-    folder = config.run / JUDGES / _folder_name(model.identity.name, identity, config.generation)
+    folder = config.run / JUDGES / judge_folder_name(model.identity.name, identity, _plain(asdict(config.generation)))
     with SampleLog(folder / VERDICTS_FILE) as log:
-        steps = _given_steps(rubric) if config.steps == "given" else _frozen_steps(folder, rubric, model, config)
+        made = identity["steps"] == "generate"
+        steps = _frozen_steps(folder, rubric, model, config) if made else _given_steps(rubric)
         described = JudgeDescription(
             identity=identity,
             generation=_plain(asdict(config.generation)),
@@ -126,7 +127,7 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
             barista_bench=__version__,
             prices={"input": config.price_input, "output": config.price_output},
         )
-        _write(folder / JUDGE_FILE, described)
+        write_judge(folder, described)
         questions = forms(rubric, items, described, config.generation)
         done: Asked = ask(
             model, config.generation, questions, log, _status, kept=_kept_tokens, progress=config.progress
@@ -141,7 +142,7 @@ def _judge_reasons(config: JudgeConfig, run: ScoredRun) -> JudgeSession:
     samples = reasoned_samples(run)
     model = offline_reasoning_judge(config.judge, run, samples) if config.is_offline else load_model(config, [])
     identity, generation = _plain(reasoning_identity(model)), reasoning_generation(config.generation)
-    folder = config.run / JUDGES / _folder_name(model.identity.name, identity, generation)
+    folder = config.run / JUDGES / judge_folder_name(model.identity.name, identity, _plain(asdict(generation)))
     prompt = judge_prompts("reasoning")
     with SampleLog(folder / VERDICTS_FILE) as log:
         described = JudgeDescription(
@@ -149,12 +150,12 @@ def _judge_reasons(config: JudgeConfig, run: ScoredRun) -> JudgeSession:
             generation=_plain(asdict(generation)),
             steps={},
             draws=1,
-            rubric={"version": prompt.version, "criteria": [{"name": "reasoning"}]},
+            rubric={"version": prompt.version, "wording": prompt.wording, "criteria": [{"name": "reasoning"}]},
             prompt=asdict(prompt),
             barista_bench=__version__,
             prices={"input": config.price_input, "output": config.price_output},
         )
-        _write(folder / JUDGE_FILE, described)
+        write_judge(folder, described)
         questions = reasoning_questions(rationales_of(samples), identity["model"], generation)
         done = ask(model, generation, questions, log, reasoning_status, progress=config.progress)
     return JudgeSession(folder, done.asked, done.already_done, done.failed, done.first_failure, run)
@@ -168,7 +169,7 @@ def judge_identity(rubric: Rubric, model: Model, config: JudgeConfig) -> dict[st
         "model": _plain(asdict(model.identity)),
         "rubric": rubric.sha256,
         "prompt": judge_prompts("geval").sha256,
-        "steps": config.steps,
+        "steps": _step_source(rubric, config),
     }
 
 
@@ -203,6 +204,11 @@ def read_judge(folder: str | Path) -> JudgeDescription:
         raise DataError(f"{path}: no judge's description ({error}). Remedy: run `barista-bench judge`") from error
 
 
+def write_judge(folder: Path, described: JudgeDescription) -> None:
+    """Write the description of a judge's folder."""
+    _write(folder / JUDGE_FILE, described)
+
+
 def judge_folders(run: str | Path) -> list[Path]:
     """The folders of all judges of a run, by name."""
     return sorted(path.parent for path in (Path(run) / JUDGES).glob(f"*/{JUDGE_FILE}"))
@@ -217,13 +223,13 @@ def _kept_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:
     return score_tokens(completion.logprobs, verdict.score, GEVAL_FORM) if isinstance(verdict, Verdict) else None
 
 
+def _step_source(rubric: Rubric, config: JudgeConfig) -> str:
+    """Where the steps come from. A rubric that lacks some has the judge work them out, as the release does."""
+    whole = config.is_offline or all(criterion.steps for criterion in rubric.criteria)
+    return config.steps if whole else "generate"
+
+
 def _given_steps(rubric: Rubric) -> Steps:
-    missing = [criterion.name for criterion in rubric.criteria if not criterion.steps]
-    if missing:
-        raise ConfigError(
-            f"the rubric's criterion {missing[0]} has no steps. Remedy: write them, or have the judge work them out "
-            "with --steps generate"
-        )
     return {criterion.name: tuple(criterion.steps) for criterion in rubric.criteria}
 
 
@@ -278,10 +284,10 @@ def _steps_status(reply: Completion | Failure) -> tuple[Status, str | None]:
     return (Status.PARSE_ERROR, found.why) if isinstance(found, Unusable) else (Status.OK, None)
 
 
-def _folder_name(name: str, identity: dict[str, Any], config: GenerationConfig) -> str:
+def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str, Any]) -> str:
     """The judge's name as a folder may be called, and a digest of everything else."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[-60:] or "judge"
-    return f"{slug}-{digest(identity, _plain(asdict(config)))[:10]}"
+    return f"{slug}-{digest(identity, generation)[:10]}"
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:

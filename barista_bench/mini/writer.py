@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import shutil
-import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 
 from tqdm import tqdm
 
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError
 from barista_bench.mini.annotate import FrameAnnotator, outline
 from barista_bench.mini.cutting import Picture, encode_video
 from barista_bench.mini.kitchen import FPS, SECONDS, Video, VideoPlan
+from barista_bench.owned_folders import KITCHEN, replacing_folder
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
-
-MARKER = ".mini_kitchen"
-"""An empty file that tells a kitchen of ours, which may be overwritten, from anybody else's folder."""
+from barista_bench.worker_processes import worker_processes
 
 
 def plan_kitchen(
@@ -59,21 +54,17 @@ def write_kitchen(
 
     The same arguments give the same annotation bytes, whatever `num_proc` (worker processes) is. `seconds`
     bounds the videos' lengths: a script is stretched or squeezed to lie within. The folder appears only when
-    it is complete. One that exists is replaced if it is empty or a kitchen written by this function,
-    otherwise DataError is raised.
+    it is complete.
+
+    Raises:
+        ConfigError: a number cannot be used, or `out` is no folder that may be replaced: see `replacing_folder`.
     """
     plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds)
-    target = Path(out)
-    _check_replaceable(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with _work_folder(target) as work:
-        with tqdm(total=len(plans), desc="mini kitchen", unit="video", disable=not progress) as bar:
-            for _ in _written(plans, work, num_proc):
-                bar.update()
-        (work / MARKER).touch()
-        _check_replaceable(target)
-        _swap(work, target)
-    return sorted(target / plan.video_id for plan in plans)
+    bar = tqdm(total=len(plans), desc="mini kitchen", unit="video", disable=not progress)
+    with replacing_folder(Path(out), KITCHEN) as work, bar:
+        for _ in _written(plans, work, num_proc):
+            bar.update()
+    return sorted(Path(out) / plan.video_id for plan in plans)
 
 
 def write_video(plan: VideoPlan, root: Path) -> Path:
@@ -98,47 +89,6 @@ def _written(plans: list[VideoPlan], root: Path, num_proc: int) -> Iterator[Path
         for plan in plans:
             yield write_video(plan, root)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(num_proc, len(plans)), mp_context=context) as pool:
-        jobs = [pool.submit(write_video, plan, root) for plan in plans]
-        try:
-            for job in as_completed(jobs):
-                yield job.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _check_replaceable(target: Path) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise DataError(f"{target} is a file. Remedy: give a folder, or the name of a new one")
-    names = {entry.name for entry in target.iterdir()}
-    strangers = sorted(name for name in names if name != MARKER and not name.startswith("mini_"))
-    if names and (MARKER not in names or strangers):
-        raise DataError(f"{target} is not empty and not a mini kitchen. Remedy: choose another folder")
-
-
-@contextlib.contextmanager
-def _work_folder(target: Path) -> Iterator[Path]:
-    """A folder beside the target, on the same file system, that is gone afterwards."""
-    outer = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        work = outer / "new"
-        work.mkdir()
-        yield work
-    finally:
-        shutil.rmtree(outer, ignore_errors=True)
-
-
-def _swap(work: Path, target: Path) -> None:
-    """Put the finished folder in the target's place; the old one goes with the work folder."""
-    old = work.parent / "old"
-    if target.exists():
-        target.rename(old)
-    try:
-        work.rename(target)
-    except OSError:
-        if old.exists():
-            old.rename(target)
-        raise
+    with worker_processes(min(num_proc, len(plans))) as pool:
+        for job in as_completed([pool.submit(write_video, plan, root) for plan in plans]):
+            yield job.result()

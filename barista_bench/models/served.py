@@ -56,7 +56,7 @@ class ServedModel:
         name: str,
         *,
         base_url: str | None = None,
-        api_key_env: str | None = "OPENAI_API_KEY",
+        api_key_env: str | None = None,
         revision: str | None = None,
         timeout: float = 600.0,
         max_concurrency: int = 16,
@@ -81,8 +81,9 @@ class ServedModel:
 
         Args:
             name: as the server lists it.
-            base_url: None for `OPENAI_BASE_URL`, else OpenAI's own. The key goes to it, whosever it is.
-            api_key_env: environment variable that holds the key; None for no key. Servers without keys need none.
+            base_url: None for `OPENAI_BASE_URL`, else OpenAI's own. Plain http carries no key, but to this machine.
+            api_key_env: environment variable that holds the key. None: `OPENAI_API_KEY` for OpenAI's own host over
+                https, and no key for any other.
             revision: what the server runs, where you know it; results name it.
             timeout: seconds for one call, from sending to the last byte.
             max_concurrency: calls under way at the most; how many of them there are adapts to the server.

@@ -22,6 +22,7 @@ import httpx2
 import openai
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
+from barista_bench.credentials import is_local
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
 from barista_bench.models.served_concurrency import Gate, exhausted
@@ -43,6 +44,10 @@ log = logging.getLogger(__name__)
 _MAX_REPLY = 64 * 2**20  # bytes
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 1.0, 30.0  # seconds
 _PATH = "/chat/completions"
+_NO_KEY = "none"  # servers without keys take any, the client takes no empty one
+_HEADERS = frozenset(
+    {"accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host", "user-agent"}
+)
 
 Entry = Completion | Failure
 Running = Future[Answered]
@@ -59,7 +64,7 @@ class Calls:
         portal: anyio.from_thread.BlockingPortal,
     ) -> None:
         self._settings, self._config, self._state, self._portal = settings, config, state, portal
-        self._place = Place(settings.name, settings.base_url, settings.api_key_env, Scrubber(settings.api_key()))
+        self._place = Place(settings.name, settings.base_url, settings.key_env, Scrubber(settings.api_key()))
         self._rules = ReadingRules(settings.think_tags, settings.prompt_opens_thinking, config.stop)
         self._done: queue.SimpleQueue[tuple[int, Running]] = queue.SimpleQueue()
         self._running: dict[int, Running] = {}
@@ -100,16 +105,26 @@ class Calls:
         limits = httpx2.Limits(max_connections=self._settings.max_concurrency)
         self._gate = Gate(self._state.limit)
         self._client = openai.AsyncOpenAI(
-            api_key=self._place.scrub.key or "none",  # servers without keys take any, the client takes no empty one
+            api_key=self._place.scrub.key or _NO_KEY,
             base_url=self._settings.base_url,
             timeout=self._settings.timeout,
             max_retries=0,
-            default_headers={"Accept-Encoding": "identity"},
+            default_headers={
+                "Accept-Encoding": "identity",
+                # Else a variable of the client's could put another one here.
+                "Authorization": f"Bearer {self._place.scrub.key or _NO_KEY}",
+            },
             http_client=openai.DefaultAsyncHttpxClient(
                 limits=limits,
                 verify=_certificates(),
-                follow_redirects=False,  # images and key go to the server that was named, and to no other
-                event_hooks={"response": [_refuse_packed_and_bound]},
+                # Images and key go to the server that was named, and to no other: no redirect, and to this machine no
+                # proxy of the environment, which plain http would tell the key.
+                follow_redirects=False,
+                trust_env=not is_local(self._settings.base_url),
+                event_hooks={
+                    "request": [] if self._settings.is_default_host else [_without_variables],
+                    "response": [_refuse_packed_and_bound],
+                },
             ),
         )
 
@@ -299,6 +314,15 @@ def open_calls(settings: ServedSettings, config: GenerationConfig, state: Server
 def _certificates() -> ssl.SSLContext:
     """httpx's own, kept, since it takes a tenth of a second to make, and judges ask a few requests at a time."""
     return httpx2.create_ssl_context()
+
+
+async def _without_variables(request: httpx2.Request) -> None:
+    """Take out what the openai client adds from its variables (organisation, project, `OPENAI_CUSTOM_HEADERS`).
+
+    They are meant for OpenAI, and may be credentials.
+    """
+    for name in [name for name in request.headers if name not in _HEADERS and not name.startswith("x-stainless-")]:
+        del request.headers[name]
 
 
 async def _refuse_packed_and_bound(response: httpx2.Response) -> None:

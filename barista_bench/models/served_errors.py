@@ -91,7 +91,7 @@ class Place:
 
     model: str
     base_url: str
-    api_key_env: str | None
+    key_env: str | None
     scrub: Scrubber
 
     def __str__(self) -> str:
@@ -138,7 +138,10 @@ def _fatal(status: int, codes: frozenset[str], said: str, place: Place, *, answe
     """Errors that every other request would meet as well."""
     if status == 401 or (status == 403 and not answered):
         # Not quoted: servers repeat (parts of) the key here.
-        variable = place.api_key_env or "none: no api_key_env was given"
+        if place.key_env is None:
+            remedy = "name the environment variable that holds the key with api_key_env"
+            return ModelError(f"{place}: wants a key ({status}), and none was sent. Remedy: {remedy}")
+        variable = place.key_env
         return ModelError(f"{place}: refused our key ({status}). Remedy: check the environment variable {variable}")
     if status == 404 or codes & _NO_SUCH_MODEL:
         return ModelError(

@@ -11,7 +11,7 @@ import msgspec
 
 from barista_bench.models.base import Completion, FinishReason, TokenLogprob
 from barista_bench.models.reasoning import is_still_thinking, split_reasoning
-from barista_bench.models.served_errors import Place, TransientError, status_error
+from barista_bench.models.served_errors import Place, Scrubber, TransientError, status_error
 
 _STOPPED = frozenset({None, "stop", "eos", "eos_token", "end_turn", "stop_sequence"})
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
@@ -169,7 +169,7 @@ def _read_choice(choice: _Choice, rules: ReadingRules, place: Place) -> Completi
         text=place.scrub.text(answer),
         finish_reason=reason,
         reasoning=None if reasoning is None else place.scrub.text(reasoning),
-        logprobs=_answer_logprobs(choice.logprobs, answer),
+        logprobs=_answer_logprobs(choice.logprobs, answer, place.scrub),
     )
 
 
@@ -180,12 +180,13 @@ def _text(content: str | list[_Part] | None) -> str | None:
     return "".join(texts) if texts else None
 
 
-def _answer_logprobs(logprobs: _Logprobs | None, answer: str) -> tuple[TokenLogprob, ...] | None:
+def _answer_logprobs(logprobs: _Logprobs | None, answer: str, scrub: Scrubber) -> tuple[TokenLogprob, ...] | None:
     """The tokens of the answer alone: servers also list those of the reasoning, and the one that ended it.
 
-    None where the tokens do not spell the answer, since nothing says then which of them belong to it.
+    None where the tokens do not spell the answer, since nothing says then which of them belong to it, and where they
+    spell our key.
     """
-    if logprobs is None or logprobs.content is None:
+    if logprobs is None or logprobs.content is None or scrub.text(answer) != answer:
         return None
     spelt = [_spelling(token) for token in logprobs.content]
     wanted = answer.encode()
@@ -195,13 +196,13 @@ def _answer_logprobs(logprobs: _Logprobs | None, answer: str) -> tuple[TokenLogp
     kept, at = [], 0
     for token, piece in zip(logprobs.content, spelt, strict=True):
         if at < start + len(wanted) and at + len(piece) > start:
-            kept.append(TokenLogprob(token.token, token.logprob, _top(token)))
+            kept.append(TokenLogprob(scrub.text(token.token), token.logprob, _top(token, scrub)))
         at += len(piece)
     return tuple(kept)
 
 
-def _top(token: _Token) -> tuple[tuple[str, float], ...]:
-    return tuple((other.token, other.logprob) for other in token.top_logprobs or ())
+def _top(token: _Token, scrub: Scrubber) -> tuple[tuple[str, float], ...]:
+    return tuple((scrub.text(other.token), other.logprob) for other in token.top_logprobs or ())
 
 
 def _spelling(token: _Token) -> bytes:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from barista_bench.credentials import check_address, check_variable_name, check_way, is_local, refuse_credentials
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models.base import GenerationConfig
 from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.served_images import ImageEncoding
 
 DEFAULT_URL = "https://api.openai.com/v1"
+DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+"""Holds the key for the host of `DEFAULT_URL`, and is read for no other host unless it is named."""
 TOKEN_LIMIT_FIELDS = ("max_completion_tokens", "max_tokens")
 IMAGE_DETAILS = ("low", "high", "auto")
 OMITTABLE = frozenset({"temperature", "top_p", "seed"})
@@ -38,7 +40,7 @@ class ServedSettings:
 
     name: str
     base_url: str
-    api_key_env: str | None = "OPENAI_API_KEY"
+    api_key_env: str | None = None
     revision: str | None = None
     timeout: float = 600.0
     max_concurrency: int = 16
@@ -57,7 +59,10 @@ class ServedSettings:
     extra_body: Extra = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_url(self.base_url)
+        check_address("base_url", self.base_url)
+        if self.api_key_env is not None:
+            check_variable_name("api_key_env", self.api_key_env)
+            check_way("base_url", self.base_url)
         _wanted(bool(self.name.strip()), "the model's name is empty", "give the name that the server lists")
         _wanted(0 < self.timeout < float("inf"), f"timeout is {self.timeout}", "give seconds above 0")
         for name, top in (("max_concurrency", 1024), ("max_attempts", 100)):
@@ -86,22 +91,38 @@ class ServedSettings:
             json.dumps(self.extra_body, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ConfigError(f"extra_body is no JSON object ({error}). Remedy: give JSON values only") from error
+        refuse_credentials("extra_body", self.extra_body)
+
+    @property
+    def key_env(self) -> str | None:
+        """The variable that holds the key for this server: the named one, or the default at the default host alone."""
+        return self.api_key_env or (DEFAULT_KEY_ENV if self.is_default_host else None)
+
+    @property
+    def is_default_host(self) -> bool:
+        """Whether the server is OpenAI's own, over https."""
+        parts, default = urlsplit(self.base_url), urlsplit(DEFAULT_URL)
+        return (parts.scheme, parts.hostname, parts.port or 443) == (default.scheme, default.hostname, 443)
 
     def api_key(self) -> str:
         """The key, read from the environment each time, so that no object holds it for longer than a run.
 
         Raises:
-            ModelError: the hosted default server wants one, and the variable is not set.
+            ModelError: a variable is to hold it, and is not set.
         """
-        key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
-        if not key and self.base_url == DEFAULT_URL:
+        if self.key_env is None:
+            return ""
+        key = os.environ.get(self.key_env, "").strip()
+        if not key:
+            # A name that was given is not repeated: who gives the key instead gives the name of no variable.
+            named = "that api_key_env names" if self.api_key_env else DEFAULT_KEY_ENV
             raise ModelError(
-                f"model {self.name}: {self.base_url} wants a key, and the environment variable "
-                f"{self.api_key_env or '(none named)'} is empty. Remedy: set it, or give base_url"
+                f"model {self.name}: {self.base_url} is asked with a key, and the environment variable {named} is "
+                "empty. Remedy: set it, or give another api_key_env or base_url"
             )
         if any(not 32 < ord(letter) < 127 for letter in key):
             raise ModelError(
-                f"model {self.name}: the key in {self.api_key_env} holds characters that no header can. "
+                f"model {self.name}: the key in {self.key_env} holds characters that no header can. "
                 "Remedy: set it again, without spaces or line breaks"
             )
         return key
@@ -143,34 +164,12 @@ def resolve_url(base_url: str | None) -> str:
     return (base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL).rstrip("/")
 
 
-def is_local(url: str) -> bool:
-    """Whether the address is this machine's own (`localhost`, a loopback address)."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
 def with_field(body: Mapping[str, object], dotted: str, value: object) -> Extra:
     """A copy of `body` with one more field; dots go into objects (`chat_template_kwargs.thinking_budget`)."""
     first, _, rest = dotted.partition(".")
     inner = body.get(first)
     below = inner if isinstance(inner, Mapping) else {}
     return {**body, first: with_field(below, rest, value) if rest else value}
-
-
-def _check_url(url: str) -> None:
-    """Names at most the host in its messages: the rest may be the secret that it refuses."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigError("base_url is no address. Remedy: give one like http://localhost:8000/v1") from error
-    remedy = "give one like http://localhost:8000/v1, and the key in an environment variable"
-    _wanted(parts.scheme in ("http", "https") and bool(host), "base_url is no http(s) address", remedy)
-    _wanted(parts.username is None and parts.password is None, f"base_url of {host} holds a user or password", remedy)
-    _wanted(not parts.query and not parts.fragment, f"base_url of {host} holds a query or fragment", remedy)
 
 
 def _check_prices(price_input: float | None, price_output: float | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barista_bench.errors import ModelError
-from barista_bench.printable import first_line
+from barista_bench.text_out import first_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -17,7 +17,7 @@ from barista_bench.models.base import Completion, Failure, GenerationConfig, Req
 from barista_bench.models.checks import check_images
 from barista_bench.models.transformers_answers import AnswerReader, Generated
 from barista_bench.models.transformers_batching import BatchBudget, Waiting, is_out_of_memory
-from barista_bench.printable import first_line
+from barista_bench.text_out import first_line
 
 if TYPE_CHECKING:
     import torch

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -93,6 +95,12 @@ def identity_of(name: str, model: PreTrainedModel, options: LoadOptions, **other
             **{setting: value for setting, value in chosen.items() if value is not None},
         },
     )
+
+
+def template_hash(processor: ProcessorMixin) -> str:
+    """12 hex digits that tell chat templates apart: the same checkpoint asks otherwise with another one."""
+    template = processor.chat_template or processor.tokenizer.chat_template
+    return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def box_format_of(model_type: str) -> BoxFormat:

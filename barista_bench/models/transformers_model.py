@@ -22,6 +22,7 @@ from barista_bench.models.transformers_loading import (
     box_format_of,
     identity_of,
     load_checkpoint,
+    template_hash,
 )
 from barista_bench.models.transformers_settings import check_generation, check_load
 from barista_bench.prompt import BoxFormat
@@ -148,6 +149,7 @@ class TransformersModel:
             name,
             model,
             options,
+            chat_template=template_hash(processor),
             frames_as=frames_as if frames_as == "video" else None,
             video_fps=fps,
             box_format=f"{box_format.order}/{box_format.scale}" if box_format else None,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from barista_bench.atomic_files import write_whole
 from barista_bench.judging.scoring import all_judged
+from barista_bench.owned_folders import REPORT, replacing_folder
 from barista_bench.reporting import bundle, export
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.html import render_html
@@ -26,7 +26,7 @@ MAX_BYTES = 18_000_000
 SAMPLES = 1000
 """Examples of a task that can be paged through: all of the published sets."""
 MARKDOWN_SAMPLES = 6
-_ENDINGS = (".jpg", ".csv", ".tex", ".svg", ".pdf", ".partial")
+PAGE, TEXT = "report.html", "report.md"
 PICTURE_FOLDER, TABLE_FOLDER, FIGURE_FOLDER = "report_images", "report_tables", "report_figures"
 # Shares of the samples, and characters of one answer, that are tried in turn: many models with endless answers would
 # fill the page.
@@ -59,7 +59,7 @@ def write_report(
         The paths of the page and of the Markdown file.
 
     Raises:
-        ConfigError: there is no run, or `samples` is negative.
+        ConfigError: there is no run, `samples` is negative, or `out` may not be replaced: see `replacing_folder`.
     """
     runs = list({run.folder: run for run in runs}.values())
     judged = {run.folder: all_judged(run) for run in runs}
@@ -68,14 +68,12 @@ def write_report(
     bare = len(_bytes(render_html(report, shown, Album())))
     sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
     pictures = album(shown, sources, max_bytes - bare)
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    page, text = folder / "report.html", folder / "report.md"
-    _write_tables(report, _emptied(folder / TABLE_FOLDER))
-    _write_figures(report, _emptied(folder / FIGURE_FOLDER))
-    write_whole(text, _bytes(_markdown(report, shown, pictures, folder)))
-    write_whole(page, _bytes(render_html(report, shown, pictures)))
-    return page, text
+    with replacing_folder(Path(out), REPORT) as folder:
+        _write_tables(report, folder / TABLE_FOLDER)
+        _write_figures(report, folder / FIGURE_FOLDER)
+        (folder / TEXT).write_bytes(_bytes(_markdown(report, shown, pictures, folder)))
+        (folder / PAGE).write_bytes(_bytes(render_html(report, shown, pictures)))
+    return Path(out) / PAGE, Path(out) / TEXT
 
 
 def _fitting(report: Report, wanted: int, max_bytes: int) -> tuple[Sample, ...]:
@@ -89,7 +87,8 @@ def _fitting(report: Report, wanted: int, max_bytes: int) -> tuple[Sample, ...]:
 
 def _markdown(report: Report, samples: Sequence[Sample], pictures: Album, folder: Path) -> str:
     files: dict[int, list[str]] = {}
-    images = _emptied(folder / PICTURE_FOLDER)
+    images = folder / PICTURE_FOLDER
+    images.mkdir()
     pictured = [place for place in range(len(samples)) if pictures.of_sample(place).pictures] or list(
         range(len(samples))
     )
@@ -97,30 +96,23 @@ def _markdown(report: Report, samples: Sequence[Sample], pictures: Album, folder
         files[place] = []
         for number, placed in enumerate(pictures.of_sample(place).pictures):
             files[place].append(f"{PICTURE_FOLDER}/{place}-{number}.jpg")
-            write_whole(images / f"{place}-{number}.jpg", pictures.files[placed.file])
+            (images / f"{place}-{number}.jpg").write_bytes(pictures.files[placed.file])
     problems = {place: pictures.of_sample(place).problem for place in files}
     return render_markdown(report, samples, files, problems)
 
 
 def _write_tables(report: Report, folder: Path) -> None:
+    folder.mkdir()
     for name, (_, table) in zip(export.file_names(report.tables), report.tables, strict=True):
-        write_whole(folder / f"{name}.csv", export.csv(table).encode())
-        write_whole(folder / f"{name}.tex", export.latex(table).encode())
+        (folder / f"{name}.csv").write_bytes(export.csv(table).encode())
+        (folder / f"{name}.tex").write_bytes(export.latex(table).encode())
 
 
 def _write_figures(report: Report, folder: Path) -> None:
+    folder.mkdir()
     for name, figure in zip(export.distinct(one.name for one in report.all_figures), report.all_figures, strict=True):
-        write_whole(folder / f"{name}.svg", figure.svg)
-        write_whole(folder / f"{name}.pdf", figure.pdf)
-
-
-def _emptied(folder: Path) -> Path:
-    """A folder of ours without the files of an earlier report, which would pass for this one's. Others stay."""
-    folder.mkdir(exist_ok=True)
-    for old in folder.iterdir():
-        if old.suffix in _ENDINGS and old.is_file():
-            old.unlink()
-    return folder
+        (folder / f"{name}.svg").write_bytes(figure.svg)
+        (folder / f"{name}.pdf").write_bytes(figure.pdf)
 
 
 def _bytes(text: str) -> bytes:

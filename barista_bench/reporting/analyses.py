@@ -172,10 +172,10 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
     for benchmark, own in parts:
         asked = [run for run in own if not is_scripted(run)]
         answered = Counter(labels[run.folder] for run in asked)
-        tasks = {(run.task.benchmark, run.task.name) for run in own}
-        if len(comparable(own)) < 2:
+        tasks = len(comparable(own))
+        if tasks < 2:
             continue
-        whole = sum(count >= len(tasks) for count in answered.values())
+        whole = sum(count >= tasks for count in answered.values())
         try:
             yield benchmark, rank_agreement(asked if whole >= FEWEST_MODELS else own, labels=labels)
         except BaristaError as error:

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from barista_bench import text_out
 from barista_bench.reporting.tables import Cell, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+(e[+-]?\d+)?( %)?")
-
 
 def csv(table: Table) -> str:
-    """One column a column; what stands smaller in the page gets columns of its own, `… spread` and `… notes`.
-
-    A text that a spreadsheet would take for a formula is given an apostrophe in front: names come from outside.
-    """
-    return _frame(table, _harmless, spread=True).to_csv(index=False, lineterminator="\n")
+    """One column a column; what stands smaller in the page gets columns of its own, `… spread` and `… notes`."""
+    return text_out.csv(_frame(table, spread=True))
 
 
 def latex(table: Table) -> str:
-    r"""A `tabular` with booktabs' rules and escaped texts; spreads and intervals stand behind the numbers.
+    r"""A `tabular` with booktabs' rules; spreads and intervals stand behind the numbers.
 
     Needs `\usepackage{booktabs}`.
     """
-    frame = _frame(table, _encodable, spread=False)
-    return frame.to_latex(index=False, escape=True, column_format="".join(_alignments(table)))
+    return text_out.latex(_frame(table, spread=False), "".join(_alignments(table)))
 
 
 def file_names(tables: Sequence[tuple[str, Table]]) -> list[str]:
@@ -62,7 +56,7 @@ def _numbered(name: str) -> Iterator[str]:
         number += 1
 
 
-def _frame(table: Table, clean: Callable[[str], str], *, spread: bool) -> pd.DataFrame:
+def _frame(table: Table, *, spread: bool) -> pd.DataFrame:
     import pandas as pd
 
     heads, columns = [], []
@@ -78,10 +72,8 @@ def _frame(table: Table, clean: Callable[[str], str], *, spread: bool) -> pd.Dat
             if spread and any(texts):
                 heads.append(f"{head} {name}")
                 columns.append(texts)
-    rows = [[clean(text) for text in row] for row in zip(*columns, strict=True)]
-    frame = pd.DataFrame(rows, columns=range(len(heads)), dtype="object")
-    frame.columns = pd.Index([clean(head) for head in heads])  # names may repeat
-    return frame
+    frame = pd.DataFrame(list(zip(*columns, strict=True)), columns=range(len(heads)), dtype="object")
+    return frame.set_axis(pd.Index(heads, dtype="object"), axis="columns")  # names may repeat
 
 
 def _whole(cell: Cell) -> str:
@@ -92,13 +84,3 @@ def _whole(cell: Cell) -> str:
 def _alignments(table: Table) -> Iterator[str]:
     for column in table.columns:
         yield "r" if column.numeric else "l"
-
-
-def _harmless(text: str) -> str:
-    text = _encodable(text)
-    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
-
-
-def _encodable(text: str) -> str:
-    """On one line, and without lone surrogates, which have no UTF-8 form."""
-    return " ".join(text.encode(errors="replace").decode().split())

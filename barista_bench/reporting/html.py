@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from barista_bench import text_out
 from barista_bench.reporting import bundle
 from barista_bench.reporting.figures import DrawnFigure
 from barista_bench.reporting.pictures import Album
@@ -28,6 +29,7 @@ def render_html(report: Report, samples: Sequence[Sample], album: Album) -> str:
     environment = Environment(
         loader=PackageLoader("barista_bench.reporting"),
         autoescape=True,
+        finalize=text_out.html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -30,8 +30,11 @@ def labelled(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[Labelled
 
 
 def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
-    """The section's tables; none where nobody judged."""
-    return (_overview(judges), *_by_category(judges)) if judges else ()
+    """The section's tables; none where nobody judged. Each rubric has its own: their scores share no column."""
+    by_rubric: dict[str, list[LabelledJudge]] = {}
+    for one in judges:
+        by_rubric.setdefault(one[2].results.rubric.sha256, []).append(one)
+    return tuple(table for own in by_rubric.values() for table in (_overview(own), *_by_category(own)))
 
 
 def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
@@ -68,10 +71,12 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
         *(Column(words(name), "unusable verdicts") for name in _UNUSABLE),
     ]
     rows = tuple(_row(model, judge, one.results, names, spread) for model, judge, one in judges)
+    rubric = judges[0][2].results.rubric
     note = (
         "Scores run from 0 to 1, or as their names say: mean ± standard deviation over runs, and below it the 95% "
         "interval over videos; an unusable verdict counts in no mean. A judge's scores rank models under the same "
-        "judge and rubric, and measure no absolute quality."
+        "judge and rubric, and measure no absolute quality. "
+        f"Rubric: {rubric.wording}, sha256 {rubric.sha256[:12]}."
     )
     if any(one.results.judge.name in OFFLINE for _, _, one in judges):
         note += " lexical counts shared words and oracle knows the reference: neither is a published measure."

@@ -11,10 +11,10 @@ from barista_bench.reporting.samples import ModelAnswers, Sample
 from barista_bench.reporting.tables import Cell, Table, number, words
 from barista_bench.reporting.view import Report
 from barista_bench.task import ExplanationRow
+from barista_bench.text_out import markdown, printable
 
 MAX_ANSWER = 1500
 VERDICTS = {"hit": "✓ correct", "miss": "○ missed", "wrong": "✗ wrong"}
-_SPECIAL = re.compile(r"([\\`*\[\]|~])")
 
 
 def render_markdown(
@@ -26,7 +26,7 @@ def render_markdown(
         loader=PackageLoader("barista_bench.reporting"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {
-        "md": escaped,
+        "md": markdown,
         "table": table_text,
         "fenced": fenced,
         "named": _named,
@@ -39,20 +39,9 @@ def render_markdown(
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def escaped(text: str) -> str:
-    """Text that Markdown shows as it is, on one line: no markup, no link, no cell border.
-
-    >>> escaped("a|b <img> [x](y)")
-    'a\\\\|b &lt;img&gt; \\\\[x\\\\](y)'
-    """
-    text = " ".join(text.split())
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SPECIAL.sub(r"\\\1", text)
-
-
 def fenced(text: str) -> str:
     """A code block that `text` cannot close: its fence is longer than any in the text."""
-    shown = text if len(text) <= MAX_ANSWER else f"{text[:MAX_ANSWER]}\n[… cut]"
+    shown = printable(text if len(text) <= MAX_ANSWER else f"{text[:MAX_ANSWER]}\n[… cut]", keep="\n\t")
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     return f"{fence}text\n{shown}\n{fence}"
 
@@ -61,7 +50,7 @@ def table_text(table: Table) -> str:
     """A pipe table; the heading over columns goes in front of their names."""
     heads = [f"{column.group}: {column.name}" if column.group else column.name for column in table.columns]
     lines = [
-        [escaped(head) or " " for head in heads],
+        [markdown(head) or " " for head in heads],
         ["---:" if column.numeric else "---" for column in table.columns],
         *([_cell(cell) for cell in row] for row in table.rows),
     ]
@@ -69,7 +58,7 @@ def table_text(table: Table) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text = escaped(" ".join(part for part in (cell.text, cell.extra, *cell.notes) if part))
+    text = markdown(" ".join(part for part in (cell.text, cell.extra, *cell.notes) if part))
     return f"**{text}**" if cell.warn else text
 
 

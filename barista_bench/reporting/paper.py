@@ -29,7 +29,7 @@ from barista_bench.reporting.figures import DrawnFigure
 from barista_bench.reporting.judges import labelled
 from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, interval, number
 from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Scored, Status
+from barista_bench.task import Scored
 
 LabelledRuns = Sequence[tuple[str, ScoredRun]]
 """Runs of one benchmark by their models' labels."""
@@ -69,7 +69,7 @@ def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> Mo
     """A run as `paper_tables` takes it: a judge's score of a sample is the mean over its criteria, if it has all."""
     by_run: dict[int, list[Scored]] = defaultdict(list)
     for sample in run.samples:
-        if sample.record.status is not Status.INFRA_ERROR:
+        if sample.counts:
             by_run[sample.record.run].append(Scored(sample.example, sample.prediction))
     judged: dict[str, dict[str, float]] = {}
     for _, judge, one in labelled([(label, judges)]):

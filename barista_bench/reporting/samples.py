@@ -17,7 +17,7 @@ from barista_bench.prompt import BoxFormat
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.reporting.tables import words
 from barista_bench.running.scoring import ScoredRun, ScoredSample
-from barista_bench.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Status, Task
+from barista_bench.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Task
 
 MAX_BOXES = 100
 MAX_GROUP = 120
@@ -231,8 +231,7 @@ def _model_answers(
 
 def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: int) -> Answer:
     record = sample.record
-    # Infrastructure errors are never scored: the model was not asked.
-    scored = record.status is not Status.INFRA_ERROR
+    scored = sample.counts
     return Answer(
         run=record.run,
         status=str(record.status),

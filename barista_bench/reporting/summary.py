@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from barista_bench.reporting.analyses import is_scripted
-from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, figure_cell, number, words
+from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, figure_cell, number, ties, words
 from barista_bench.running.results import Results
 from barista_bench.running.scoring import ScoredRun
 from barista_bench.task import Status
@@ -41,7 +41,8 @@ def scores(tasks: Sequence[TaskRuns]) -> Table:
         "Primary figure of each task: mean ± standard deviation over runs, 95% interval over videos (or what else a "
         "task keeps together), share of answered samples, and every status other than ok."
     )
-    return Table("Scores", tuple(columns), tuple(rows), note)
+    by_order = [ties([(label, run.results) for label, run in runs.items()]) for _, runs in tasks]
+    return Table("Scores", tuple(columns), tuple(rows), " ".join([note, *filter(None, by_order)]))
 
 
 def _score(results: Results) -> Cell:
@@ -120,7 +121,7 @@ def _values(run: ScoredRun, key: str) -> dict[str, list[float]]:
     values: dict[str, list[float]] = defaultdict(list)
     for sample in run.samples:
         score = sample.scores.get(run.task.sample_score)
-        known = score is not None and math.isfinite(score) and sample.record.status is not Status.INFRA_ERROR
+        known = score is not None and math.isfinite(score) and sample.counts
         if known and key in sample.example.metadata:
             values[str(sample.example.metadata[key])].append(float(score or 0.0))
     return values

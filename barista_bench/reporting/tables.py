@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from barista_bench.running.results import Figure, Results
+from barista_bench.running.results import Figure, Results, tie_spread
 from barista_bench.task import Status
 
 MAX_ROWS = 100
@@ -138,7 +138,18 @@ def overview(models: Sequence[Labelled]) -> Table:
         "Mean ± standard deviation over runs, and below it the 95% interval over videos where there is one. "
         "A sample without a readable answer counts as the protocol says."
     )
-    return Table("Overview", tuple(columns), tuple(rows), note)
+    return Table("Overview", tuple(columns), tuple(rows), f"{note} {ties(models)}".strip())
+
+
+def ties(models: Sequence[Labelled]) -> str:
+    """One sentence on the models whose figure the order of the examples decides; empty where there is none."""
+    spreads = [f"{label}: {spread}" for label, results in models if (spread := tie_spread(results))]
+    if not spreads:
+        return ""
+    return (
+        "All scores in their answers are equal, so that the order of the examples, which says nothing of a model, "
+        f"decides {words(models[0][1].primary)} of {'; '.join(spreads)}."
+    )
 
 
 def further_figures(models: Sequence[Labelled]) -> list[Table]:
@@ -243,8 +254,8 @@ def provenance(models: Sequence[Labelled]) -> Table:
 
 def _facts(results: Results) -> dict[str, str]:
     facts = {"model": results.model.name, "revision": results.model.revision or NOTHING, "protocol": results.protocol}
-    facts |= {name: number(value) for name, value in results.generation.items()}
-    facts |= {name: number(value) for name, value in results.model.settings.items()}
+    facts["wording"] = results.prompts.wording
+    facts |= {name: number(value) for name, value in results.circumstances.items()}
     return {**facts, "barista_bench": results.barista_bench, **results.versions}
 
 

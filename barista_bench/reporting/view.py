@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.paper import PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.reporting.tables import Table
+from barista_bench.running.comparability import Comparability, told_apart
 from barista_bench.running.scoring import ScoredRun
 
 Judged = Mapping[Path, Sequence[JudgedRun]]
@@ -27,7 +27,7 @@ Judged = Mapping[Path, Sequence[JudgedRun]]
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Runs that can be compared: the same task over the same examples.
+    """Runs that can be compared: see `running.comparability`.
 
     Args:
         heading: benchmark and task.
@@ -112,7 +112,7 @@ class Report:
 def build_report(
     runs: Sequence[ScoredRun], *, title: str | None = None, judged: Judged | None = None, analyses: Analyses
 ) -> Report:
-    """The report over `runs`; those over the same examples share a section.
+    """The report over `runs`; those that are comparable share a section.
 
     Raises:
         ConfigError: there is nothing to report.
@@ -120,8 +120,8 @@ def build_report(
     if not runs:
         raise ConfigError("no run to report. Remedy: name at least one run folder")
     by_set = comparable(runs)
-    benchmarks = list(dict.fromkeys(benchmark for benchmark, *_ in by_set))
-    groups = dict(sorted(by_set.items(), key=lambda item: benchmarks.index(item[0][0])))
+    benchmarks = list(dict.fromkeys(record.benchmark for record in by_set))
+    groups = dict(sorted(by_set.items(), key=lambda item: benchmarks.index(item[0].benchmark)))
     headings = _headings(list(groups))
     drawing = figures.can_draw()
     sections = tuple(
@@ -204,15 +204,19 @@ def _of(benchmark: str, analyses: Analyses) -> str:
 
 
 def _papers(sections: Sequence[Section], judged: Judged, *, drawing: bool) -> Iterator[PaperPart]:
-    """A part a benchmark; another one for another set of examples of a task, unless its tables compare sets."""
+    """A part a benchmark; another one for runs of a task that are not comparable with those before.
+
+    Sets of examples share a part where the benchmark's tables compare them.
+    """
     parts: dict[tuple[str, int], list[Section]] = {}
-    counted = Counter[tuple[str, str]]()
+    records: dict[tuple[str, str], list[Comparability]] = {}
     for section in sections:
-        dataset = section.runs[0].results.dataset
-        compares = dataset.benchmark in BENCHMARKS and BENCHMARKS[dataset.benchmark].compares_sets
-        place = 0 if compares else counted[dataset.benchmark, dataset.task]
-        counted[dataset.benchmark, dataset.task] += 1
-        parts.setdefault((dataset.benchmark, place), []).append(section)
+        record = section.runs[0].results.comparability
+        if record.benchmark in BENCHMARKS and BENCHMARKS[record.benchmark].compares_sets:
+            record = record.model_copy(update={"split": "", "limit": None, "content_hash": ""})
+        seen = records.setdefault((record.benchmark, record.task), [])
+        seen += [] if record in seen else [record]
+        parts.setdefault((record.benchmark, seen.index(record)), []).append(section)
     for (name, _), own in parts.items():
         if name not in BENCHMARKS:
             continue
@@ -223,13 +227,10 @@ def _papers(sections: Sequence[Section], judged: Judged, *, drawing: bool) -> It
         yield paper.paper_part(BENCHMARKS[name], heading, runs, judged, drawing=drawing)
 
 
-def _headings(groups: Sequence[tuple[str, ...]]) -> list[str]:
-    """Benchmark and task, with split and content where that alone does not tell the sections apart."""
-    short = [f"{benchmark} / {task}" for benchmark, task, *_ in groups]
-    return [
-        f"{heading} ({split}, {content[:8]})" if short.count(heading) > 1 else heading
-        for heading, (*_, split, content) in zip(short, groups, strict=True)
-    ]
+def _headings(groups: Sequence[Comparability]) -> list[str]:
+    """Benchmark and task, with what tells a section from others of its task: why they stand apart."""
+    names = [f"{group.benchmark} / {group.task}" for group in groups]
+    return [f"{name} ({apart})" if apart else name for name, apart in zip(names, told_apart(groups), strict=True)]
 
 
 def _section(heading: str, runs: Sequence[ScoredRun], judged: Judged, every: Analyses, *, drawing: bool) -> Section:
@@ -278,10 +279,12 @@ def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
     return (
         ("benchmark", dataset.benchmark),
         ("task", f"{dataset.task} (version {dataset.task_version})"),
-        ("split", dataset.split),
+        ("split", dataset.split if dataset.limit is None else f"{dataset.split}, cut to {dataset.limit} examples"),
         ("examples", tables.number(dataset.examples)),
         ("content hash", dataset.content_hash[:12]),
-        ("protocol", ", ".join(dict.fromkeys(found.protocol for found in results))),
+        ("protocol", results[0].protocol),
+        ("wording of the prompts", results[0].prompts.wording),
+        ("options", results[0].comparability.options_in_words or "the task's defaults"),
         ("packages", packages if same else "differ between the models, see settings and versions"),
     )
 
@@ -296,8 +299,6 @@ def _warnings(models: Sequence[tables.Labelled]) -> tuple[str, ...]:
                 f"{label} is incomplete: {missing:,} of {coverage.expected:,} samples are not scored. "
                 "Its figures stand on the others alone and cannot be compared."
             )
-    if len({results.protocol for _, results in models}) > 1:
-        warnings.append("The models were run under different protocols.")
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)

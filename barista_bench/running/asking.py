@@ -18,8 +18,9 @@ from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.prompt import BoxFormat, Prompt
 from barista_bench.running.dataset import ExampleSet
+from barista_bench.running.finished import finished_samples
 from barista_bench.running.keys import AskedInput, asks_on, sample_keys, sample_seed
-from barista_bench.running.log import SampleLog, SampleRecord, finished_keys, logged_logprobs
+from barista_bench.running.log import SampleLog, SampleRecord, logged_logprobs, sample_digest
 from barista_bench.running.media import FrameStore, size_of_images
 from barista_bench.running.prefetch import decode_ahead
 from barista_bench.running.steps import Step, StepLog, totals
@@ -165,13 +166,18 @@ class Asker:
 
     def _pending(self, run: TaskRun) -> list[_Pending]:
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config))
-        finished = finished_keys(run.folder)
+        # The rule of `OwnSamples`, from its other side: what this run would ask, looked up in what is there.
+        finished = finished_samples(run.folder)
         pending = []
         for place, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
             if self.videos is not None and example.video_id not in self.videos:
                 continue
             keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.runs)}
-            open_keys = {run_index: key for run_index, key in keys.items() if key not in finished}
+            open_keys = {
+                run_index: key
+                for run_index, key in keys.items()
+                if sample_digest(key, asked.fingerprint, example.example_id, run_index) not in finished
+            }
             run.session.already_done += len(keys) - len(open_keys)
             if open_keys:
                 waiting = _Pending(run, place, example, asked, open_keys)
@@ -183,7 +189,7 @@ class Asker:
         first: dict[int, str] = {}
         found = []
         for run_index, key in waiting.keys.items():
-            steps = log.before(key)
+            steps = log.before(key, waiting.asked.fingerprint, waiting.example.example_id, run_index)
             prompt = self._follow_up(waiting, steps) if steps else None
             if prompt is None:
                 first[run_index] = key
@@ -276,7 +282,7 @@ class Asker:
             return False
         record = _record(replace(waiting, steps=()), self.model.box_format, run_index, key, completion, seconds)
         status = Status.TRUNCATED if cut else Status.OK
-        log.append(msgspec.structs.replace(record, status=status, error=None), len(waiting.steps))
+        log.append(msgspec.structs.replace(record, status=status, error=None), waiting.steps)
         self._followed.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
         return True
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barista_bench.builders.cache_entries import warn_of_others
 from barista_bench.builders.card import MANIFEST
 from barista_bench.builders.folder import quiet_datasets
 from barista_bench.errors import ConfigError, DataError
@@ -31,8 +32,8 @@ MAX_COLUMNS = 2**29
 _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 _COLUMNS = frozenset(
     (
-        *("position", "example_id", "benchmark", "task", "label", "video_id", "video_sha256", "frame_indices"),
-        *("frames", "inputs", "target", "metadata", "evidence"),
+        *("position", "example_id", "benchmark", "task", "task_version", "label", "video_id", "video_sha256"),
+        *("frame_indices", "frames", "inputs", "target", "metadata", "evidence"),
     )
 )
 
@@ -196,6 +197,8 @@ def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
     """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
     import datasets
 
+    if not Path(data).exists():
+        warn_of_others(str(data), config)
     with quiet_datasets():
         try:
             loaded = datasets.load_dataset(str(data), config)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from barista_bench.credentials import check_address, check_variable_name, refuse_credentials
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig
 from barista_bench.prompt import BoxFormat
@@ -112,7 +113,10 @@ class ModelSettings(BaseModel):
     )
 
     base_url: str | None = Field(None, description="Of a served model: an OpenAI-compatible endpoint.")
-    api_key_env: str = Field("OPENAI_API_KEY", description="Name of the environment variable that holds the key.")
+    api_key_env: str | None = Field(
+        None,
+        description="Name of the environment variable that holds the key; OPENAI_API_KEY for OpenAI's own host alone.",
+    )
     timeout: float = Field(600.0, gt=0, description="Seconds that one served call may take.")
     max_concurrency: Count = Field(16, description="Served calls in flight at the most.")
     max_attempts: Count = Field(6, description="Attempts at one served call.")
@@ -133,6 +137,30 @@ class ModelSettings(BaseModel):
     price_output: float | None = Field(None, ge=0, description="US dollars a million output tokens.")
 
     progress: bool = Field(False, description="Show progress bars.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_credentials(cls, values: object) -> object:
+        """First of all, since later errors show values: no setting is a key, whatever it is called."""
+        if isinstance(values, Mapping):
+            for name, value in values.items():
+                if name == "api_key_env" and isinstance(value, str):
+                    check_variable_name(name, value)
+                refuse_credentials(str(name), value)
+        return values
+
+    @field_validator("extra_body")
+    @classmethod
+    def _body_without_credentials(cls, value: dict[str, Any]) -> dict[str, Any]:
+        refuse_credentials("extra_body", value)
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_address(cls, value: str | None) -> str | None:
+        if value is not None:
+            check_address("base_url", value)
+        return value
 
     @field_validator("box_format")
     @classmethod
@@ -199,7 +227,11 @@ class RunConfig(ModelSettings):
     runs: int = Field(3, ge=1, le=MAX_RUNS, description="Repetitions; the protocol asks for three.")
     limit: Count | None = Field(None, description="Only the first so many examples of each task.")
     root: Path | None = Field(None, description="Folder of the videos of a linked dataset or frozen file.")
-    prompts: Path | None = Field(None, description="Prompt file, or folder of <task>.yaml, instead of our wording.")
+    prompts: Path | None = Field(
+        None,
+        description="Prompt file, folder of <task>.yaml, or release:FOLDER (your clone of the released repository), "
+        "instead of our wording.",
+    )
     protocol: Literal["release", "paper"] = Field(
         "release", description="Whose rules: the released code's, or the paper's where they differ."
     )

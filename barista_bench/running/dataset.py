@@ -17,10 +17,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks import get_benchmark
+from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.builders.card import MANIFEST, read_manifest
 from barista_bench.builders.folder import quiet_datasets
-from barista_bench.builders.frozen import content_hash, frozen_line, read_frozen
+from barista_bench.builders.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
 from barista_bench.builders.media import file_sha256
 from barista_bench.builders.rows import from_row
 from barista_bench.errors import ConfigError, DataError
@@ -232,7 +232,12 @@ def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> I
             frozen_line(example)
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError, pa.ArrowException) as error:
             raise DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again") from error
-        if (example.benchmark, example.task) != wanted:
+        if (example.benchmark, example.task) == wanted:
+            try:
+                refuse_other_version(row.get("task_version"), task_class(*wanted))
+            except DataError as error:
+                raise DataError(f"{data}: {error}") from error
+        else:
             raise DataError(
                 f"{data}: row {number} ({example.example_id!r}) is of {example.benchmark}/{example.task}, not of "
                 f"{'/'.join(wanted)}. Remedy: name the benchmark and the task that this dataset is of"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from barista_bench.bounded_files import read_bounded_json
 from barista_bench.errors import DataError
+from barista_bench.prompt_sets import WORDING
 from barista_bench.running.config import MAX_RUNS
 from barista_bench.schema_files import first_complaint
 
@@ -69,17 +70,24 @@ class _Identity(_Strict):
 
 
 class _Data(_Strict):
+    """Paths are relative to the run folder (`running/whereabouts.py`)."""
+
     path: str
+    absolute_path: str | None = None
     root: str | None
+    absolute_root: str | None = None
     limit: Annotated[int, Field(ge=1, le=_MAX_NUMBER)] | None
 
 
 class _Prompts(_Strict):
+    """Versions that did not say whose wording it is leave it out: then it is known by its hash."""
+
     version: Annotated[int, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
     system: str
     user: str
-    sha256: str
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     extra: dict[str, str] = {}
+    wording: Annotated[str, StringConstraints(pattern=WORDING)] = ""
 
 
 class _Prices(_Strict):

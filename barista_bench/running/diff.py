@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.printable import printable
 from barista_bench.running.log import SampleRecord
-from barista_bench.running.matching import OwnSamples, ScoreLine, ScoreLines, match_rows
+from barista_bench.running.matching import ScoreLine, ScoreLines, match_rows
+from barista_bench.running.own_samples import OwnSamples
 from barista_bench.running.results import SCORES_FILE
 from barista_bench.running.run_folder import read_run
 from barista_bench.task import Json
+from barista_bench.text_out import printable
 
 Kind = Literal["only_first", "only_second", "prompt", "media", "input", "status", "answer", "reasoning", "score"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -74,7 +75,7 @@ class Difference:
             asked. `score`: at least one figure differs.
         statuses: (first, second) to the number of samples whose status changed so.
         shown: the first samples of each kind, by example id and repetition.
-        scores: by name, as last scored; None where one of the runs is not scored.
+        scores: by name, by the options that each run was started with; None where one of the runs is not scored.
     """
 
     first: Path
@@ -178,8 +179,12 @@ def _settings(first: Mapping[str, Json], second: Mapping[str, Json]) -> tuple[Se
         a, b = dict(_flat(first)), dict(_flat(second))
     except RecursionError as error:
         raise DataError("run.json: is nested too deeply. Remedy: run again with another --out") from error
-    names = sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
+    names = sorted(name for name in a.keys() | b.keys() if name not in _WHEREABOUTS and a.get(name) != b.get(name))
     return tuple(SettingChange(".".join(name), a.get(name), b.get(name)) for name in names)
+
+
+_WHEREABOUTS = {("data", name) for name in ("path", "absolute_path", "root", "absolute_root")}
+"""No settings: what lies there is told by its hash."""
 
 
 def _flat(values: Mapping[str, Json], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -250,7 +255,10 @@ def as_text(difference: Difference) -> str:
     if difference.scores is None:
         lines.append("Scores: not compared, since not both runs are scored")
     else:
-        lines += ["Scores, as last scored", *(_score_text(one) for one in difference.scores)]
+        lines += [
+            "Scores, by the options that each run was started with",
+            *(_score_text(one) for one in difference.scores),
+        ]
     return "\n".join([*lines, ""])
 
 

@@ -9,17 +9,17 @@ import numpy as np
 
 from barista_bench.resampling import DRAWS, LEVEL, Interval, run_intervals
 from barista_bench.running.results import Figure
-from barista_bench.task import Scored, Status, Task
+from barista_bench.task import Scored, Task
 
 if TYPE_CHECKING:
     from barista_bench.running.scoring import ScoredRun, ScoredSample
 
 
 def by_run(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSample]]:
-    """Samples that count, by run; those that infrastructure cost are left out."""
+    """Samples that count, by run."""
     runs: dict[int, list[ScoredSample]] = {}
     for sample in samples:
-        if sample.record.status is not Status.INFRA_ERROR:
+        if sample.counts:
             runs.setdefault(sample.record.run, []).append(sample)
     return dict(sorted(runs.items()))
 
@@ -45,7 +45,7 @@ def group_figures(
 ) -> list[Figure | None]:
     """The primary figure of each group of samples, over its runs, with its interval over its clusters.
 
-    `draws` are of the bootstrap, 0 for no intervals. None where infrastructure cost all samples of a group, or where
+    `draws` are of the bootstrap, 0 for no intervals. None where no sample of a group counts, or where
     one of its runs has no such figure.
     """
     names = [{_named(sample) for sample in group} for group in groups]

@@ -1,12 +1,13 @@
 """The sample log: one JSON line appended and flushed for each finished sample. It is the cache and the resume.
 
 A run may be killed at any moment: a line that was cut off is dropped when the log is opened again, and every sample
-whose line is whole is never asked again.
+whose line is whole is never asked again. A line that was damaged since it was written counts for nothing.
 
 A run folder holds one log a writer: `samples.jsonl` of a single process, `samples-<rank>.jsonl` of each process of a
-launch. Together they say one thing, whoever wrote what: of the records with the same key a finished one beats a failed
-one; among finished ones the first counts, by file (`samples.jsonl`, then the ranks upwards) and line; among failed ones
-the last. Files of other names are nobody's logs and are left alone.
+launch. Together they say one thing, whoever wrote what: of the records of one sample (`sample_digest`: of all that they
+say of what they answer, so that a record with a wrong word hides no other) a finished one beats a failed one; among
+finished ones the first counts, by file (`samples.jsonl`, then the ranks upwards) and line; among failed ones the last.
+Files of other names are nobody's logs and are left alone.
 """
 
 from __future__ import annotations
@@ -28,23 +29,36 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from barista_bench.atomic_files import naming
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.running.record import LoggedToken, SampleRecord, decode_record, encode_record, logged_logprobs
+from barista_bench.running.record import (
+    LOG_VERSION,
+    LoggedToken,
+    SampleRecord,
+    claimed_sample,
+    decode_record,
+    encode_record,
+    last_start,
+    log_version,
+    logged_logprobs,
+)
 
 __all__ = [
     "LOG_FILE",
-    "FinishedKeys",
     "LogReader",
     "LoggedToken",
     "SampleLog",
     "SampleRecord",
-    "finished_keys",
+    "all_records",
+    "claimed_digest",
     "latest_records",
     "log_files",
     "logged_logprobs",
     "read_folder",
     "read_records",
+    "refuse_other_version",
     "running_elsewhere",
+    "sample_digest",
 ]
 
 log = logging.getLogger(__name__)
@@ -72,7 +86,11 @@ def _place(path: Path) -> int:
 
 
 def read_records(path: Path) -> Iterator[SampleRecord]:
-    """All whole records of one log, oldest first. A damaged line costs its sample alone, and is named in a warning."""
+    """All whole records of one log, oldest first. A damaged line costs its sample alone, and is named in a warning.
+
+    Raises:
+        DataError: the log is one of another version.
+    """
     if path.exists():
         with path.open("rb") as file:
             for _, record in _records(path, file):
@@ -85,13 +103,41 @@ def _records(path: Path, file: BinaryIO) -> Iterator[tuple[int, SampleRecord]]:
     for number, (offset, line) in enumerate(whole_lines(file), start=1):
         record = decode_record(line)
         if record is None:
+            # The end of a line may be what was damaged: the record after it is whole all the same.
+            start = last_start(line)
+            record = decode_record(line[start:])
+            if record is not None:
+                yield offset + start, record
+            if number == 1:
+                _refuse_version_of(path, line)
             damaged += 1
             if damaged <= _NAMED_LINES:
-                log.warning("%s: line %d is no sample record: passed over, its sample is asked again", path, number)
+                log.warning(
+                    "%s: line %d is damaged%s: passed over, its sample counts as not asked",
+                    path,
+                    number,
+                    claimed_sample(line),
+                )
             continue
         yield offset, record
     if damaged > _NAMED_LINES:
-        log.warning("%s: %d lines in all are no sample records", path, damaged)
+        log.warning("%s: %d lines in all are damaged", path, damaged)
+
+
+def refuse_other_version(path: Path) -> None:
+    """Raise DataError where a log is one of another version."""
+    if path.exists():
+        with path.open("rb") as file:
+            _refuse_version_of(path, file.readline(MAX_LINE))
+
+
+def _refuse_version_of(path: Path, first_line: bytes) -> None:
+    version = log_version(first_line)
+    if version not in (None, LOG_VERSION):
+        raise DataError(
+            f"{path}: is a log of version {version}, and this package reads version {LOG_VERSION}. Remedy: start anew "
+            "with another --out, or use the package that wrote it"
+        )
 
 
 def whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -121,33 +167,26 @@ def digest_array(digests: bytes | bytearray) -> NDArray[np.bytes_]:
     return np.frombuffer(digests, dtype=f"S{_DIGEST_BYTES}")
 
 
-class FinishedKeys:
-    """The keys of finished samples; 16 bytes a key, so that a million of them weigh 16 MB."""
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        digests = bytearray()
-        for key in keys:
-            digests += key_digest(key)
-        self._digests = np.unique(digest_array(digests))
-
-    def __contains__(self, key: str) -> bool:
-        wanted = key_digest(key).rstrip(b"\0")  # as numpy gives back what it holds at full width
-        place = int(self._digests.searchsorted(np.bytes_(wanted)))
-        return place < len(self._digests) and bool(self._digests[place] == wanted)
-
-    def __len__(self) -> int:
-        return len(self._digests)
+def sample_digest(key: str, fingerprint: str, example_id: str, run: int) -> bytes:
+    """16 bytes that stand for a sample, in all that a record says of what it answers."""
+    return key_digest(f"{run} {len(key)} {len(fingerprint)} {key}{fingerprint}{example_id}")
 
 
-def finished_keys(folder: str | Path) -> FinishedKeys:
-    """Keys of all finished samples of a run folder. Reads line by line; no text stays in memory."""
+def claimed_digest(record: SampleRecord) -> bytes:
+    """`sample_digest` of what a record says."""
+    return sample_digest(record.key, record.fingerprint, record.example_id, record.run)
+
+
+def all_records(folder: str | Path) -> Iterator[SampleRecord]:
+    """All whole records of a run folder, superseded ones among them, in the order of files and lines."""
     with ExitStack() as stack:
-        opened = _open_logs(folder, stack)
-        return FinishedKeys(r.key for path, file in opened for _, r in _records(path, file) if r.finished)
+        for path, file in _open_logs(folder, stack):
+            for _, record in _records(path, file):
+                yield record
 
 
 def read_folder(folder: str | Path) -> Iterator[SampleRecord]:
-    """The record that counts of each key, in the order of files and lines. Only one text is in memory at a time."""
+    """The record that counts of each sample, in the order of files and lines. Only one text is in memory at a time."""
     with LogReader(folder) as reader:
         yield from reader
 
@@ -177,19 +216,19 @@ class LogReader:
 
     Args:
         folder: a run folder.
-        identify: `key_digest` of what a record is one of, of which one record counts: its key where nothing is given.
-            None leaves the record out.
+        identify: 16 bytes for what a record is one of, of which one record counts: `sample_digest` where nothing is
+            given. None leaves the record out.
 
     Attributes:
         line_count: records on disk, superseded ones among them, without those left out.
-        left_out: records that `identify` left out.
+        left_out: finished records that `identify` left out.
         winners: positions of the records that count, upwards, (n,); a position counts lines over all files.
         digests: what `identify` said of the winners, (n,).
     """
 
     def __init__(self, folder: str | Path, identify: Callable[[SampleRecord], bytes | None] | None = None) -> None:
         self._folder = folder
-        self._identify = identify or (lambda record: key_digest(record.key))
+        self._identify = identify or claimed_digest
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -213,7 +252,7 @@ class LogReader:
             for offset, record in _records(path, file):
                 identity = self._identify(record)
                 if identity is None:
-                    self.left_out += 1
+                    self.left_out += record.finished
                     continue
                 digests += identity
                 finished.append(record.finished)
@@ -251,14 +290,14 @@ class LogReader:
         different = sum(self.line(first) != self.line(second) for first, second in pairs)
         if different:
             log.warning(
-                "%s: %d finished records have the key of an earlier one: the first counts", self._folder, different
+                "%s: %d finished records are of the sample of an earlier one: the first counts", self._folder, different
             )
 
 
 def _winners(
     digests: NDArray[np.bytes_], finished: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], Iterator[tuple[int, int]]]:
-    """Positions that count, and (first, later) of each finished record after the first of its key."""
+    """Positions that count, and (first, later) of each finished record after the first of its sample."""
     position = np.arange(len(digests))
     preference = np.where(finished, position, 2 * len(digests) - position)
     order = np.lexsort((preference, digests))
@@ -283,6 +322,7 @@ class SampleLog:
 
     Raises:
         ConfigError: another process is writing to this log.
+        DataError: it is one of another version.
     """
 
     def __init__(self, path: Path, launch: str = "") -> None:
@@ -298,10 +338,11 @@ class SampleLog:
                 f"{self.path}: another run is writing here. Remedy: wait for it, or use another --out"
             ) from error
         try:
+            refuse_other_version(self.path)
             _launch_file(self.path).write_text(self.launch, encoding="utf-8")
             _drop_torn_line(self.path)
             self._file = self.path.open("ab")
-        except OSError:
+        except (OSError, DataError):
             self._lock.release()
             raise
         return self
@@ -310,13 +351,14 @@ class SampleLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._file.close()
+            with naming(self.path):  # on a full disk, what could not be written is tried once more
+                self._file.close()
         finally:
             self._lock.release()
 
     def append(self, record: SampleRecord) -> None:
         """Write and flush one record; it survives the death of this process from here on."""
-        self._file.write(encode_record(record) + b"\n")
+        self._file.write(encode_record(record))
         self._file.flush()
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.running.keys import sample_keys
-from barista_bench.running.log import LogReader, SampleRecord, digest_array, key_digest, whole_lines
+from barista_bench.running.log import digest_array, whole_lines
+from barista_bench.running.own_samples import place_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,51 +42,6 @@ def match_rows(first: NDArray[np.bytes_], second: NDArray[np.bytes_]) -> Match:
     )
 
 
-def _sample_digest(example_id: str, run: int) -> bytes:
-    return key_digest(f"{run} {example_id}")
-
-
-class OwnSamples:
-    """The samples of one run folder that are the run's own. `ids`: (n,), distinct, in the order of the logs."""
-
-    def __init__(self, folder: Path, described: Mapping[str, Any]) -> None:
-        self._reader = LogReader(folder, _own_sample(folder, described))
-
-    def __enter__(self) -> Self:
-        self._reader.__enter__()
-        self.ids, self._positions = self._reader.digests, self._reader.winners
-        self.strangers = self._reader.left_out
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._reader.__exit__(kind, error, trace)
-
-    def record(self, row: int) -> SampleRecord:
-        return self._reader.record(int(self._positions[row]))
-
-
-def _own_sample(folder: Path, described: Mapping[str, Any]) -> Callable[[SampleRecord], bytes | None]:
-    """Digest of a record's sample; None where the key says that it is not of the run that `run.json` describes."""
-    try:
-        model = {name: value for name, value in described["identity"]["model"].items() if name != "box_format"}
-        generation, runs = described["identity"]["generation"], described["runs"]
-        if type(runs) is not int:
-            raise TypeError("runs is no whole number")
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder}/run.json: {error}. Remedy: run again with another --out") from error
-
-    key_of = sample_keys(model, generation)
-
-    def own(record: SampleRecord) -> bytes | None:
-        if record.run >= runs or record.key != key_of(record.example_id, record.fingerprint, record.run):
-            return None
-        return _sample_digest(record.example_id, record.run)
-
-    return own
-
-
 class ScoreLine(msgspec.Struct, frozen=True, gc=False):
     example_id: str
     run: int
@@ -103,7 +57,7 @@ class ScoreLines:
         digests, offsets = bytearray(), array("q")
         for number, (offset, text) in enumerate(whole_lines(file), start=1):
             line = self._decoded(text, number)
-            digests += _sample_digest(line.example_id, line.run)
+            digests += place_digest(line.example_id, line.run)
             offsets.append(offset)
         _, kept = np.unique(digest_array(digests), return_index=True)
         kept.sort()

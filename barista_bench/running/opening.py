@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barista_bench.benchmarks import BENCHMARKS, get_task, task_class, task_names, task_options
+from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_class, task_names, task_options
 from barista_bench.builders.card import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.prompt_sets import PromptTexts, load_prompts
+from barista_bench.prompt_sets import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
 from barista_bench.running.catalog import check_fit
 from barista_bench.running.config import RunConfig
 from barista_bench.running.dataset import ExampleSet, config_names, open_examples
@@ -59,10 +59,7 @@ def open_tasks(config: RunConfig) -> list[Opened]:
     options = task_options([task_class(one.benchmark, one.task) for one in chosen], config.option)
     opened = []
     for one, own in zip(chosen, options, strict=True):
-        prompts = load_prompts(config.prompts, one.task) if config.prompts else None
-        task = get_task(one.benchmark, one.task, prompts, protocol=config.protocol, options=own)
-        if prompts is not None:
-            _refuse_lacking_texts(task, prompts)
+        task = get_task(one.benchmark, one.task, _wording(config, one), protocol=config.protocol, options=own)
         examples = open_examples(
             one.data, one.benchmark, one.task, split=one.split, root=config.root, limit=config.limit
         )
@@ -76,31 +73,43 @@ def open_tasks(config: RunConfig) -> list[Opened]:
     return opened
 
 
-def _refuse_lacking_texts(task: Task, prompts: PromptTexts) -> None:
+def _wording(config: RunConfig, one: _Chosen) -> PromptTexts | None:
+    """What asks a task instead of our own wording; None for ours."""
+    if config.prompts is None:
+        return None
+    prompts = read_wording(one.benchmark, one.task, config.prompts)
+    if released_clone(config.prompts) is None:
+        _refuse_lacking_texts(one, prompts)
+    return prompts
+
+
+def _refuse_lacking_texts(one: _Chosen, prompts: PromptTexts) -> None:
     """Before anything is asked: a text that a later question lacks would cost the answers before it.
 
     So would a place that nothing fills cost the whole run. One that is left out can be meant: it is told.
     """
-    packaged = get_task(task.benchmark, task.name).prompts
+    packaged = get_task(one.benchmark, one.task).prompts
     known, used = _places(packaged), _places(prompts)
+    if known & IMAGE_PLACES:
+        known |= IMAGE_PLACES
     if unknown := sorted(used - known):
         raise ConfigError(
-            f"the prompts of {task.benchmark}/{task.name} have a place {{{unknown[0]}}}, which nothing fills. "
+            f"the prompts of {one.benchmark}/{one.task} have a place {{{unknown[0]}}}, which nothing fills. "
             f"Remedy: use only {', '.join(f'{{{name}}}' for name in sorted(known)) or 'texts without places'}"
         )
-    for name in sorted(known - used):
-        log.warning("the prompts of %s/%s have no place {%s}: it is not told", task.benchmark, task.name, name)
-    own = packaged.extra
-    if lacking := sorted(set(own) - set(prompts.extra)):
+    for name in sorted(known - used - IMAGE_PLACES):
+        log.warning("the prompts of %s/%s have no place {%s}: it is not told", one.benchmark, one.task, name)
+    if lacking := sorted(set(packaged.extra) - set(prompts.extra) - {IMAGE_TEXT, FROZEN_QUESTION}):
         raise ConfigError(
-            f"the prompts of {task.benchmark}/{task.name} have no text extra.{lacking[0]}, which this task asks. "
+            f"the prompts of {one.benchmark}/{one.task} have no text extra.{lacking[0]}, which this task asks. "
             "Remedy: write one"
         )
 
 
 def _places(prompts: PromptTexts) -> set[str]:
-    """The `{name}` places of all texts."""
-    return {name for text in (prompts.system, prompts.user, *prompts.extra.values()) for name in _PLACE.findall(text)}
+    """The `{name}` places of all texts but the one before an image, which `PromptTexts.prompt` fills itself."""
+    texts = [prompts.system, prompts.user, *(text for name, text in prompts.extra.items() if name != IMAGE_TEXT)]
+    return {name for text in texts for name in _PLACE.findall(text)}
 
 
 def _that_fit(opened: Sequence[Opened], config: RunConfig) -> list[Opened]:

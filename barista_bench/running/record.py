@@ -1,9 +1,17 @@
-"""One line of a sample log."""
+"""One line of a sample log: a record as JSON, between the log's version and a checksum of all that stands before it.
+
+    {"log":2,"key":...,"checksum":"89abcdef"}
+
+The checksum (CRC-32) is of the bytes as they stand, so that a line is whole or damaged whatever its JSON says. It finds
+damage; it is no signature.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+import zlib
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -11,6 +19,14 @@ import msgspec
 
 from barista_bench.models.base import TokenLogprob
 from barista_bench.task import Status
+from barista_bench.text_out import one_line
+
+LOG_VERSION = 2
+"""1 had neither version nor checksum."""
+
+_HEAD = b'{"log":%d,' % LOG_VERSION
+_MARK = b',"checksum":"'
+_ANY_HEAD = re.compile(rb'\{"log":([1-9][0-9]{0,5}),')
 
 
 class LoggedToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -84,26 +100,48 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def seal(content: bytes) -> bytes:
+    """A line, its end included, that holds a JSON object with at least one field."""
+    body = _HEAD + content[1:-1]
+    return body + _MARK + b'%08x"}\n' % zlib.crc32(body)
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether a line is one of this version, and as it was written."""
+    body, _, checksum = line.rpartition(_MARK)
+    return checksum == b'%08x"}\n' % zlib.crc32(body) and body.startswith(_HEAD)
+
+
+def last_start(line: bytes) -> int:
+    """Where the last record of a line begins, which is not its first where the end of the line before was damaged."""
+    return max(0, line.rfind(_HEAD))  # no text within a record has it: its quotes are escaped
+
+
+def log_version(first_line: bytes) -> int | None:
+    """The version of the log that begins with this line; None where it is a damaged line of this version's."""
+    if _MARK in first_line or first_line.startswith(_HEAD):
+        body, _, checksum = first_line.rpartition(_MARK)
+        head = _ANY_HEAD.match(body)
+        return int(head[1]) if head and checksum == b'%08x"}\n' % zlib.crc32(body) else None
+    return 1 if first_line.startswith(b'{"key":') and _decoded(first_line) else None
+
+
 def encode_record(record: SampleRecord) -> bytes:
-    """A record as JSON without a line end."""
+    """A record as a line, its end included."""
     try:
-        return msgspec.json.encode(record)
+        return seal(msgspec.json.encode(record))
     except UnicodeEncodeError:
         # Lone surrogates can come out of a byte-level tokenizer and have no UTF-8 form: they become "?".
-        return json.dumps(msgspec.to_builtins(record), ensure_ascii=False).encode("utf-8", errors="replace")
+        return seal(json.dumps(msgspec.to_builtins(record), ensure_ascii=False).encode("utf-8", errors="replace"))
 
 
 def decode_record(line: bytes) -> SampleRecord | None:
-    """The record of one line; None where it is none.
+    """The record of one line; None where it is damaged, or none.
 
     Absurd counts of tokens are None: a server may say anything, and its answer still counts.
-
-    Every field is checked wherever a line is read: were only the key read on resuming, a sample whose text is damaged
-    would count as finished there, and be missing when it is scored.
     """
-    try:
-        record = _DECODER.decode(line)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+    record = _decoded(line) if is_whole(line) else None
+    if record is None:
         return None
     tokens_in, tokens_out = record.input_tokens, record.output_tokens
     if _countable(tokens_in) and _countable(tokens_out):
@@ -113,6 +151,19 @@ def decode_record(line: bytes) -> SampleRecord | None:
         input_tokens=tokens_in if _countable(tokens_in) else None,
         output_tokens=tokens_out if _countable(tokens_out) else None,
     )
+
+
+def claimed_sample(line: bytes) -> str:
+    """Which sample a damaged line says it is of, for people; empty where it does not say."""
+    record = _decoded(line)
+    return f" (of {one_line(record.example_id)[:200]} run {record.run}, as it says)" if record else ""
+
+
+def _decoded(line: bytes) -> SampleRecord | None:
+    try:
+        return _DECODER.decode(line)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
 
 
 def _countable(tokens: int | None) -> bool:

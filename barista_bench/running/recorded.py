@@ -9,20 +9,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from barista_bench.atomic_files import replacing_folder
 from barista_bench.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.builders.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
+from barista_bench.owned_folders import check_target, replacing_folder
 from barista_bench.prompt import BoxFormat
-from barista_bench.prompt_sets import PromptTexts
+from barista_bench.prompt_sets import PromptTexts, by_hash
 from barista_bench.running.asking import sample_status
 from barista_bench.running.config import MAX_RUNS
 from barista_bench.running.keys import digest, sample_key
 from barista_bench.running.log import SampleLog, SampleRecord
-from barista_bench.running.run_folder import OWN_EXAMPLES, log_file, refuse_taken, run_description, write_run
+from barista_bench.running.run_folder import OWN_EXAMPLES, log_file, run_description, write_run
 from barista_bench.running.shards import Shard
+from barista_bench.running.whereabouts import written_data
 from barista_bench.task import Example, Task
 
 log = logging.getLogger(__name__)
@@ -67,10 +68,12 @@ def import_recorded(
     if not recorded:
         raise DataError(f"{predictions}: no recorded answers of the format {form} here. Remedy: name their folder")
     problems = [problem for one in recorded for problem in one.problems]
+    problems.sort(key=lambda problem: problem.severity != "error")
     for problem in problems[:NAMED]:
-        log.warning("%s: left out: %s", predictions, problem)
+        log.warning("%s: %s", predictions, problem)
     if len(problems) > NAMED:
-        log.warning("%s: %d records in all have problems", predictions, len(problems))
+        errors = sum(problem.severity == "error" for problem in problems)
+        log.warning("%s: in all %d errors, %d warnings", predictions, errors, len(problems) - errors)
     unknown = set(options or {}) - {name for one in recorded for name in one.task.options}
     if unknown:
         raise ConfigError(f"no task here has an option {sorted(unknown)[0]!r}. Remedy: leave it out")
@@ -79,7 +82,8 @@ def import_recorded(
     for one in recorded:
         own = {name: value for name, value in (options or {}).items() if name in one.task.options}
         text = f"Another harness asked this in its own words; read from the format {form}."
-        prompts = PromptTexts(version=0, system="", user=text, sha256=digest(text))
+        sha256 = digest(text)
+        prompts = PromptTexts(0, "", text, sha256, wording=by_hash("recorded", sha256))
         task = get_task(one.task.benchmark, one.task.name, prompts, options=own)
         wanted.append((task, one, Path(out).absolute() / task.name))
     _refuse_taken([folder for _, _, folder in wanted])
@@ -92,7 +96,7 @@ def _refuse_taken(folders: Sequence[Path]) -> None:
     for folder, count in Counter(folders).items():
         if count > 1:
             raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
-        refuse_taken(folder)
+        check_target(folder)
 
 
 def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
@@ -103,7 +107,7 @@ def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: s
         with SampleLog(log_file(partial, Shard(0, 1))) as samples:
             for answer in recorded.answers:
                 samples.append(_record(task, by_id[answer.example_id], answer, identity))
-        write_run(partial, _described(task, recorded, identity, out / OWN_EXAMPLES))
+        write_run(partial, _described(task, recorded, identity, out))
     return out
 
 
@@ -140,7 +144,7 @@ def _record(task: Task, example: Example, answer: RecordedAnswer, identity: dict
 _GENERATION = asdict(GenerationConfig())
 
 
-def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], data: Path) -> dict[str, Any]:
+def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], out: Path) -> dict[str, Any]:
     described = run_description(
         task,
         content_hash=content_hash(recorded.examples),
@@ -151,5 +155,5 @@ def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], 
     )
     return described | {
         "runs": 1 + max((answer.run for answer in recorded.answers), default=0),
-        "data": {"path": str(data), "root": None, "limit": None},
+        "data": written_data(out, None, None, None),
     }

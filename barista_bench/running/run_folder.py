@@ -17,7 +17,7 @@ from barista_bench.prompt import BoxFormat
 from barista_bench.running.dataset import ExampleSet
 from barista_bench.running.description import checked_description, read_description
 from barista_bench.running.keys import AskedInput, digest, prompt_options
-from barista_bench.running.log import log_files
+from barista_bench.running.log import log_files, refuse_other_version
 from barista_bench.running.shards import Shard
 from barista_bench.task import Task
 
@@ -102,9 +102,12 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
 
     Raises:
         ConfigError: the folder holds another run.
-        DataError: the folder's description is damaged, or this one could not be read back.
+        DataError: the folder's description is damaged, this one could not be read back, or a log is one of another
+            version.
     """
     path = folder / CONFIG_FILE
+    for file in log_files(folder):
+        refuse_other_version(file)
     now = checked_description(json.loads(json.dumps(described)), path)
     if path.exists():
         _refuse_another(folder, read_run(folder), now)
@@ -116,12 +119,6 @@ def claim(folder: Path, described: dict[str, Any]) -> None:
 def write_run(folder: Path, described: Mapping[str, Any]) -> None:
     """Write the run's description, whatever stands there."""
     write_whole(folder / CONFIG_FILE, json.dumps(described, indent=1, sort_keys=True) + "\n")
-
-
-def refuse_taken(folder: Path) -> None:
-    """Raise ConfigError where an imported run would not find an empty folder, or none."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder}: is there already. Remedy: choose another --out")
 
 
 def _refuse_another(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:

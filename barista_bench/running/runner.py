@@ -9,8 +9,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from barista_bench.atomic_files import naming
 from barista_bench.errors import ConfigError
 from barista_bench.models import Model
+from barista_bench.owned_folders import RUN, check_place
 from barista_bench.running.asking import Asker, Session, TaskRun
 from barista_bench.running.catalog import load_model
 from barista_bench.running.config import RunConfig, checked
@@ -21,6 +23,7 @@ from barista_bench.running.opening import Opened, open_tasks
 from barista_bench.running.run_folder import claim, describe, log_file, sessions_file
 from barista_bench.running.shards import Shard
 from barista_bench.running.steps import StepLog, read_steps, steps_file
+from barista_bench.running.whereabouts import written_data
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -47,13 +50,16 @@ def run_config(config: RunConfig, opened: Sequence[Opened] | None = None) -> Ses
     started = time.perf_counter()
     shard = Shard.from_environment()
     opened = open_tasks(config) if opened is None else opened
+    for task in opened:
+        check_place(task.folder, RUN)
     model = load_model(config, [(one.task, one.examples) for one in opened], shard)
     with ExitStack() as stack:
         runs = [stack.enter_context(_claimed(one, model, config, shard)) for one in opened]
         asker = make_asker(config, model, opened, shard)
         asker.clock.add("load", time.perf_counter() - started)
         try:
-            asker.ask(runs)
+            with naming(config.out):
+                asker.ask(runs)
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.deal_out_seconds(runs)
@@ -86,11 +92,7 @@ def _claimed(opened: Opened, model: Model, config: RunConfig, shard: Shard) -> I
     described = describe(opened.task, opened.examples, inputs, model, config.generation) | {
         "runs": config.runs,
         "protocol": config.protocol,
-        "data": {
-            "path": opened.data,
-            "root": str(config.root) if config.root else None,
-            "limit": config.limit,
-        },
+        "data": written_data(opened.folder, opened.data, config.root, config.limit),
         "prices": {"input": config.price_input, "output": config.price_output},
     }
     launch = shard.launch(*config.task)
@@ -101,7 +103,7 @@ def _claimed(opened: Opened, model: Model, config: RunConfig, shard: Shard) -> I
                 f"{opened.folder}: another start still writes {busy[0]}. Remedy: wait for it, or use another --out"
             )
         claim(opened.folder, described)
-        claim_inputs(opened.folder, opened.examples, inputs)
+        inputs = claim_inputs(opened.folder, opened.examples, inputs)
         rank = None if shard.alone else shard.rank
         task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, log, rank)
         if not asks_on(opened.task):

@@ -6,7 +6,7 @@ import json
 import logging
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -15,19 +15,17 @@ import msgspec
 
 from barista_bench import __version__
 from barista_bench.atomic_files import replacing
-from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks import get_task, task_class
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.prices import token_cost
 from barista_bench.prompt import BoxFormat
 from barista_bench.prompt_sets import PromptTexts
-from barista_bench.running.dataset import ExampleSet, open_examples
-from barista_bench.running.inputs import read_inputs
+from barista_bench.running.dataset import ExampleSet
 from barista_bench.running.intervals import group_figures, intervals
-from barista_bench.running.keys import sample_keys
-from barista_bench.running.log import SampleRecord, read_folder
+from barista_bench.running.kept_figures import free_place, kept_options, tell_which
+from barista_bench.running.log import SampleRecord
+from barista_bench.running.own_samples import OwnSamples
 from barista_bench.running.results import (
-    RESULTS_FILE,
-    SCORES_FILE,
     Breakdown,
     Coverage,
     DatasetInfo,
@@ -38,7 +36,8 @@ from barista_bench.running.results import (
     Timing,
     write_results,
 )
-from barista_bench.running.run_folder import read_run
+from barista_bench.running.run_folder import CONFIG_FILE, read_run
+from barista_bench.running.whereabouts import open_run_examples
 from barista_bench.task import Example, Json, Prediction, Scored, Status, Task
 
 if TYPE_CHECKING:
@@ -51,12 +50,21 @@ SESSIONS_FILES = "sessions*.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """One sample with its answer read anew: `prediction` is None where there is no readable answer."""
+    """One sample with its answer read anew: `prediction` is None where there is no readable answer.
+
+    `counts_unanswered` is `Task.counts_provider_errors`.
+    """
 
     example: Example
     record: SampleRecord
     prediction: Prediction | None
     scores: Mapping[str, float]
+    counts_unanswered: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
+        return self.counts_unanswered or self.record.status is not Status.INFRA_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +87,12 @@ def score(
 ) -> ScoredRun:
     """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
 
+    Figures by other options than those that the run was started with go beside them (`running/kept_figures.py`).
+
     Args:
         folder: made by `run`.
-        data: where the dataset lies now, if it has moved.
-        root: where the videos of a linked set lie now, if they have moved.
+        data: where the dataset lies now, if it is not found where it was (`running/whereabouts.py`).
+        root: where the videos of a linked set lie now, likewise.
         options: of the task, instead of those that the run was started with; only those that change nothing that
             was asked.
 
@@ -91,6 +101,36 @@ def score(
         DataError: the folder is no run, the dataset is another one than was run, no sample is finished, or the task's
             primary figure is not defined for those that are.
     """
+    scored = _scored(folder, data, root, options)
+    results_file, scores_file = free_place(scored.folder, scored.results)
+    _write_scores(scored.samples, scores_file)
+    write_results(scored.results, results_file)
+    return scored
+
+
+def read_scored(
+    folder: str | Path,
+    *,
+    data: str | Path | None = None,
+    root: str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+) -> ScoredRun:
+    """As `score`, but writes nothing. Says in the log by which options, where that is no matter of course.
+
+    Args:
+        folder: made by `run`.
+        data: where the dataset lies now, if it has moved.
+        root: where the videos of a linked set lie now, if they have moved.
+        options: as `score` takes them; None for those of the figures that are kept in the folder (`kept_options`).
+    """
+    scored = _scored(folder, data, root, kept_options(Path(folder)) if options is None else options)
+    tell_which(scored.folder, scored.results)
+    return scored
+
+
+def _scored(
+    folder: str | Path, data: str | Path | None, root: str | Path | None, options: Mapping[str, object] | None
+) -> ScoredRun:
     read = read_samples(folder, data=data, root=root, options=options)
     known = sum(map(read.task.has_answer, read.examples.examples))
     # Where all answers are hidden, the task says so itself, and what to do.
@@ -105,8 +145,6 @@ def score(
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
             "compared. Remedy: run more examples (without a limit, or with a larger one)"
         )
-    _write_scores(samples, read.folder / SCORES_FILE)
-    write_results(results, read.folder / RESULTS_FILE)
     return ScoredRun(read.folder, read.task, read.examples, samples, results)
 
 
@@ -148,31 +186,37 @@ def read_samples(
     prompts = PromptTexts(**described["prompts"])
     task = run_task(described, prompts, options or {})
     boxes = BoxFormat(**identity["model"]["box_format"])
-    examples = open_examples(
-        data or described["data"]["path"],
-        task.benchmark,
-        task.name,
-        split=identity["split"],
-        root=root or described["data"]["root"],
-        limit=described["data"]["limit"],
-    )
-    if examples.content_hash != identity["content_hash"]:
+    examples = open_run_examples(folder, described, data, root)
+    records = _own_records(folder, described)
+    by_example = {example.example_id: example for example in examples.examples}
+    unknown = next((record.example_id for record in records if record.example_id not in by_example), None)
+    if unknown is not None:
         raise DataError(
-            f"{folder}: was run on examples {identity['content_hash'][:12]}, the dataset now holds "
-            f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
+            f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
+            "Remedy: undo what was changed there (data.limit, identity.split), or run again with another --out"
         )
-    records = _own_records(folder, described, examples)
-    return ReadRun(folder, described, task, examples, tuple(_samples(task, boxes, examples, records)))
+    if not described.get("imported"):
+        # Of an imported run the order of the log is that of the original, on which the release's figures depend.
+        places = {example_id: place for place, example_id in enumerate(by_example)}
+        records.sort(key=lambda record: (places[record.example_id], record.run))
+    samples = tuple(_sample(task, boxes, by_example[record.example_id], record) for record in records)
+    return ReadRun(folder, described, task, examples, samples)
 
 
 def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mapping[str, object]) -> Task:
     """The task of a run as it was asked, read and scored as `options` say.
 
     Raises:
-        ConfigError: an option is unknown, or belongs to the run.
+        ConfigError: an option is unknown, or belongs to the run; or the task has another version by now.
     """
     identity = described["identity"]
     kept = identity.get("options", {})
+    version = task_class(identity["benchmark"], identity["task"]).version
+    if identity["task_version"] != version:
+        raise ConfigError(
+            f"{identity['benchmark']}/{identity['task']} was asked as version {identity['task_version']}, and is now "
+            f"{version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
+        )
     for name, value in options.items():
         if name in kept and kept[name] != value:
             raise ConfigError(
@@ -182,42 +226,20 @@ def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mappin
     return get_task(identity["benchmark"], identity["task"], prompts, protocol=described["protocol"], options=chosen)
 
 
-def _own_records(folder: Path, described: dict[str, Any], examples: ExampleSet) -> list[SampleRecord]:
-    """The record that counts of each example and run. One with another key, question or example is a stranger's."""
-    identity = described["identity"]
-    model = {name: value for name, value in identity["model"].items() if name != "box_format"}
-    asked = read_inputs(folder)
-    known = {example.example_id for example in examples.examples}
-    own: dict[tuple[str, int], SampleRecord] = {}
-    strangers = 0
-    key_of = sample_keys(model, identity["generation"])
-    for record in read_folder(folder):
-        place = (record.example_id, record.run)
-        is_known = record.key == key_of(record.example_id, record.fingerprint, record.run) and place[0] in known
-        is_asked = record.fingerprint == asked.get(record.example_id, record.fingerprint)
-        if is_known and is_asked and (place not in own or not own[place].finished):
-            own[place] = record
-        elif not is_known or record.finished:  # a failure to read what can be read by now is no stranger
-            strangers += 1
-    if strangers:
-        log.warning("%s: %d records are not of this run: left out", folder, strangers)
-    return [record for record in own.values() if record.run < described["runs"]]
+def _own_records(folder: Path, described: Mapping[str, Any]) -> list[SampleRecord]:
+    """The record that counts of each example and run."""
+    with OwnSamples(folder, described) as own:
+        if own.strangers:
+            log.warning("%s: %d records are not of this run: left out", folder, own.strangers)
+        return list(own)
 
 
-def _samples(
-    task: Task, boxes: BoxFormat, examples: ExampleSet, records: Sequence[SampleRecord]
-) -> Iterator[ScoredSample]:
-    """Samples in the order of the examples, then of the runs, whatever the order of the log."""
-    by_example: dict[str, list[SampleRecord]] = defaultdict(list)
-    for record in records:
-        by_example[record.example_id].append(record)
-    for example in examples.examples:
-        for record in sorted(by_example[example.example_id], key=lambda r: r.run):
-            prediction = read_answer(task, boxes, example, record)
-            if record.status in (Status.OK, Status.PARSE_ERROR):  # as it is read now, whatever was found at the time
-                status = Status.PARSE_ERROR if prediction is None else Status.OK
-                record = msgspec.structs.replace(record, status=status)
-            yield ScoredSample(example, record, prediction, task.score(example, prediction))
+def _sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
+    prediction = read_answer(task, boxes, example, record)
+    if record.status in (Status.OK, Status.PARSE_ERROR):  # as it is read now, whatever was found at the time
+        status = Status.PARSE_ERROR if prediction is None else Status.OK
+        record = msgspec.structs.replace(record, status=status)
+    return ScoredSample(example, record, prediction, task.score(example, prediction), task.counts_provider_errors)
 
 
 def read_answer(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> Prediction | None:
@@ -232,13 +254,14 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], known: int) -> Resu
     """Of those samples whose truth is known, of `known` examples."""
     described, task = read.described, read.task
     identity = described["identity"]
-    scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
+    scored = [s for s in samples if s.counts]
     details = _per_run(task, scored)
     statuses = Counter(str(s.record.status) for s in samples)
     return Results(
         barista_bench=__version__,
         protocol=described["protocol"],
         options=dict(task.chosen),
+        changed_options={name: value for name, value in task.chosen.items() if value != task.options[name].default},
         model=ModelInfo(**identity["model"]),
         dataset=DatasetInfo(
             benchmark=task.benchmark,
@@ -246,6 +269,7 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], known: int) -> Resu
             task_version=task.version,
             config=task.name,
             split=identity["split"],
+            limit=described["data"]["limit"],
             examples=known,
             content_hash=read.examples.content_hash,
         ),
@@ -253,11 +277,11 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], known: int) -> Resu
         runs=described["runs"],
         coverage=Coverage(
             expected=known * described["runs"],
-            scored=len(scored),
+            scored=sum(s.record.status is not Status.INFRA_ERROR for s in samples),
             answered=sum(s.prediction is not None for s in scored),
             statuses={str(status): statuses[str(status)] for status in Status},
         ),
-        prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256),
+        prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,
         figures=_figures(task, scored, details),
         breakdowns={key: _breakdown(task, scored, key) for key in task.breakdown_keys},
@@ -313,7 +337,7 @@ def figure(values: Sequence[float], *, is_even: bool = True) -> Figure:
 
 
 def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, float | None]) -> Timing:
-    sessions = [line for path in sorted(folder.glob(SESSIONS_FILES)) for line in _sessions(path)]
+    sessions = session_seconds(folder)
     seconds: Counter[str] = Counter()
     for session in sessions:
         seconds.update(session)
@@ -329,6 +353,11 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, 
         output_tokens_per_second=round(tokens_out / busy, 3) if busy > 1e-6 else None,
         cost=token_cost(tokens_in, tokens_out, prices.get("input"), prices.get("output")),
     )
+
+
+def session_seconds(folder: Path) -> list[dict[str, float]]:
+    """Seconds by stage of every start of a run."""
+    return [line for path in sorted(folder.glob(SESSIONS_FILES)) for line in _sessions(path)]
 
 
 def _sessions(path: Path) -> list[dict[str, float]]:
@@ -354,6 +383,6 @@ def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
                 "video_id": sample.example.video_id,
                 "run": sample.record.run,
                 "status": sample.record.status,
-                "scores": sample.scores if sample.record.status is not Status.INFRA_ERROR else None,
+                "scores": sample.scores if sample.counts else None,
             }
             file.write(json.dumps(line, sort_keys=True) + "\n")

@@ -6,7 +6,7 @@ between two steps goes on at the second, and so that nothing that reads samples 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import msgspec
 
 from barista_bench.models import Completion
 from barista_bench.running.keys import digest
-from barista_bench.running.log import SampleLog, SampleRecord, read_records
+from barista_bench.running.log import SampleLog, SampleRecord, claimed_digest, read_records, sample_digest
 from barista_bench.running.shards import Shard
 from barista_bench.task import Status
 
@@ -32,22 +32,25 @@ class Step:
 
 @dataclass(slots=True)
 class StepLog:
-    """The steps of a run folder: those of earlier starts, and a log for those of this one."""
+    """The steps of a run folder: those of earlier starts, by `sample_digest`, and a log for those of this one."""
 
     log: SampleLog
-    known: Mapping[str, SampleRecord] = field(default_factory=dict)
+    known: Mapping[bytes, SampleRecord] = field(default_factory=dict)
 
-    def before(self, key: str) -> tuple[Step, ...]:
-        """The steps that the sample `key` has behind it."""
+    def before(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[Step, ...]:
+        """The steps that a sample has behind it."""
         found: list[Step] = []
-        while (record := self.known.get(step_key(key, len(found)))) is not None and record.text is not None:
+        while True:
+            digest_of_next = sample_digest(step_key(key, found), fingerprint, example_id, run)
+            record = self.known.get(digest_of_next)
+            if record is None or record.text is None:
+                return tuple(found)
             cut = record.status is Status.TRUNCATED
             found.append(Step(record.text, cut, record.input_tokens, record.output_tokens, record.seconds))
-        return tuple(found)
 
-    def append(self, record: SampleRecord, place: int) -> None:
-        """Log `record`, which has the key of its sample, as the step at `place`."""
-        self.log.append(msgspec.structs.replace(record, key=step_key(record.key, place)))
+    def append(self, record: SampleRecord, before: Sequence[Step]) -> None:
+        """Log `record`, which has the key of its sample, as the step after those `before`."""
+        self.log.append(msgspec.structs.replace(record, key=step_key(record.key, before)))
 
 
 def steps_file(folder: Path, shard: Shard) -> Path:
@@ -55,18 +58,18 @@ def steps_file(folder: Path, shard: Shard) -> Path:
     return folder / ("steps.jsonl" if shard.alone else f"steps-{shard.rank}.jsonl")
 
 
-def read_steps(folder: Path) -> dict[str, SampleRecord]:
-    """Steps of all processes, by `step_key`. Of two records of one step the first counts."""
-    found: dict[str, SampleRecord] = {}
+def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
+    """Steps of all processes, by `sample_digest`. Of two records of one step the first counts."""
+    found: dict[bytes, SampleRecord] = {}
     for path in sorted(folder.glob("steps*.jsonl")):
         for record in read_records(path):
-            found.setdefault(record.key, record)
+            found.setdefault(claimed_digest(record), record)
     return found
 
 
-def step_key(key: str, place: int) -> str:
-    """Identity of the step at `place` (from 0) of the sample `key`."""
-    return digest(key, "step", place)
+def step_key(key: str, before: Sequence[Step]) -> str:
+    """Identity of a step of the sample `key`: it answers a question that was made of the answers before it."""
+    return digest(key, "step", [step.text for step in before])
 
 
 def totals(steps: tuple[Step, ...], completion: Completion) -> tuple[int | None, int | None]:

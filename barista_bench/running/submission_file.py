@@ -6,6 +6,7 @@ from pathlib import Path
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.owned_folders import check_place
 from barista_bench.running.scoring import read_samples
 from barista_bench.task import Scored, Status
 
@@ -32,9 +33,10 @@ def write_submission_file(
         The path written, and the number of answers.
 
     Raises:
-        ConfigError: the benchmark takes no such file.
+        ConfigError: the benchmark takes no such file, or `out` lies in a folder that a command made.
         DataError: the run is none, or not finished.
     """
+    check_place(Path(out))
     read = read_samples(folder, data=data)
     benchmark = get_benchmark(read.task.benchmark)
     if benchmark.submission is None:

@@ -1,28 +1,28 @@
-"""What typed decoding cannot see: ids that nothing declares, boxes outside the frame, ranges past the end.
+"""What typed decoding cannot see: ids that nothing declares, frames past the end, boxes outside the frame.
 
-A record that fails is left out and reported; the rest of the file stays usable.
+A record that cannot be used is left out and reported; the rest of the file stays usable. What is odd but can be used
+(a second annotation of an object on a frame, a box beyond the frame, a segment without a frame) is kept, as the
+released code keeps it, with a warning.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from barista_bench.scene_graph.problems import ProblemLog
-from barista_bench.scene_graph.reading import AnnotationColumns, ReadRelease
-from barista_bench.scene_graph.release import (
-    ReleaseAttribute,
-    ReleaseRange,
-    ReleaseRelation,
-    ReleaseSegment,
-    ReleaseVideo,
-)
+from barista_bench.scene_graph.reading import ReadRelease
+from barista_bench.scene_graph.release import ReleaseAttribute, ReleaseCategory, ReleaseRange, ReleaseRelation
 
+_LARGEST = 1e150
+"""Pixels from the origin that a box may reach: its area is a number still."""
 _ID_REMEDY = "declare it in object_id_to_category_id"
 
 
 def check(read: ReadRelease, log: ProblemLog) -> None:
-    """Leave out of `read`, in place, what its own tables contradict; each omission is reported in `log`."""
+    """Leave out of `read`, in place, what its own tables contradict, and boxes that are no numbers.
+
+    Each omission is reported in `log`.
+    """
     _check_objects(read, log)
     _check_annotations(read, log)
     for section in ("attributes", "relations"):
@@ -35,6 +35,7 @@ def _check_objects(read: ReadRelease, log: ProblemLog) -> None:
     known = {category.id for category in read.release.categories}
     if len(known) < len(read.release.categories):
         log.warning("categories", "an id is declared twice: the last name counts", "declare each id once")
+    _report_equal_names(read, log)
     table = read.release.object_id_to_category_id
     for object_id in [o for o, category_id in table.items() if category_id not in known]:
         log.error(
@@ -44,14 +45,28 @@ def _check_objects(read: ReadRelease, log: ProblemLog) -> None:
         )
 
 
+def _report_equal_names(read: ReadRelease, log: ProblemLog) -> None:
+    """Warn of categories whose names a reader cannot tell apart."""
+    first: dict[str, tuple[int, ReleaseCategory]] = {}
+    for position, category in enumerate(read.release.categories):
+        row = read.row("categories", position)
+        first_row, namesake = first.setdefault(" ".join(category.name.split()).casefold(), (row, category))
+        if namesake.id != category.id:
+            log.warning(
+                f"categories[{row}].name",
+                f"{category.name!r} is also the name of categories[{first_row}], {namesake.name!r}: both are kept",
+                "give each category a name of its own",
+            )
+
+
 def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
     annotations, video = read.release.annotations, read.release.video_metadata[0]
     columns = read.annotation_columns()
     known = columns.object >= 0
     late = columns.frame >= video.frame_count
-    outside = columns.boxed & _outside(columns.bbox, video, log, read)
-    repeated = _repeated(columns)
-    for position in np.flatnonzero(~known | late | outside | repeated).tolist():
+    # NaN compares as false.
+    bounded = np.all(np.abs(columns.bbox) <= _LARGEST, axis=1)
+    for position in np.flatnonzero(~known | late | ~bounded).tolist():
         annotation, key = annotations[position], f"annotations[{read.row('annotations', position)}]"
         if not known[position]:
             log.error(f"{key}.object_id", f"unknown object id {annotation.object_id!r}: left out", _ID_REMEDY)
@@ -61,48 +76,50 @@ def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
                 f"frame {annotation.image_id} is past the end ({video.frame_count} frames): left out",
                 "correct image_id or frame_count",
             )
-        elif outside[position]:
-            log.error(
-                f"{key}.bbox",
-                f"box {list(annotation.bbox or ())} has no area inside the {video.width}x{video.height} frame: "
-                "left out",
-                "give [x, y, width, height] in pixels",
-            )
         else:
             log.error(
-                key,
-                f"object {annotation.object_id!r} is already on frame {annotation.image_id}: left out",
-                "keep one",
+                f"{key}.bbox",
+                f"box {columns.bbox[position].tolist()} is not finite, or far too large: left out",
+                "give [x, y, width, height] in pixels",
             )
-    bad = ~known | late | outside | repeated
-    if bad.any():
-        read.keep("annotations", np.flatnonzero(~bad).tolist())
+    usable = known & ~late & bounded
+    if not usable.all():
+        read.keep("annotations", np.flatnonzero(usable).tolist())
+    _report_boxes(read, log)
+    _report_repeated(read, log)
 
 
-def _outside(boxes: NDArray[np.float64], video: ReleaseVideo, log: ProblemLog, read: ReadRelease) -> NDArray[np.bool_]:
-    """Boxes with no area inside the frame. One that only sticks out of it is kept as it is, with a warning."""
-    x, y, width, height = boxes.T
+def _report_boxes(read: ReadRelease, log: ProblemLog) -> None:
+    """Warn of boxes that stick out of the frame, or have no area inside it."""
+    columns, video = read.annotation_columns(), read.release.video_metadata[0]
+    x, y, width, height = columns.bbox.T
     inside_width = np.minimum(x + width, video.width) - np.maximum(x, 0)
     inside_height = np.minimum(y + height, video.height) - np.maximum(y, 0)
     outside = ~((inside_width > 0) & (inside_height > 0) & (width > 0) & (height > 0))
     # A pixel of tolerance: annotation tools round box corners outwards.
-    over = ~outside & ((x < -1) | (y < -1) | (x + width > video.width + 1) | (y + height > video.height + 1))
-    for position in np.flatnonzero(over).tolist():
+    over = (x < -1) | (y < -1) | (x + width > video.width + 1) | (y + height > video.height + 1)
+    for position in np.flatnonzero(columns.boxed & (outside | over)).tolist():
+        what = "has no area inside" if outside[position] else "sticks out of"
         log.warning(
             f"annotations[{read.row('annotations', position)}].bbox",
-            f"box {boxes[position].tolist()} sticks out of the {video.width}x{video.height} frame: kept as it is",
-            "clip the box to the frame",
+            f"box {columns.bbox[position].tolist()} {what} the {video.width}x{video.height} frame: kept as it is",
+            "give [x, y, width, height] in pixels, clipped to the frame",
         )
-    return outside
 
 
-def _repeated(columns: AnnotationColumns) -> NDArray[np.bool_]:
-    """Second and later annotations of one object on one frame; an unknown object is reported for that instead."""
-    repeated = np.zeros(len(columns.frame), dtype=bool)
-    key = columns.frame * (int(columns.object.max(initial=0)) + 2) + columns.object + 1
+def _report_repeated(read: ReadRelease, log: ProblemLog) -> None:
+    """Warn of second and later annotations of one object on one frame."""
+    columns = read.annotation_columns()
+    key = columns.frame * (int(columns.object.max(initial=0)) + 1) + columns.object
     order = np.argsort(key, kind="stable")
-    repeated[order[1:]] = np.diff(key[order]) == 0
-    return repeated & (columns.object >= 0)
+    for position in np.sort(order[1:][np.diff(key[order]) == 0]).tolist():
+        annotation = read.release.annotations[position]
+        log.warning(
+            f"annotations[{read.row('annotations', position)}]",
+            f"object {annotation.object_id!r} is already on frame {annotation.image_id}: kept, the last one counts "
+            "where its box is asked for by id",
+            "keep one",
+        )
 
 
 def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:
@@ -136,16 +153,17 @@ def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:
 
 
 def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
-    segments: list[ReleaseSegment] = getattr(read.release, section)
+    """Warn of odd segments. All are kept as they stand: a segment's frames and its place in the file are in ids."""
     frame_count = read.release.video_metadata[0].frame_count
-    kept = []
-    for position, segment in enumerate(segments):
+    for position, segment in enumerate(getattr(read.release, section)):
         key = f"{section}[{read.row(section, position)}]"
-        checked = _check_range(segment.image_range, f"{key}.image_range", frame_count, log)
-        if checked is None:
-            continue
-        segment.image_range = checked
-        kept.append(position)
+        start, end = segment.image_range.image_id_start, segment.image_range.image_id_end
+        if not 0 <= start < end <= frame_count:
+            log.warning(
+                f"{key}.image_range",
+                f"range [{start}, {end}) is not within the {frame_count} frames: kept as it is",
+                "give 0 <= start < end <= frame_count",
+            )
         if segment.activity_class_id is None:
             log.warning(f"{key}.activity_class_id", "null: no task uses this segment", "give it a class")
         if section == "activities" and " " not in segment.display_name.strip():
@@ -154,24 +172,22 @@ def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
                 f"{segment.display_name!r} is no 'Verb noun' pair",
                 "name a verb and a noun",
             )
-    if len(kept) < len(segments):
-        read.keep(section, kept)
 
 
 def _check_range(span: ReleaseRange, key: str, frame_count: int, log: ProblemLog) -> ReleaseRange | None:
     """The range cut to the video, or None where nothing of it lies inside. A one-frame [n, n] has no frame here."""
-    if span.image_id_start >= frame_count or span.image_id_start >= span.image_id_end:
+    start, end = max(0, span.image_id_start), min(span.image_id_end, frame_count)
+    shown = f"[{span.image_id_start}, {span.image_id_end})"
+    if start >= end:
         log.error(
             key,
-            f"range [{span.image_id_start}, {span.image_id_end}) has no frame among the {frame_count}: left out",
+            f"range {shown} has no frame among the {frame_count}: left out",
             "give start < end <= frame_count",
         )
         return None
-    if span.image_id_end > frame_count:
+    if (start, end) != (span.image_id_start, span.image_id_end):
         log.error(
-            key,
-            f"range [{span.image_id_start}, {span.image_id_end}) runs past the end: cut to {frame_count} frames",
-            "give end <= frame_count",
+            key, f"range {shown} runs past the end: cut to {frame_count} frames", "give 0 <= start, end <= frame_count"
         )
-        return ReleaseRange(span.image_id_start, frame_count)
+        return ReleaseRange(start, end)
     return span

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 
 from barista_bench.errors import DataError
+from barista_bench.scene_graph.release import MALFORMED
 
 LONGEST_RUN_CODE = 7
 """Characters a run may take: 35 bits, far more than any frame has pixels."""
@@ -61,7 +62,7 @@ def _unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle | DataE
         parsed = msgspec.json.decode(raw, type=Rle | Polygons)
         if isinstance(parsed, list):
             return _from_polygons(parsed, height, width)
-    except msgspec.MsgspecError as error:
+    except MALFORMED as error:
         return DataError(f"segmentation is neither run-length encoded nor polygons: {error}")
     except DataError as error:
         return error
@@ -74,6 +75,16 @@ def decode_mask(rle: Rle) -> NDArray[np.bool_]:
     """The mask as (height, width) booleans. `rle` must come from `parse_segmentation`, which checked it."""
     counts = rle.counts.encode("ascii")
     return coco_mask.decode({"size": list(rle.size), "counts": counts}).astype(bool)
+
+
+def mask_boxes(counts: Sequence[str], height: int, width: int) -> NDArray[np.float64]:
+    """Smallest boxes [x, y, width, height] around the pixels of masks, (n, 4); zeros around none.
+
+    `run_problems` must have passed the `counts`. No pixel is drawn. A run of no pixels, which no encoder writes inside
+    of a mask, counts as one.
+    """
+    encoded = [{"size": [height, width], "counts": text.encode("ascii")} for text in counts]
+    return np.asarray(coco_mask.toBbox(encoded), dtype=np.float64).reshape(-1, 4)
 
 
 def encode_mask(mask: NDArray[np.bool_]) -> Rle:

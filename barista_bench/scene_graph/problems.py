@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 Severity = Literal["error", "warning"]
 
-KEPT_PER_VIDEO = 1000
-"""Problems kept word for word for one video; the rest are only counted, so that a hostile file costs no memory."""
+KEPT_PER_FILE = 1000
+"""Errors, and as many warnings, kept word for word for one file; the rest are counted, so that none costs memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Problem:
 
 @dataclass(slots=True)
 class ProblemLog:
-    """Collects the problems of one file."""
+    """Collects the problems of one file. However many warnings there are, they hide no error."""
 
     file: str
     kept: list[Problem] = field(default_factory=list)
@@ -45,7 +45,7 @@ class ProblemLog:
 
     def add(self, severity: Severity, key: str, what: str, remedy: str) -> None:
         self.counts[severity] += 1
-        if len(self.kept) < KEPT_PER_VIDEO:
+        if self.counts[severity] <= KEPT_PER_FILE:
             self.kept.append(Problem(severity, self.file, key, what, remedy))
 
     def error(self, key: str, what: str, remedy: str) -> None:
@@ -55,4 +55,9 @@ class ProblemLog:
         self.add("warning", key, what, remedy)
 
     def __iter__(self) -> Iterator[Problem]:
-        return iter(self.kept)
+        """Those kept, and how many there are beside them."""
+        yield from self.kept
+        for severity in get_args(Severity):
+            if (more := self.counts[severity] - KEPT_PER_FILE) > 0:
+                what = f"{more} further {severity}(s), not listed"
+                yield Problem(severity, self.file, "", what, "correct those listed")

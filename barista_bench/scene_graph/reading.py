@@ -1,11 +1,15 @@
 """Bytes of a `coco_annotation.json` to typed records: a bad record costs that record, and is reported.
 
 The whole file is decoded in one typed pass first. Only a file with something wrong in it is taken apart section by
-section and record by record, so that healthy files stay fast.
+section and record by record, so that healthy files stay fast. Python's `json` writes NaN and Infinity, which are no
+JSON: they cost the record whose number they stand for, not the file.
 """
 
 from __future__ import annotations
 
+import math
+import re
+import uuid
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -16,6 +20,7 @@ from numpy.typing import NDArray
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.problems import ProblemLog
 from barista_bench.scene_graph.release import (
+    MALFORMED,
     Release,
     ReleaseAnnotation,
     ReleaseAttribute,
@@ -33,9 +38,14 @@ Extras = dict[str, dict[str, msgspec.Raw]]
 """Keys unknown to the format, by place (`""` for the top level, `annotations[3]` for a record)."""
 
 RecordT = TypeVar("RecordT", bound=ReleaseRecord)
+_CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RELEASE = msgspec.json.Decoder(Release)
 _RAW_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RAW_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_NO_NUMBERS = {token: b'{"no number":"%s"}' % token for token in (b"NaN", b"Infinity", b"-Infinity")}
+"""JSON that fits no field, for what Python's `json` writes where a number is not finite."""
+_NO_NUMBER = re.compile(rb"NaN|Infinity|-Infinity")
+_ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _REQUIRED = ("video_metadata", "categories", "object_id_to_category_id", "annotations")
 _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
     "categories": ReleaseCategory,
@@ -103,46 +113,116 @@ def read_release(data: bytes, log: ProblemLog) -> ReadRelease:
         raise DataError(f"{log.file}: {len(data)} bytes are more than the limit of {MAX_BYTES}. Remedy: split it")
     try:
         release = _RELEASE.decode(data)
-    except msgspec.ValidationError:
-        return _salvage(data, log)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise DataError(
-            f"{log.file}: not valid JSON ({error}); NaN and Infinity are not. Remedy: fetch or write it again"
-        ) from error
+    except MALFORMED:
+        return _salvage(_without_no_numbers(data), log)
     if not release.video_metadata:
         raise DataError(f"{log.file}: video_metadata is empty. Remedy: give width, height and frame_count")
+    _unify_ids(release, log)
     return ReadRelease(release, {}, {})
+
+
+def canonical_id(text: str) -> str:
+    """An id as the release writes it: a UUID in lower case with hyphens; what is no UUID stays as it is.
+
+    >>> canonical_id("88ACDB91-6A48-5BF4-AEF8-195802A88B14"), canonical_id("cup-1")
+    ('88acdb91-6a48-5bf4-aef8-195802a88b14', 'cup-1')
+    """
+    if _CANONICAL.fullmatch(text):
+        return text
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return text
+
+
+def _unify_ids(release: Release, log: ProblemLog) -> None:
+    """Write every id of objects, categories and activity classes one way, in place."""
+    known: dict[str, str] = {}
+
+    def unified(text: str) -> str:
+        return known.get(text) or known.setdefault(text, canonical_id(text))
+
+    for category in release.categories:
+        category.id = unified(category.id)
+    table: dict[str, str] = {}
+    for object_id, category_id in release.object_id_to_category_id.items():
+        if table.setdefault(unified(object_id), unified(category_id)) != unified(category_id):
+            log.warning(
+                f"object_id_to_category_id[{object_id!r}]",
+                "the object is there in another spelling with another category: the first one counts",
+                "name each object once",
+            )
+    release.object_id_to_category_id = table
+    for annotation in release.annotations:
+        if unified(annotation.object_id) != annotation.object_id:
+            annotation.object_id = unified(annotation.object_id)
+    for attribute in release.attributes:
+        attribute.object_id = unified(attribute.object_id)
+    for relation in release.relations:
+        relation.source_object_id = unified(relation.source_object_id)
+        relation.target_object_id = unified(relation.target_object_id)
+    for segment in chain(release.activities, release.process_steps):
+        if segment.activity_class_id is not None:
+            segment.activity_class_id = unified(segment.activity_class_id)
 
 
 def _annotation_columns(release: Release) -> AnnotationColumns:
     annotations, count = release.annotations, len(release.annotations)
     codes = {object_id: code for code, object_id in enumerate(release.object_id_to_category_id)}
     boxes = [annotation.bbox or (0.0, 0.0, 1.0, 1.0) for annotation in annotations]
+    try:
+        bbox = np.fromiter(chain.from_iterable(boxes), np.float64, 4 * count)
+    except OverflowError:  # a whole number of more than 300 digits
+        bbox = np.fromiter(map(_as_float, chain.from_iterable(boxes)), np.float64, 4 * count)
     return AnnotationColumns(
         frame=np.fromiter([annotation.image_id for annotation in annotations], np.int64, count),
         object=np.fromiter([codes.get(annotation.object_id, -1) for annotation in annotations], np.int32, count),
         boxed=np.fromiter([annotation.bbox is not None for annotation in annotations], np.bool_, count),
-        bbox=np.fromiter(chain.from_iterable(boxes), np.float64, 4 * count).reshape(-1, 4),
+        bbox=bbox.reshape(-1, 4),
     )
+
+
+def _as_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _without_no_numbers(data: bytes) -> bytes:
+    """NaN, Infinity and -Infinity, outside of strings, as JSON that only a field of any type takes."""
+    parts, in_string, end = [], False, 0
+    for match in _NO_NUMBER.finditer(data):
+        before = data[end : match.start()]
+        in_string ^= _ESCAPED.sub(b"", before).count(b'"') % 2 == 1
+        parts += [before, match[0] if in_string else _NO_NUMBERS[match[0]]]
+        end = match.end()
+    return b"".join([*parts, data[end:]])
+
+
+def with_no_numbers(data: bytes) -> bytes:
+    """NaN and Infinity as the file had them, where they stood in what no typed field holds: masks, unknown keys."""
+    for token, replacement in _NO_NUMBERS.items():
+        data = data.replace(replacement, token)
+    return data
 
 
 def _salvage(data: bytes, log: ProblemLog) -> ReadRelease:
     try:
         sections = _RAW_OBJECT.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise DataError(
-            f"{log.file}: the top level is not a JSON object ({error}). Remedy: fetch the file again"
-        ) from error
+    except MALFORMED as error:
+        what = "the top level is not a JSON object" if isinstance(error, msgspec.ValidationError) else "not valid JSON"
+        raise DataError(f"{log.file}: {what} ({error}). Remedy: fetch or write the file again") from error
     missing = [name for name in _REQUIRED if name not in sections]
     if missing:
         raise DataError(f"{log.file}: top-level key {missing[0]!r} is missing. Remedy: fetch the file again")
     rows: dict[str, list[int]] = {}
     extras: Extras = {}
     kept: dict[str, list[ReleaseRecord]] = {}
+    videos = _video_metadata(sections.pop("video_metadata"), extras, log)
     for section, record_type in _RECORD_TYPES.items():
         raw = sections.pop(section, msgspec.Raw(b"[]"))
         kept[section], rows[section] = _section(section, raw, record_type, extras, log)
-    videos = _video_metadata(sections.pop("video_metadata"), extras, log)
     objects = _object_table(sections.pop("object_id_to_category_id"), log)
     if sections:
         extras[""] = sections
@@ -156,6 +236,7 @@ def _salvage(data: bytes, log: ProblemLog) -> ReadRelease:
         Release,
         from_attributes=False,
     )
+    _unify_ids(release, log)
     return ReadRelease(release, rows, extras)
 
 
@@ -164,7 +245,7 @@ def _section(
 ) -> tuple[list[RecordT], list[int]]:
     try:
         items = _RAW_LIST.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except MALFORMED as error:
         log.error(section, f"not a list ({error}): the whole section is left out", "write a JSON list")
         return [], []
     decoder = msgspec.json.Decoder(record_type)
@@ -182,31 +263,48 @@ def _record(
 ) -> RecordT | None:
     try:
         return decoder.decode(raw)
-    except msgspec.ValidationError as error:
+    except MALFORMED as error:
         first_error = str(error)
     try:
         fields = _RAW_OBJECT.decode(raw)
         known = {name: fields.pop(name) for name in decoder.type.__struct_fields__ if name in fields}
+        corrected = decoder.type is ReleaseVideo and _leave_out_durations(known, place, log)
         # strict=False reads the release's "int-like" frame indices, e.g. "12".
         record = msgspec.json.decode(msgspec.json.encode(known), type=decoder.type, strict=False)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        path = str(error).partition(" - at `$")[2].rstrip("`")
-        what = str(error).partition(" - at ")[0]
-        log.error(place + path, f"{what}: the record is left out", "correct the record")
+    except MALFORMED as error:
+        what, _, path = str(error).partition(" - at `$")
+        if with_no_numbers(bytes(raw)) != bytes(raw):
+            what += " (the record holds NaN or Infinity)"
+        log.error(place + path.rstrip("`"), f"{what}: the record is left out", "correct the record")
         return None
     if fields:
         extras[place] = fields
         log.warning(place, f"unknown key {next(iter(fields))!r}: kept, not used", "none needed if it is meant")
-    else:
+    elif not corrected:
         log.warning(place, f"{first_error.partition(' - at ')[0]}: read as a number", "write a JSON number")
     return record
 
 
+def _leave_out_durations(known: dict[str, msgspec.Raw], place: str, log: ProblemLog) -> bool:
+    """Take out how fast or long a video is where that is no finite number: its frames are counted without it."""
+    left_out = False
+    for name in ("fps", "length_in_ms"):
+        try:
+            number = msgspec.json.decode(known.get(name, b"null"), type=float | None, strict=False)
+        except MALFORMED:
+            number = math.nan
+        if number is not None and not math.isfinite(number):
+            del known[name]
+            log.error(f"{place}.{name}", "not a finite number: left out", "give a number")
+            left_out = True
+    return left_out
+
+
 def _video_metadata(raw: msgspec.Raw, extras: Extras, log: ProblemLog) -> list[ReleaseVideo]:
-    log_before = len(log.kept)
     records, rows = _section("video_metadata", raw, ReleaseVideo, extras, log)
     if rows[:1] != [0]:
-        cause = log.kept[log_before].what if len(log.kept) > log_before else "the list is empty"
+        causes = [problem.what for problem in log.kept if re.match(r"video_metadata(\[0\]|$)", problem.key)]
+        cause = causes[-1] if causes else "the list is empty"
         raise DataError(f"{log.file}: video_metadata[0]: {cause}. Remedy: give width, height and frame_count")
     return records
 
@@ -214,7 +312,7 @@ def _video_metadata(raw: msgspec.Raw, extras: Extras, log: ProblemLog) -> list[R
 def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
     try:
         entries = _RAW_OBJECT.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except MALFORMED as error:
         raise DataError(
             f"{log.file}: object_id_to_category_id is not a JSON object ({error}). Remedy: fetch the file again"
         ) from error
@@ -222,7 +320,7 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
     for object_id, value in entries.items():
         try:
             table[object_id] = msgspec.json.decode(value, type=str)
-        except (msgspec.MsgspecError, RecursionError) as error:
+        except MALFORMED as error:
             log.error(
                 f"object_id_to_category_id[{object_id!r}]",
                 f"{error}: the object is left out",

@@ -15,10 +15,14 @@ import msgspec
 ANNOTATION_FILE = "coco_annotation.json"
 VIDEO_FILE = "video.mp4"
 
+MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises of bytes that are no JSON, no UTF-8, nested too deep, or not of the wanted type."""
+
 MAX_FRAMES = 10_000_000
 """Frames a video may claim (over 90 hours at 30 fps). More is a mistake or an attack, and costs that video."""
 
 FrameIndex = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+RangeEnd = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 PixelCount = Annotated[int, msgspec.Meta(ge=1, le=16384)]
 
 
@@ -51,13 +55,15 @@ class ReleaseAnnotation(ReleaseRecord, gc=False):
 
     image_id: FrameIndex
     object_id: str
-    bbox: tuple[float, float, float, float] | None = None
+    bbox: tuple[int | float, int | float, int | float, int | float] | None = None
     segmentation: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class ReleaseRange(ReleaseRecord):
-    image_id_start: FrameIndex
-    image_id_end: FrameIndex
+    """Frames [start, end). Either may lie outside the video: only the frames inside count."""
+
+    image_id_start: RangeEnd
+    image_id_end: RangeEnd
 
 
 class ReleaseAttribute(ReleaseRecord):

@@ -93,13 +93,9 @@ class SceneGraph:
         """Where the video file of `video_id` must lie. Raises DataError for an id or link that leaves the root."""
         return confined(self.root, video_id, VIDEO_FILE)
 
-    def relation_vocabulary(self) -> dict[str, list[str]]:
-        """Relation type to its values over all videos, both sorted."""
-        pairs = {label for graph in self for label in graph.relations_table.labels}
-        vocabulary: dict[str, list[str]] = {}
-        for kind, value in sorted(pairs):
-            vocabulary.setdefault(kind, []).append(value)
-        return vocabulary
+    def relation_labels(self) -> tuple[tuple[str, str], ...]:
+        """(relation type, value) pairs that hold on some frame of any video, sorted."""
+        return tuple(sorted({label for graph in self for label in graph.held_labels()}))
 
     def _read(self, video_id: str) -> VideoGraph:
         log = ProblemLog(f"{video_id}/{ANNOTATION_FILE}")
@@ -114,7 +110,7 @@ class SceneGraph:
         errors = [problem for problem in log if problem.severity == "error"]
         if self.strict and errors:
             raise DataError(str(errors[0]))
-        return VideoGraph(video_id, read, log.kept)
+        return VideoGraph(video_id, read, tuple(log))
 
 
 def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:

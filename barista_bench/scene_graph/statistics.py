@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from barista_bench.errors import ConfigError
+from barista_bench.owned_folders import STATISTICS, replacing_folder
 from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import Ranges, Segment, VideoGraph
 
@@ -317,17 +319,21 @@ def write_statistics(stats: Statistics, out: str | Path, *, plots: bool = True) 
     """Write `statistics.json`, `statistics.md` and, with `plots`, PNG files into the folder `out`; returns the files.
 
     Raises:
-        ConfigError: plots are wanted and matplotlib is absent; the other two files are written all the same.
+        ConfigError: plots are wanted and matplotlib is absent (the other two files are written all the same), or `out`
+            is no folder that may be replaced: see `replacing_folder`.
     """
+    from barista_bench.scene_graph.statistics_plots import write_plots
     from barista_bench.scene_graph.statistics_tables import as_markdown
 
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    data, tables = folder / "statistics.json", folder / "statistics.md"
-    data.write_text(json.dumps(asdict(stats), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    tables.write_text(as_markdown(stats), encoding="utf-8")
-    if not plots:
-        return [data, tables]
-    from barista_bench.scene_graph.statistics_plots import write_plots
-
-    return [data, tables, *write_plots(stats, folder)]
+    absent = None
+    with replacing_folder(Path(out), STATISTICS) as folder:
+        paths = [folder / "statistics.json", folder / "statistics.md"]
+        paths[0].write_text(json.dumps(asdict(stats), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        paths[1].write_text(as_markdown(stats), encoding="utf-8")
+        try:
+            paths += write_plots(stats, folder) if plots else []
+        except ConfigError as error:
+            absent = error
+    if absent:
+        raise absent
+    return [Path(out) / path.name for path in paths]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from barista_bench.scene_graph.statistics import PUBLISHED, Durations, Statistics
+from barista_bench.text_out import markdown
 
 _SHARE = "share"
 _NAMES = ("", "type", "value", "category", "class", "preparation", "device", "resolution")
@@ -97,15 +98,11 @@ def _typed(unit: str, counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Names stand left, numbers right. Bars and line ends in names, which come from files, are made harmless."""
+    """Names stand left, numbers right."""
     names = sum(title in _NAMES for title in head)
     rule = [":--" if place < names else "--:" for place in range(len(head))]
-    lines = [head, rule, *([_cell(value) for value in row] for row in rows)]
+    lines = [head, rule, *([markdown(value) for value in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())
 
 
 def _number(value: float) -> str:

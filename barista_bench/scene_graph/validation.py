@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from barista_bench.errors import DataError
-from barista_bench.scene_graph.masks import Rle, parse_segmentation, run_problems
+from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentation, run_problems
 from barista_bench.scene_graph.problems import Problem, ProblemLog
-from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
+from barista_bench.scene_graph.release import ANNOTATION_FILE, MALFORMED, VIDEO_FILE
 from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph
 from barista_bench.video import open_reader
+from barista_bench.worker_processes import worker_processes
 
 _RLE = msgspec.json.Decoder(Rle)
+_LEAST_IOU = 0.5
+"""Below it, who finds an object exactly as its mask shows it has missed its box, by the laxest of the COCO thresholds.
+
+Annotation tools derive boxes from masks, so that sound ones are at 1 (all of the real clips that we measured are).
+"""
+_ROUNDING = 2
+"""Pixels that a side may be off, whatever the IoU: rounding alone halves that of an object of few pixels."""
 _MASK_REMEDY = "write a COCO mask of the frame's size"
 
 
@@ -84,7 +94,7 @@ def _map(jobs: list[tuple[str, str]], num_proc: int) -> Iterable[VideoValidation
 
 
 def _map_in_processes(jobs: list[tuple[str, str]], num_proc: int) -> Iterator[VideoValidation | Problem]:
-    with ProcessPoolExecutor(num_proc, mp_context=get_context("spawn")) as pool:
+    with worker_processes(num_proc) as pool:
         yield from pool.map(_validate_video, jobs)
 
 
@@ -100,6 +110,7 @@ def _validate_video(job: tuple[str, str]) -> VideoValidation | Problem:
 def validate_video(graph: VideoGraph, path: Path) -> VideoValidation:
     """Check every mask of a video, and its file at `path`; what reading found is among the problems."""
     log = ProblemLog(f"{graph.video_id}/{ANNOTATION_FILE}")
+    _report_repeated_keys(path.with_name(ANNOTATION_FILE), log)
     _check_masks(graph, log)
     video_log = ProblemLog(f"{graph.video_id}/{VIDEO_FILE}")
     _check_video(graph, path, video_log)
@@ -116,12 +127,60 @@ def validate_video(graph: VideoGraph, path: Path) -> VideoValidation:
     )
 
 
+def _report_repeated_keys(path: Path, log: ProblemLog) -> None:
+    """Warn of keys that stand twice in one object: whoever reads the file takes the last one, without a word."""
+    objects_with: Counter[str] = Counter()
+
+    def note(pairs: list[tuple[str, object]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            names = Counter(name for name, _ in pairs)
+            objects_with.update(name for name, count in names.items() if count > 1)
+
+    try:
+        json.loads(path.read_bytes(), object_pairs_hook=note)
+    except (OSError, ValueError, RecursionError):
+        return  # reading has named it
+    for name, count in sorted(objects_with.items()):
+        log.warning("", f"key {name!r} stands twice in {count} object(s): the last one counts", "keep one")
+
+
 def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
     size = (graph.video.height, graph.video.width)
     rows, counts = _sound_masks(graph, size) or _masks_one_by_one(graph, size, log)
-    for row, problem in zip(rows, run_problems(counts, size[0] * size[1]), strict=True):
+    problems = run_problems(counts, size[0] * size[1])
+    for row, problem in zip(rows, problems, strict=True):
         if problem:
             log.error(f"annotations[{row}].segmentation.counts", f"{problem}: the mask is refused", _MASK_REMEDY)
+    if any(problems):
+        rows = [row for row, problem in zip(rows, problems, strict=True) if not problem]
+        counts = [text for text, problem in zip(counts, problems, strict=True) if not problem]
+    _compare_boxes(graph, rows, mask_boxes(counts, *size), log)
+
+
+def _compare_boxes(graph: VideoGraph, rows: Sequence[int], drawn: NDArray[np.float64], log: ProblemLog) -> None:
+    """Warn of boxes that have little to do with their masks (`drawn` are those around the masks), and empty masks."""
+    read = graph.read
+    stated = read.annotation_columns().bbox[np.searchsorted(read.annotation_rows(), rows)]
+    low, high = stated[:, :2], stated[:, :2] + stated[:, 2:]
+    drawn_low, drawn_high = drawn[:, :2], drawn[:, :2] + drawn[:, 2:]
+    shared = np.clip(np.minimum(high, drawn_high) - np.maximum(low, drawn_low), 0, None).prod(axis=1)
+    union = stated[:, 2:].prod(axis=1) + drawn[:, 2:].prod(axis=1) - shared
+    off = np.maximum(np.abs(low - drawn_low), np.abs(high - drawn_high)).max(axis=1, initial=0)
+    is_empty = drawn[:, 2] == 0
+    # Without a division: a box of negative width has an IoU of 0 too.
+    is_odd = ~is_empty & (off > _ROUNDING) & ~((shared > 0) & (shared >= _LEAST_IOU * union))
+    for place in np.flatnonzero(is_empty | is_odd).tolist():
+        key = f"annotations[{rows[place]}]"
+        if is_empty[place]:
+            log.warning(
+                f"{key}.segmentation", "the mask has no pixel: kept as it is", "draw it, or leave the object out"
+            )
+        else:
+            log.warning(
+                f"{key}.bbox",
+                f"box {stated[place].tolist()} is not that of its mask, {drawn[place].tolist()}: kept as it is",
+                "give the box [x, y, width, height] of the mask, in pixels",
+            )
 
 
 _Masks = tuple[Sequence[int], list[str]]
@@ -135,7 +194,7 @@ def _sound_masks(graph: VideoGraph, size: tuple[int, int]) -> _Masks | None:
         return None
     try:
         rles = [_RLE.decode(raw) for raw in raws if isinstance(raw, msgspec.Raw)]
-    except msgspec.MsgspecError:
+    except MALFORMED:
         return None
     if not {rle.size for rle in rles} <= {size}:
         return None
@@ -160,12 +219,12 @@ def _masks_one_by_one(graph: VideoGraph, size: tuple[int, int], log: ProblemLog)
 
 
 def _parse(raw: msgspec.Raw, size: tuple[int, int], key: str, log: ProblemLog) -> Rle | None:
-    """The encoding whose runs are still to be checked; polygons are checked here."""
+    """The encoding whose runs are still to be checked; polygons are drawn."""
     try:
         rle = _RLE.decode(raw)
-    except msgspec.MsgspecError:
+    except MALFORMED:
         try:
-            parse_segmentation(raw, *size)
+            return parse_segmentation(raw, *size)
         except DataError as error:
             log.error(key, f"{error}: the mask is refused", _MASK_REMEDY)
         return None

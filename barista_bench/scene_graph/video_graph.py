@@ -22,6 +22,7 @@ from barista_bench.scene_graph.problems import Problem
 from barista_bench.scene_graph.reading import ReadRelease
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
+    ReleaseAnnotation,
     ReleaseAttribute,
     ReleaseRelation,
     ReleaseSegment,
@@ -97,7 +98,10 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Boxed objects sorted by frame, then by place in the file. `object` indexes `VideoGraph.objects`."""
+    """Boxed objects sorted by frame, then by place in the file. `object` indexes `VideoGraph.objects`.
+
+    A file may annotate an object twice on a frame: the last one counts where its box is asked for by its id.
+    """
 
     frame: NDArray[np.int32]
     object: NDArray[np.int32]
@@ -188,7 +192,7 @@ class VideoGraph:
         """Sorted frames on which the object at `index` of `objects` has a box."""
         if index not in self._frames_of:
             table = self.instances_table
-            self._frames_of[index] = table.frame[table.object == index]
+            self._frames_of[index] = np.unique(table.frame[table.object == index])
         return self._frames_of[index]
 
     def objects_at(self, span: Span = None) -> list[SceneObject]:
@@ -209,6 +213,17 @@ class VideoGraph:
                 strict=True,
             )
         ]
+
+    def instance(self, place: int) -> Instance:
+        """The boxed object at a row of the instances table."""
+        table = self.instances_table
+        x, y, width, height = table.bbox[place].tolist()
+        item = self.objects[int(table.object[place])]
+        return Instance(int(table.frame[place]), item, (x, y, width, height), int(table.row[place]))
+
+    def stated_box(self, place: int) -> Sequence[int | float]:
+        """The box at a row of the instances table as the file writes it, whole numbers as such."""
+        return self._annotation(int(self.instances_table.row[place])).bbox or ()
 
     def boxes(self, frame: int) -> dict[str, Box]:
         """Object id to box (x, y, width, height), pixels, for one frame."""
@@ -270,6 +285,15 @@ class VideoGraph:
         target = target[slice(*np.searchsorted(target, [low, high]))]
         return np.intersect1d(source, target, assume_unique=True)
 
+    def held_labels(self) -> tuple[tuple[str, str], ...]:
+        """The (type, value) pairs of relations that hold on some frame, in the order of the file."""
+        table = self.relations_table
+        held: dict[int, None] = {}
+        for position, label in enumerate(table.label.tolist()):
+            if label not in held and len(self.relation_frames(position)):
+                held[label] = None
+        return tuple(table.labels[label] for label in held)
+
     def hand_contacts(self, span: Span = None) -> list[Contact]:
         """Relations of type human_actions from an object of category left hand or right hand."""
         return [
@@ -302,12 +326,15 @@ class VideoGraph:
 
     def _mask_json(self, instance: Instance) -> msgspec.Raw | DataError:
         """The undecoded mask of one annotation."""
-        kept = self.read.rows.get("annotations")
-        place = instance.row if kept is None else bisect_left(kept, instance.row)
-        raw = self.read.release.annotations[place].segmentation
+        raw = self._annotation(instance.row).segmentation
         if isinstance(raw, msgspec.Raw):
             return raw
         return DataError(f"{self._mask_key(instance)}: missing. Remedy: add the mask, or leave this frame out")
+
+    def _annotation(self, row: int) -> ReleaseAnnotation:
+        """The annotation of a row of the file."""
+        kept = self.read.rows.get("annotations")
+        return self.read.release.annotations[row if kept is None else bisect_left(kept, row)]
 
     def _ranges(self, section: str, records: Sequence[ReleaseAttribute | ReleaseRelation]) -> Ranges:
         labels: dict[tuple[str, str], int] = {}

@@ -11,6 +11,7 @@ import msgspec
 from barista_bench.atomic_files import replacing
 from barista_bench.errors import DataError
 from barista_bench.paths import confined, valid_video_id
+from barista_bench.scene_graph.reading import with_no_numbers
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
 from barista_bench.scene_graph.video_graph import VideoGraph
 
@@ -20,10 +21,10 @@ _PLACE = re.compile(r"(\w+)\[(\d+)\]")
 def release_bytes(graph: VideoGraph) -> bytes:
     """The graph as the bytes of a `coco_annotation.json`: the records that reading kept, in the file's order."""
     data = encode(graph.read.release)
-    if not graph.read.extras:
-        return data
-    document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    return msgspec.json.encode(_with_extras(document, graph))
+    if graph.read.extras:
+        document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        data = msgspec.json.encode(_with_extras(document, graph))
+    return with_no_numbers(data)
 
 
 def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | None = None) -> Path:

@@ -13,7 +13,7 @@ from av.stream import Discard, Disposition
 from av.video.stream import VideoStream
 
 from barista_bench.errors import VideoError
-from barista_bench.printable import first_line
+from barista_bench.text_out import first_line
 from barista_bench.video.frame_folder import folder_state
 from barista_bench.video.limits import MAX_PIXELS, check_size
 
@@ -29,7 +29,9 @@ REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 # What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
 AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
 
-av.logging.set_level(av.logging.PANIC)  # decoding trouble is reported by exceptions, not on stderr
+# Decoding trouble is reported by exceptions, not on stderr. Not a level: PyAV's own callback asks for the interpreter,
+# which a thread that closes a decoder holds while it waits for the decoder's threads to end: a deadlock.
+av.logging.set_level(None)
 
 
 class Stamp(NamedTuple):

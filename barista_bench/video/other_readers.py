@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from barista_bench.errors import VideoError
-from barista_bench.printable import first_line
+from barista_bench.text_out import first_line
 from barista_bench.video.base import Deliver, FrameReader
 from barista_bench.video.limits import REMUX
 

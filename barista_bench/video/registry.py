@@ -4,7 +4,7 @@ import importlib
 import os
 
 from barista_bench.errors import ConfigError
-from barista_bench.printable import first_line
+from barista_bench.text_out import first_line
 from barista_bench.video.base import FrameReader
 from barista_bench.video.folder_reader import FolderReader
 from barista_bench.video.pyav_reader import PyavReader

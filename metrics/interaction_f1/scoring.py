@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import fsum
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 from .inputs import Box, Interaction, RawFrame, as_prediction, as_reference, check_columns
@@ -35,23 +36,28 @@ def _area(box: Box) -> float:
     return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
 
 
-def hand_iou(predicted: Sequence[Box], reference: Sequence[Box]) -> float:
+def hand_iou(predicted: Sequence[Box], reference: Sequence[Box], *, spends: bool = True) -> float:
     """Mean IoU over the reference hands (one at least), paired greedily.
 
-    The reference hands, in their order, each take the unused predicted hand that overlaps them most. A reference
-    hand that nothing unused overlaps counts 0 and uses nothing up; surplus predicted hands cost nothing.
+    The reference hands, in their order, each take the unused predicted hand that overlaps them most; surplus predicted
+    hands cost nothing. A reference hand that nothing unused overlaps counts 0. In the release it uses up the first
+    unused prediction all the same, which is then missing for those after it; without `spends` it does not.
 
     >>> left, right = (0, 0, 2, 2), (10, 0, 12, 2)
-    >>> hand_iou([right], [left, right]), hand_iou([right, left], [left])
-    (0.5, 1.0)
+    >>> hand_iou([right, left], [left])
+    1.0
+    >>> hand_iou([right], [left, right]), hand_iou([right], [left, right], spends=False)
+    (0.0, 0.5)
     """
     unused = list(predicted)
     total = 0.0
     for hand in reference:
         best = max(unused, key=lambda box: box_iou(box, hand), default=None)
-        if best is not None and box_iou(best, hand) > 0:
-            total += box_iou(best, hand)
-            unused.remove(best)
+        if best is not None:
+            iou = box_iou(best, hand)
+            total += iou
+            if spends or iou > 0:
+                unused.remove(best)
     return total / len(reference)
 
 
@@ -218,7 +224,7 @@ def score_checked(prediction: list[Interaction] | None, reference: list[Interact
             r,
             p,
             ious[r][p],
-            hand_iou(predicted[p].hand_boxes, reference[r].hand_boxes),
+            hand_iou(predicted[p].hand_boxes, reference[r].hand_boxes, spends=matching == "greedy"),
             predicted[p].hand_type == reference[r].hand_type,
         )
         for r, p in chosen
@@ -300,5 +306,5 @@ def pool(scores: Iterable[FrameScore]) -> dict[str, Any]:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    # fsum does not depend on the order of the frames, not even in the last digit.
-    return fsum(values) / len(values) if values else None
+    # One after the other, as released: sum() rounds otherwise from Python 3.12 on.
+    return reduce(add, values, 0.0) / len(values) if values else None

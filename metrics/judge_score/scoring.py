@@ -1,8 +1,8 @@
 """Means and spreads of the verdicts of an LLM judge: several criteria, several draws, no verdict counted as zero.
 
 The protocol is the one of the BARISTA paper (arXiv 2605.12074, sections A.1, A.2 and A.3.3): a judge scores
-every answer on each criterion from 0 to 10, rescaled to [0, 1] for reports. The reference code averages the
-criteria of an example and leaves examples without a verdict out of the mean. Sums are exact (`math.fsum`), so
+every answer on each criterion from 0 to 10, rescaled to [0, 1] for reports. An example counts where every criterion
+has a verdict; the released code also counts one with some, as the mean of those. Sums are exact (`math.fsum`), so
 no figure depends on the order of the examples. Needs the standard library only.
 """
 
@@ -154,7 +154,7 @@ def judge_score(
 
     Returned, overall and again in `per_category` for each category (with no `per_category`):
     * `mean`: over the complete examples (a verdict on every criterion), of the mean of their criteria, 0 to 1;
-      `raw_mean` is the same from 0 to `scale`. This is the mean of the BARISTA reference code.
+      `raw_mean` is the same from 0 to `scale`.
     * `mean_of_criteria`: the mean of the criteria's own means; equals `mean` if every example is complete.
     * `sd_draws`: the standard deviation of draws of the same example (pooled over examples: root of the summed
       squares over the degrees of freedom); `run_means`: the mean of each run; `sd_runs`: their sample standard

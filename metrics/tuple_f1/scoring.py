@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 
 class Relation(NamedTuple):
@@ -27,6 +27,7 @@ class Relation(NamedTuple):
 
 RawRelation = Mapping[str, Any] | Sequence[Any]
 RawExample = Sequence[RawRelation]
+GroupsOf = Literal["all", "answered"]
 
 
 def normalise(text: str) -> str:
@@ -152,7 +153,9 @@ def score_example(prediction: RawExample | None, reference: RawExample) -> Examp
 _Example = tuple[Counter[Relation], Counter[Relation], bool]
 
 
-def tuple_f1(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> dict[str, Any]:
+def tuple_f1(
+    predictions: Sequence[RawExample | None], references: Sequence[RawExample], *, groups_of: GroupsOf = "all"
+) -> dict[str, Any]:
     """Score all examples; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
 
     Each example is a list of relations: dicts with source_id, target_id, relation_type and value, or
@@ -166,10 +169,13 @@ def tuple_f1(predictions: Sequence[RawExample | None], references: Sequence[RawE
       a reference relation, each with the same weight; 0 if there is none.
     * `per_relation_type`, `per_value`: per relation type, and per "type/value", the pooled precision, recall,
       f1, tp, n_predicted and support (reference relations); a share of nothing is 0.
+      `groups_of="answered"` (the release's rule) pools these, and the macro figures, over the examples that have a
+      prediction; the micro figures are over all examples in either case.
     * `n`, `n_failed`: examples; `coverage`: the share of examples with a prediction.
     * `tp`, `n_predicted`, `n_reference`: pooled counts of relations.
 
-    Raises ValueError for no examples, unequal lengths or missing fields, TypeError for wrong types.
+    Raises ValueError for no examples, unequal lengths, missing fields or an unknown `groups_of`, TypeError for wrong
+    types.
 
     >>> on, under = (1, 2, "position", "on"), (2, 1, "position", "under")
     >>> result = tuple_f1(predictions=[[on], None], references=[[on, under], [on]])
@@ -178,14 +184,17 @@ def tuple_f1(predictions: Sequence[RawExample | None], references: Sequence[RawE
     >>> result["n"], result["n_failed"], result["coverage"]
     (2, 1, 0.5)
     """
+    if groups_of not in ("all", "answered"):
+        raise ValueError(f"groups_of is {groups_of!r}; give 'all' or 'answered'")
     examples = _examples(predictions, references)
     scores = [_count(*example) for example in examples]
+    grouped = [example for example in examples if groups_of == "all" or not example[2]]
     n_failed = sum(score.failed for score in scores)
     tp = sum(score.tp for score in scores)
     n_predicted = sum(score.n_predicted for score in scores)
     n_reference = sum(score.n_reference for score in scores)
-    per_type = _pooled_by(examples, lambda relation: relation.relation_type)
-    per_value = _pooled_by(examples, _label)
+    per_type = _pooled_by(grouped, lambda relation: relation.relation_type)
+    per_value = _pooled_by(grouped, _label)
     # Nothing to find and nothing found is perfect only if somebody looked.
     pooled = ExampleScore(tp, n_predicted, n_reference, failed=n_failed == len(scores))
     return {

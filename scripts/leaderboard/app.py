@@ -1,6 +1,6 @@
 """The leaderboard as a Gradio Space: shows what `barista_bench.hub.board` makes of a results dataset.
 
-    BARISTA_RESULTS=org/results python app.py        # a dataset on the Hub, or a folder
+    BARISTA_RESULTS=org/results BARISTA_DATASET=org/BARISTA python app.py        # datasets on the Hub, or folders
 
 Values from submissions are shown as text only: no cell is read as HTML or Markdown.
 """
@@ -13,19 +13,27 @@ from tempfile import TemporaryDirectory
 
 import gradio as gr
 
-from barista_bench.hub.board import Board, Table, fetch_results, overview, read_board, refusals, tables
+from barista_bench.hub.board import Board, Fetched, Table, fetch_results, overview, read_board, refusals, tables
 
 SOURCE = os.environ.get("BARISTA_RESULTS", "")
+DATASET = os.environ.get("BARISTA_DATASET", "")
 
 
-def load(source: str) -> Board:
-    """The board of a folder, or of a dataset on the Hub. Files that were too large to fetch are among the refused."""
-    if Path(source).is_dir():
-        return read_board(source)
-    with TemporaryDirectory() as folder:
-        fetched = fetch_results(source, folder)
-        board = read_board(fetched.folder)
+def load(source: str, dataset: str = "") -> Board:
+    """The board of a folder, or of a dataset on the Hub. Files that were too large to fetch are among the refused.
+
+    Results on other examples than those of the published `dataset`, a folder or on the Hub, are refused.
+    """
+    with TemporaryDirectory() as results, TemporaryDirectory() as published:
+        fetched = fetched_from(source, results)
+        rules = fetched_from(dataset, published).folder if dataset else None
+        board = read_board(fetched.folder, rules)
     return Board(board.entries, (*fetched.refused, *board.refused))
+
+
+def fetched_from(source: str, into: str) -> Fetched:
+    """A folder as it is, or a copy of a dataset on the Hub."""
+    return Fetched(Path(source)) if Path(source).is_dir() else fetch_results(source, into)
 
 
 def show(table: Table) -> None:
@@ -40,13 +48,16 @@ def show(table: Table) -> None:
     )
 
 
-def page(source: str) -> gr.Blocks:
+def page(source: str, dataset: str = "") -> gr.Blocks:
     """The page; it reads the dataset anew whenever it is opened."""
     with gr.Blocks(title="BARISTA leaderboard") as blocks:
-        gr.Markdown("# BARISTA leaderboard\nVision-language models on egocentric video; values are 0 to 100.")
+        gr.Markdown(
+            "# BARISTA leaderboard\nVision-language models on egocentric video; values are 0 to 100 and "
+            "self-reported: nobody ran the models again."
+        )
 
         def draw() -> None:
-            board = load(source)
+            board = load(source, dataset)
             with gr.Tab("All tasks"):
                 show(overview(board))
             for table in tables(board):
@@ -63,4 +74,4 @@ def page(source: str) -> gr.Blocks:
 if __name__ == "__main__":
     if not SOURCE:
         raise SystemExit("BARISTA_RESULTS is not set. Remedy: set it to a results dataset, org/name or a folder")
-    page(SOURCE).launch()
+    page(SOURCE, DATASET).launch()

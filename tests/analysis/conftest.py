@@ -12,7 +12,7 @@ import pytest
 from barista_bench.benchmarks import get_task, task_names
 from barista_bench.builders.folder import build
 from barista_bench.models.scripted import ScriptedModel
-from barista_bench.running import opening, runner, scoring
+from barista_bench.running import opening, runner, scoring, whereabouts
 from barista_bench.running.dataset import open_examples
 from barista_bench.running.scoring import ScoredRun
 from barista_bench.task import Example, Task, content_seed
@@ -87,7 +87,7 @@ def scored(six_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tu
     with pytest.MonkeyPatch.context() as patch:
         opened = lru_cache(open_examples)  # each of the six sets is opened once for all runs
         patch.setattr(opening, "open_examples", opened)
-        patch.setattr(scoring, "open_examples", opened)
+        patch.setattr(whereabouts, "open_examples", opened)
         for name in models:
             with patch.context() as inner:
                 if name in SKILLS:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import permutation_test
 
-from barista_bench.analysis import compare_pair, compare_runs
+from barista_bench.analysis import (
+    baseline_gaps,
+    comparable,
+    compare_pair,
+    compare_runs,
+    differing_circumstances,
+    rank_agreement,
+)
 from barista_bench.analysis.comparison import holm, p_value, swaps
 from barista_bench.errors import DataError
 from barista_bench.running.runner import run as run_model
@@ -126,7 +133,7 @@ def test_only_what_both_finished_is_compared_and_counted(scored: Runs) -> None:
     whole = scored["weak", "activity"]
     lost = whole.samples[0]
     record = msgspec.structs.replace(lost.record, status=Status.INFRA_ERROR)
-    broken = replace(whole, samples=(replace(lost, record=record), *whole.samples[1:]))
+    broken = replace(whole, samples=(replace(lost, record=record, counts_unanswered=False), *whole.samples[1:]))
     found = compare_pair(scored["strong", "activity"], broken)
     assert (found.samples, found.expected_samples) == (len(whole.samples) - 1, len(whole.samples))
 
@@ -143,6 +150,27 @@ def test_runs_of_different_tasks_are_refused(scored: Runs) -> None:
         compare_pair(scored["strong", "activity"], scored["strong", "relations"])
     with pytest.raises(DataError, match="no two runs are of the same task"):
         compare_runs([scored["strong", "activity"], scored["strong", "relations"]])
+
+
+def worded(run: ScoredRun, wording: str) -> ScoredRun:
+    prompts = run.results.prompts.model_copy(update={"wording": wording})
+    return replace(run, results=run.results.model_copy(update={"prompts": prompts}))
+
+
+def test_runs_in_different_wording_are_never_compared(scored: Runs) -> None:
+    first, second = scored["strong", "activity"], worded(scored["weak", "activity"], "release@4086ce5")
+    told = r"differ in their wording: 'ours v\d+' and 'release@4086ce5'.*Remedy: .* in one wording"
+    for compare in (lambda: compare_pair(first, second), lambda: compare_runs([first, second])):
+        with pytest.raises(DataError, match=told):
+            compare()
+    assert len(comparable([first, second])) == 2
+    assert baseline_gaps([first, worded(chance_of(scored), "release@4086ce5")]) == ()
+
+
+def chance_of(scored: Runs) -> ScoredRun:
+    run = scored["weak", "activity"]
+    model = run.results.model.model_copy(update={"name": "chance"})
+    return replace(run, folder=run.folder / "chance", results=run.results.model_copy(update={"model": model}))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -174,3 +202,20 @@ def test_equal_models_are_told_apart_one_time_in_twenty_only_if_whole_videos_are
             found[kind] += p_value((1 - 2 * flips) @ values) < 0.05
     assert 0.02 <= found[0] / 600 <= 0.08
     assert found[1] / 600 > 0.2
+
+
+def test_rank_agreement_has_a_column_for_each_set_of_comparable_runs(runs_of: Callable[..., list[ScoredRun]]) -> None:
+    runs = runs_of(tasks=("relations",))
+    paper = [replace(run, results=run.results.model_copy(update={"protocol": "paper"})) for run in runs]
+    assert rank_agreement([*runs, *paper], labels={run.folder: run.results.model.name for run in runs}).tasks == (
+        "relations (protocol 'release')",
+        "relations (protocol 'paper')",
+    )
+
+
+def test_settings_that_comparable_runs_do_not_share_are_named(scored: Runs) -> None:
+    one, other = scored["strong", "activity"], scored["weak", "activity"]
+    assert differing_circumstances([one, other]) == []
+    generation = {**other.results.generation, "temperature": 0.0}
+    other = replace(other, results=other.results.model_copy(update={"generation": generation}))
+    assert differing_circumstances([one, other]) == ["activity: temperature: strong 0.7, weak 0.0"]

@@ -14,7 +14,7 @@ from tests.releases import document, span, write_release
 
 TASK = Grounding()
 GRID = BoxFormat()
-EVERY_FRAME = Sampling(min_area=0)
+EVERY_FRAME = Sampling()
 CUP2, CUP3 = "o-cup2", "o-cup3"
 
 Content = dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from tests.releases import CUP, document, span, write_release
 
 TASK = Activity()
 BOXES = BoxFormat()
-ALL = Sampling(seed=42, frames=4, choices=25, per_class=None)
+ALL = Sampling(seed=42, frames=4, choices=25, per_class=None, same_verb=4)
 SNAPSHOT = Path(__file__).parent / "snapshots/activity.txt"
 
 VERBS = ("Open", "Close", "Place", "Remove", "Press")
@@ -74,42 +75,69 @@ def examples(root: Path) -> list[Example]:
 
 
 def test_published_sampling_is_the_default() -> None:
-    assert TASK.sampling == Sampling(limit=500, seed=42, frames=4, choices=25, per_class=20)
-    assert TASK.same_verb == 4
+    assert TASK.sampling == Sampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
 
 
-def test_segments_come_by_video_and_start(root: Path) -> None:
-    assert ranges(root) == [("v1", 0, 10), ("v1", 10, 20), ("v1", 25, 40), ("v2", 2, 9), ("v2", 20, 31)]
-
-
-def test_frames_are_spread_evenly_and_the_end_frame_counts(examples: list[Example]) -> None:
-    # 11 frames 0..10, 11 frames 10..20, 15 frames 25..39 (there is no frame 40), 8 frames 2..9.
-    assert [[f.frame_index for f in e.frames] for e in examples[:4]] == [
-        [0, 3, 6, 10],
-        [10, 13, 16, 20],
-        [25, 29, 34, 39],
-        [2, 4, 6, 9],
-    ]
-
-
-def test_fewer_frames_than_shown_are_dropped(tmp_path: Path) -> None:
+def test_segments_come_by_video_and_by_place_in_the_file(tmp_path: Path) -> None:
     vocabulary_video(tmp_path)
-    release(tmp_path, activity(0, 2), activity(5, 8), activity(37, 40), activity(20, 30))
-    # 3 frames with the end; 4; 3, since there is no frame 40; 11.
-    assert ranges(tmp_path) == [("v1", 5, 8), ("v1", 20, 30)]
-    assert ranges(tmp_path, replace(ALL, frames=11)) == [("v1", 20, 30)]
+    release(tmp_path, activity(20, 30), activity(0, 10), video_id="v2")
+    release(tmp_path, activity(0, 5))
+    assert ranges(tmp_path) == [("v1", 0, 5), ("v2", 20, 30), ("v2", 0, 10)]
 
 
-def test_segments_that_share_time_are_dropped_and_neighbours_are_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("segment", "count", "shown"),
+    [
+        ((0, 10), 4, [0, 3, 6, 10]),
+        ((25, 40), 4, [25, 29, 34, 39]),  # there is no frame 40
+        ((2, 9), 4, [2, 4, 6, 9]),
+        ((5, 8), 4, [5, 6, 7, 8]),
+        ((-5, 8), 4, [0, 2, 5, 8]),
+        ((30, 99), 4, [30, 33, 36, 39]),
+        ((20, 29), 1, [25]),  # of an even number the later one in the middle
+        ((20, 30), 1, [25]),
+        ((0, 10), 11, [*range(11)]),
+        ((0, 2), 4, []),
+        ((37, 40), 4, []),
+        ((50, 60), 1, []),
+    ],
+)
+def test_frames_are_spread_evenly_over_a_segment_and_its_end_frame(
+    tmp_path: Path, segment: tuple[int, int], count: int, shown: list[int]
+) -> None:
     vocabulary_video(tmp_path)
-    release(tmp_path, activity(0, 10), activity(10, 20), activity(19, 25), activity(26, 38), activity(28, 33))
-    assert ranges(tmp_path) == [("v1", 0, 10)]
+    release(tmp_path, activity(*segment))
+    found = derive(tmp_path, replace(ALL, frames=count))
+    asked = [e for e in found if isinstance(e, Example) and e.video_id == "v1"]
+    assert [[f.frame_index for f in e.frames] for e in asked] == ([shown] if shown else [])
 
 
-def test_two_records_of_one_segment_drop_each_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("segments", "kept"),
+    [
+        ([(0, 10), (10, 20), (19, 25), (26, 38), (28, 33)], [(0, 10)]),
+        ([(20, 30), (0, 20)], [(20, 30), (0, 20)]),
+        ([(0, 10), (0, 10)], []),
+        ([(5, 10), (20, 30), (0, 40)], []),
+        # Of equal starts the first in the file looks whether the next one begins before its own end.
+        ([(10, 10), (10, 20)], [(10, 20)]),
+        ([(10, 20), (10, 10)], []),
+    ],
+)
+def test_segments_that_share_time_are_dropped_and_neighbours_are_not(
+    tmp_path: Path, segments: list[tuple[int, int]], kept: list[tuple[int, int]]
+) -> None:
     vocabulary_video(tmp_path)
-    release(tmp_path, activity(0, 10), activity(0, 10))
-    assert ranges(tmp_path) == []
+    release(tmp_path, *(activity(*segment) for segment in segments))
+    assert [found[1:] for found in ranges(tmp_path)] == kept
+
+
+def test_a_segments_number_counts_those_with_a_class_dropped_ones_too(tmp_path: Path) -> None:
+    vocabulary_video(tmp_path)
+    release(tmp_path, activity(0, 3, None), activity(0, 10), activity(5, 15), activity(20, 30))
+    (example,) = (e for e in derive(tmp_path) if isinstance(e, Example))
+    assert example.example_id == "activity_mcq:v1:segment_20_30:class_open-lid:idx_2"
+    assert example.evidence["activity_row"] == 3
 
 
 def test_a_segment_without_a_class_is_skipped_and_in_no_ones_way(tmp_path: Path) -> None:
@@ -121,25 +149,20 @@ def test_a_segment_without_a_class_is_skipped_and_in_no_ones_way(tmp_path: Path)
     assert isinstance(second, Example)
 
 
-def test_a_label_of_one_word_is_skipped_but_takes_its_time(tmp_path: Path) -> None:
+def test_a_label_of_one_word_is_skipped_and_in_no_ones_way(tmp_path: Path) -> None:
+    """It ends the released build."""
     vocabulary_video(tmp_path)
     release(tmp_path, activity(0, 10), activity(5, 15, "wait", "Wait"), activity(20, 30))
-    skipped, example = derive(tmp_path)
+    skipped, *examples = derive(tmp_path, replace(ALL, choices=None))
     assert isinstance(skipped, SkippedExample)
     assert "'Wait'" in skipped.reason
-    assert isinstance(example, Example)
-    assert example.metadata["segment_start"] == 20
-    assert "wait" not in {c["class_id"] for c in replace_choices(example, tmp_path)}
+    assert [e.metadata["segment_start"] for e in examples if isinstance(e, Example)] == [0, 20]
+    for example in examples:
+        assert isinstance(example, Example)
+        assert {c["class_id"] for c in example.inputs["choices"]} == set(CLASSES)
 
 
-def replace_choices(example: Example, root: Path) -> list[dict]:
-    """The choices of the same segment with room for every class."""
-    found = derive(root, replace(ALL, choices=100))
-    (same,) = [e for e in found if isinstance(e, Example) and e.example_id == example.example_id]
-    return same.inputs["choices"]
-
-
-def test_choices_are_distinct_lettered_and_hold_the_truth_and_its_verb(examples: list[Example]) -> None:
+def test_choices_are_distinct_lettered_and_hold_the_truth(examples: list[Example]) -> None:
     for example in examples:
         choices = example.inputs["choices"]
         assert [c["choice_id"] for c in choices] == list("ABCDEFGHIJKLMNOPQRSTUVWXY")
@@ -148,19 +171,45 @@ def test_choices_are_distinct_lettered_and_hold_the_truth_and_its_verb(examples:
         assert truth["class_id"] == example.target["class_id"]
         assert truth["text"] == example.label == CLASSES[truth["class_id"]]
         alike = [c for c in choices if c["verb"] == truth["verb"] and c is not truth]
-        assert len(alike) >= 4
-        assert len(alike) == example.metadata["same_verb_distractors"]
+        assert 4 <= len(alike) == example.metadata["same_verb_distractors"]
 
 
-def test_all_same_verb_classes_are_taken_where_there_are_fewer_than_four(tmp_path: Path) -> None:
-    root = release(
-        tmp_path,
-        activity(0, 10, "open-lid"),
-        *(activity(30 + k, 31 + k, c) for k, c in enumerate(("open-tap", "open-door", "press-tap", "close-lid"))),
-    )
-    (example,) = derive(root, replace(ALL, choices=4))
-    assert isinstance(example, Example)
-    assert {"open-lid", "open-tap", "open-door"} < {c["class_id"] for c in example.inputs["choices"]}
+def drawn(class_id: str, seed: str, choices: int | None, same_verb: int) -> list[str]:
+    """The classes of a question in their order, as the release draws them."""
+    rng, verb = random.Random(seed), CLASSES[class_id].split()[0]
+    same = [c for c in sorted(CLASSES) if CLASSES[c].split()[0] == verb and c != class_id]
+    other = [c for c in sorted(CLASSES) if CLASSES[c].split()[0] != verb]
+    rng.shuffle(same)
+    rng.shuffle(other)
+    picked = same + other
+    if choices is not None:
+        first = same[: min(same_verb, choices - 1)]
+        pool = same[len(first) :] + other
+        rng.shuffle(pool)
+        picked = (first + pool)[: choices - 1]
+    picked.append(class_id)
+    rng.shuffle(picked)
+    return picked
+
+
+@pytest.mark.parametrize(
+    ("seed", "choices", "same_verb"),
+    [(42, 25, 4), (1, 4, 0), (None, 25, 4), (42, None, 4), (42, 4, 9), (42, 26, 9)],
+)
+def test_choices_are_drawn_by_seed_video_and_segment(
+    root: Path, seed: int | None, choices: int | None, same_verb: int
+) -> None:
+    """No number of choices means all; the share of the right one's verb ends where there are no more."""
+    found = derive(root, replace(ALL, seed=seed, choices=choices, same_verb=same_verb))
+    assert len(found) == 5
+    for example in found:
+        assert isinstance(example, Example)
+        start, end = example.metadata["segment_start"], example.metadata["segment_end"]
+        text = ("" if seed is None else f"{seed}:") + f"{example.video_id}:{start}:{end}"
+        expected = drawn(str(example.target["class_id"]), text, choices, same_verb)
+        assert [c["class_id"] for c in example.inputs["choices"]] == expected
+    if choices is None:
+        assert [c["choice_id"] for c in example.inputs["choices"]][-6:] == ["Y", "Z", "AA", "AB", "AC", "AD"]
 
 
 def test_truth_stands_at_every_letter_in_the_long_run(tmp_path: Path) -> None:
@@ -172,15 +221,6 @@ def test_truth_stands_at_every_letter_in_the_long_run(tmp_path: Path) -> None:
     assert max(letters.values()) < 20
 
 
-def test_choices_depend_on_seed_video_and_segment_alone(tmp_path: Path, examples: list[Example]) -> None:
-    vocabulary_video(tmp_path)
-    release(tmp_path, activity(30, 35, "press-lid"), activity(0, 10, "place-coffee-cup"))
-    again = next(e for e in derive(tmp_path) if isinstance(e, Example))
-    assert again.inputs == examples[0].inputs
-    other = next(e for e in derive(tmp_path, replace(ALL, seed=1)) if isinstance(e, Example))
-    assert other.inputs != again.inputs
-
-
 def test_fewer_than_four_choices_make_no_question(tmp_path: Path) -> None:
     root = release(tmp_path, activity(0, 10, "open-lid"), activity(11, 20, "press-tap"), activity(21, 30, "close-lid"))
     found = derive(root)
@@ -188,6 +228,7 @@ def test_fewer_than_four_choices_make_no_question(tmp_path: Path) -> None:
     assert "3 choices" in found[0].reason
     release(root, activity(0, 1, "open-tap"), video_id="v2")
     assert [len(e.inputs["choices"]) for e in derive(root)] == [4, 4, 4]
+    assert [type(e) for e in derive(root, replace(ALL, choices=3))] == [SkippedExample] * 3
 
 
 def test_a_class_is_called_by_its_first_name_and_by_its_id_if_that_is_taken(tmp_path: Path) -> None:
@@ -198,29 +239,47 @@ def test_a_class_is_called_by_its_first_name_and_by_its_id_if_that_is_taken(tmp_
     assert texts == {"a": "Open lid (a)", "b": "Open lid (b)", "c": "Shut lid", "d": "Lift cup"}
 
 
-def test_a_class_is_capped_round_robin_over_the_videos(tmp_path: Path) -> None:
+def test_a_class_shows_its_id_only_where_its_name_is_there_twice(tmp_path: Path) -> None:
+    names = {"a": "Open lid", "b": "Open lid"} | {c: CLASSES[c] for c in list(CLASSES)[10:14]}
+    root = release(tmp_path, *(activity(5 * k, 5 * k + 4, c, name) for k, (c, name) in enumerate(names.items())))
+    both = set()
+    for example in derive(root, replace(ALL, choices=4, same_verb=0)):
+        assert isinstance(example, Example)
+        texts = {c["class_id"]: c["text"] for c in example.inputs["choices"]}
+        both.add({"a", "b"} <= texts.keys())
+        shown = {c: f"{names[c]} ({c})" if c in "ab" and {"a", "b"} <= texts.keys() else names[c] for c in texts}
+        assert texts == shown
+    assert both == {True, False}
+
+
+@pytest.mark.parametrize("seed", [42, 1])
+@pytest.mark.parametrize("cap", [1, 2, 4, 5, 9])
+def test_a_class_is_capped_round_robin_over_its_videos_in_an_order_drawn_once_for_all(
+    tmp_path: Path, seed: int, cap: int
+) -> None:
     vocabulary_video(tmp_path)
-    release(tmp_path, activity(0, 5), activity(6, 11), activity(12, 17), video_id="a")
-    release(tmp_path, activity(0, 5), activity(6, 11, "press-tap"), video_id="b")
-    release(tmp_path, activity(0, 5), activity(6, 11), video_id="c")
-    assert ranges(tmp_path, replace(ALL, per_class=4)) == [
-        ("a", 0, 5),
-        ("a", 6, 11),
-        ("b", 0, 5),
-        ("b", 6, 11),
-        ("c", 0, 5),
-    ]
-    assert len(ranges(tmp_path, replace(ALL, per_class=5))) == 6
-    assert [r[0] for r in ranges(tmp_path, replace(ALL, per_class=1))] == ["a", "b"]
+    classes = {"a": ["open-lid"] * 3, "b": ["open-lid", "press-tap"], "c": ["open-lid", "press-tap", "open-lid"]}
+    for video_id, wanted in classes.items():
+        release(tmp_path, *(activity(6 * k, 6 * k + 5, c) for k, c in enumerate(wanted)), video_id=video_id)
+    rng, kept = random.Random(seed), []
+    for class_id in ("open-lid", "press-tap"):
+        queues = [
+            [(video_id, 6 * k, 6 * k + 5) for k, c in enumerate(wanted) if c == class_id]
+            for video_id, wanted in classes.items()
+            if class_id in wanted
+        ]
+        rng.shuffle(queues)
+        kept += [queue[turn] for turn in range(3) for queue in queues if turn < len(queue)][:cap]
+    assert ranges(tmp_path, replace(ALL, seed=seed, per_class=cap)) == sorted(kept)
 
 
-def test_sampling_selects_videos_preparations_and_frames_but_keeps_the_vocabulary(root: Path) -> None:
-    assert ranges(root, replace(ALL, videos=("v2",))) == [("v2", 2, 9), ("v2", 20, 31)]
-    assert ranges(root, replace(ALL, preparations=("pods",))) == [("v2", 2, 9), ("v2", 20, 31)]
+def test_sampling_selects_videos_with_their_classes_and_frames_without(root: Path) -> None:
+    for one_video in (replace(ALL, videos=("v2",)), replace(ALL, preparations=("pods",))):
+        skipped = [e for e in derive(root, one_video) if isinstance(e, SkippedExample)]
+        assert [e.reason for e in skipped] == ["2 choices are fewer than 4"] * 2
+    assert ranges(root, replace(ALL, videos=("v2", "names"))) == [("v2", 2, 9), ("v2", 20, 31)]
     assert ranges(root, replace(ALL, frame_range=(10, 32))) == [("v1", 10, 20), ("v2", 20, 31)]
     assert ranges(root, replace(ALL, frame_range=(10, 31))) == [("v1", 10, 20)]
-    (example,) = derive(root, replace(ALL, videos=("v2",), frame_range=(0, 12)))
-    assert len(example.inputs["choices"]) == 25
     with pytest.raises(DataError, match="no video 'v9'"):
         derive(root, replace(ALL, videos=("v9",)))
 
@@ -233,10 +292,11 @@ def test_ids_and_evidence_lead_back_to_the_file(examples: list[Example]) -> None
     assert examples[2].metadata["segment_seconds"] == 0.5
 
 
-def test_the_prompt_shows_all_frames_first_and_then_the_choices(examples: list[Example]) -> None:
+def test_the_prompt_shows_each_frame_after_its_number_and_then_the_choices(examples: list[Example]) -> None:
     prompt = TASK.prompt(examples[0], BOXES)
-    assert prompt.parts[:4] == tuple(map(ImagePart, range(4)))
-    text = prompt.parts[4]
+    numbered = [(TextPart(f"Frame {index + 1}:"), ImagePart(index)) for index in range(4)]
+    assert prompt.parts[:8] == tuple(part for pair in numbered for part in pair)
+    text = prompt.parts[8]
     assert isinstance(text, TextPart)
     first = examples[0].inputs["choices"][0]
     assert f"\nA. {first['text']}\nB. " in text.text
@@ -271,8 +331,20 @@ FOUR = {"choices": [{"choice_id": c, "class_id": c, "text": f"Do {c}", "verb": "
         ("ANSWER: A\nno, wait\nANSWER: B", "B"),
         ("ANSWER: A\nANSWER: Z", "A"),
         ("ANSWER: C\nANSWER:", "C"),
-        ("**ANSWER:** B", "B"),
-        ("ANSWER: (B)", "B"),
+        ("**ANSWER: B**", "B"),
+        ("ANSWER : B", "B"),
+        ("Final \n answer:B", "B"),
+        ("ANSWER: ANSWER: <B", "B"),
+        ("ANSWER: <CHOICE_ID: B>", "B"),
+        ("ANSWER: choice_idB", "B"),
+        ("<CHOICE_ID  b >", "B"),
+        *((f"ANSWER: {said}", None) for said in ("(B)", "**B**", '"B"', "[B]", "<<B>>", "B-x", "B_1", "-B")),
+        ("**ANSWER:** B", None),
+        ("ANSWER: CHOICE_CHOICE_B", None),
+        ("<CHOICE_ID:B", None),
+        ("<CHOICE_IDB>", None),
+        ("answers: B", None),
+        ("_answer: B", None),
         ("ANSWER: <B>", "B"),
         ("ANSWER:\n\nB", "B"),
         ("ANSWER: CHOICE_B", "B"),
@@ -296,6 +368,20 @@ FOUR = {"choices": [{"choice_id": c, "class_id": c, "text": f"Do {c}", "verb": "
 def test_answers_are_read_as_released(answer: str, choice: str | None) -> None:
     parsed = TASK.parse(answer, FOUR, BOXES)
     assert (parsed.value["choice_id"] if isinstance(parsed, Prediction) else None) == choice
+
+
+@pytest.mark.parametrize("answer", ["**ANSWER:** B", "ANSWER: (B)", "ANSWER: **B**", 'ANSWER: "B"', "ANSWER: <<B>>"])
+def test_the_papers_protocol_passes_over_punctuation(answer: str) -> None:
+    assert Activity(protocol="paper").parse(answer, FOUR, BOXES) == Prediction({"choice_id": "B"})
+
+
+@pytest.mark.parametrize(
+    "bit", ["answer:", "<CHOICE_ID_", "answer ", "_", "CHOICE_ID", "final ", "answer: <CHOICE_ID> "]
+)
+def test_a_hostile_answer_takes_no_time(bit: str) -> None:
+    started = time.process_time()
+    assert isinstance(TASK.parse(bit * (1_000_000 // len(bit)), FOUR, BOXES), ParseError)
+    assert time.process_time() - started < 5
 
 
 @given(st.text(max_size=300) | st.text(alphabet="ANSWERanswer: <CHOICE_ID>BZ\n", max_size=300))
@@ -377,7 +463,7 @@ def test_an_explanation_says_what_was_chosen_and_what_is_true(examples: list[Exa
     truth = example.target["choice_id"]
     assert [r.verdict for r in TASK.explain(example, Prediction({"choice_id": truth})).rows] == ["hit"]
     assert [r.verdict for r in TASK.explain(example, None).rows] == ["miss"]
-    alike = next(c for c in example.inputs["choices"] if c["verb"] == "place" and c["choice_id"] != truth)
+    alike = next(c for c in example.inputs["choices"] if c["verb"] == "Place" and c["choice_id"] != truth)
     rows = TASK.explain(example, Prediction({"choice_id": alike["choice_id"]})).rows
     assert [r.verdict for r in rows] == ["miss", "wrong"]
     assert rows[0].text == f"{truth}: Place coffee cup"

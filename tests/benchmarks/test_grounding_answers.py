@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.prompt import BoxFormat
 from barista_bench.task import Example, ParseError, Prediction, Sampling, Scored
 from tests.benchmarks.answering import answer_all
@@ -56,7 +58,14 @@ TWO, TWO_PX = "[100, 200, 300, 400]", [200.0, 100.0, 600.0, 200.0]
         ('{"bboxes": [[10, 20, 30, 40, 0.9]]}', [ONE_PX], 0),
         ('{"bboxes": [[10.4, 19.6, 30.2, 39.9]]}', [ONE_PX], 0),
         (f'{{"bboxes": [{ONE}, [1, 2, 3], "1, 2, 3, 4", {{}}, null]}}', [ONE_PX], 4),
-        ('{"bboxes": [[1, 2, 3, true], [1, 2, 3, "4"], [1, 2, 3, NaN], [1, 2, 3, 1e99], [1, 2, 3, Infinity]]}', [], 5),
+        ('{"bboxes": [[1, 2, true, false], [1, 2, 3, "4"], [1, 2, 3, null]]}', [[2.0, 1.0, 2.0, 0.0]], 2),
+        ('{"bboxes": [[1, 2, 3, 1e20]]}', [[2.0, 1.0, 6.0, 5e19]], 0),
+        # One number that is none gives the whole list up: four digits in a row count, and there signs are lost.
+        (f'{{"bboxes": [[1, 2, 3, NaN], [-1, 2, 3, 4], {ONE}]}}', [[2.0, 1.0, 6.0, 2.0], ONE_PX], 0),
+        # A tag that a blank or a carriage return follows opens no fence.
+        (f'[5, 6, 7, 8] ```json \n{{"bboxes": [{ONE}]}}\n```', [[10.0, 3.0, 14.0, 4.0], ONE_PX], 0),
+        ('```json\r\n{"bboxes": [[1.5, 2, 3, 4]]}\n```', [[10.0, 1.0, 6.0, 2.0]], 0),
+        ("12.5, 30, 40, 50 and ١, ٢, ٣, ٤", [[10.0, 15.0, 80.0, 25.0], [2.0, 1.0, 6.0, 2.0]], 0),
         # No object with a list: every run of four integers in the text.
         (f"[{ONE}, {TWO}]", [ONE_PX, TWO_PX], 0),
         (ONE, [ONE_PX], 0),
@@ -68,19 +77,61 @@ TWO, TWO_PX = "[100, 200, 300, 400]", [200.0, 100.0, 600.0, 200.0]
         (f'{{"bboxes": {{"a": {ONE}}}}}', [ONE_PX], 0),
         (f'{{"box": {ONE}}}', [ONE_PX], 0),
         ("1, 2, 10, 20, 30, 40, 50, 60", [[2.0, 1.0, 20.0, 10.0], [60.0, 20.0, 100.0, 30.0]], 0),
-        ("-10, 20, 30, 40", [[-20.0, 10.0, 60.0, 20.0]], 0),
+        ("-10, 20, 30, 40", [ONE_PX], 0),
         # Degenerate and inverted boxes stay.
         ('{"bboxes": [[30, 40, 10, 20]]}', [[60.0, 20.0, 20.0, 10.0]], 0),
     ],
 )
 def test_answers_are_read_as_released(answer: str, found: list[list[float]], dropped: int) -> None:
-    assert TASK.parse(answer, SIZE, GRID) == Prediction({"boxes": found}, dropped)
+    parsed = TASK.parse(answer, SIZE, GRID)
+    assert isinstance(parsed, Prediction)
+    assert (parsed.value["boxes"], parsed.dropped) == ([pytest.approx(box) for box in found], dropped)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "dropped"),
+    [
+        (f'```json \n{{"bboxes": [{ONE}]}}\n```', [ONE_PX], 0),
+        ('{"bboxes": [[1, 2, 3, true], [1, 2, 3, "4"], [1, 2, 3, NaN], [1, 2, 3, 1e99], [1, 2, 3, Infinity]]}', [], 5),
+        ("-10, 20, 30, 40", [[-20.0, 10.0, 60.0, 20.0]], 0),
+        (f"1, 2, 3, 4.5 {ONE}", [ONE_PX], 0),
+    ],
+)
+def test_the_papers_protocol_reads_signs_and_drops_single_entries(
+    answer: str, found: list[list[float]], dropped: int
+) -> None:
+    assert Grounding(protocol="paper").parse(answer, SIZE, GRID) == Prediction({"boxes": found}, dropped)
+
+
+def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
+    parsed = TASK.parse('{"bboxes": [[10.4, 19.6, -3, 12345678901]]}', SIZE, BoxFormat("yxyx", 1000))
+    assert isinstance(parsed, Prediction)
+    assert parsed.value["written"] == [[10, 20, -3, 12345678901]]
+
+
+def test_true_boxes_are_on_the_scale_of_the_example(example: Example) -> None:
+    grid = cast("list[list[int]]", example.target["ground_truth_boxes"])
+    coarse = replace(
+        example,
+        target={
+            **example.target,
+            "bbox_scale": 100,
+            "ground_truth_boxes": [[round(side / 10) for side in box] for box in grid],
+        },
+    )
+    for boxes in (BoxFormat("xyxy", 100), GRID):
+        parsed = TASK.parse(TASK.reference_answer(coarse, boxes), coarse.inputs, boxes)
+        assert isinstance(parsed, Prediction)
+        assert TASK.score(coarse, parsed)["mean_best_iou"] == pytest.approx(1)
+        assert TASK.aggregate([Scored(coarse, parsed)])["map"] == 1.0
 
 
 @pytest.mark.parametrize(
     "answer",
-    ["", "no box", "{}", "[]", "null", "[1, 2, 3]", "[0.1, 0.2, 0.3, 0.4]", "1, 2, 3, 4.5", "1.5, 2, 3, 4",
-     '{"bboxes": null}', "[" * 100_000, "9" * 5_000 + ", 1, 2, 3", '{"bboxes": [[1, 2, ' + "9" * 5_000],
+    ["", "no box", "{}", "[]", "null", "[1, 2, 3]", "[0.1, 0.2, 0.3, 0.4]", "1, 2, 3",
+     '{"bboxes": null}', '{"bboxes": [[1, 2, 3, Infinity]]}', '{"bboxes": [[1, 2, 3, 1e99]]}',
+     "9" * 400 + ", 1, 2, 3", '{"bboxes": [[1, 2, 3, -1e400], [1, 2, 3, 4]]}', '```json\n\n```',
+     "1" * 900_000, "[" * 100_000, "9" * 5_000 + ", 1, 2, 3", '{"bboxes": [[1, 2, ' + "9" * 5_000],
 )  # fmt: skip
 def test_an_answer_without_boxes_is_a_parse_error(answer: str) -> None:
     assert isinstance(TASK.parse(answer, SIZE, GRID), ParseError)

@@ -1,4 +1,4 @@
-"""Confidences beside boxes: kept where every box has one, and used only if the whole run has them."""
+"""Confidences beside boxes by the paper's protocol: kept where every box has one, used if the whole run has them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.prompt import BoxFormat
 from barista_bench.task import Example, FrameRef, Prediction, Scored
 
-TASK = Grounding()
+TASK = Grounding(protocol="paper")
 PIXELS = BoxFormat("xyxy", None)
 SIZE: dict[str, Any] = {"frame_width": 1000, "frame_height": 1000}
 BOX, OTHER = [100, 100, 300, 300], [500, 500, 800, 900]
@@ -31,7 +31,7 @@ def parsed(answer: object, boxes: BoxFormat = PIXELS) -> Prediction:
 def example(number: int, *boxes: list[int]) -> Example:
     """On a frame of 1000 x 1000 pixels the grid is the pixels."""
     inputs = {"phrase": "a cup", "category": "cup", **SIZE}
-    target: Any = {"ground_truth_boxes": list(boxes)}
+    target: Any = {"boxes": list(boxes), "ground_truth_boxes": list(boxes)}
     return Example(f"e{number}", "barista", "grounding", "cup", (FrameRef("v", number),), inputs, target)
 
 
@@ -39,6 +39,15 @@ def test_confidences_are_kept_beside_their_boxes() -> None:
     assert parsed({"bboxes": [BOX, OTHER], "scores": [0.25, 1]}) == Prediction(
         {"boxes": [list(map(float, BOX)), list(map(float, OTHER))], "scores": [0.25, 1.0]}
     )
+
+
+def test_the_release_ignores_confidences() -> None:
+    released, answer = Grounding(), json.dumps({"bboxes": [BOX, OTHER], "scores": [0.25, 1]})
+    found = released.parse(answer, SIZE, PIXELS)
+    assert isinstance(found, Prediction)
+    assert "scores" not in found.value
+    figures = released.aggregate([Scored(example(0, BOX), found)])
+    assert figures["constant_scores"] is True
 
 
 def test_the_confidence_of_an_entry_that_is_no_box_goes_with_it() -> None:

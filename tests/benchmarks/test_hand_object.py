@@ -21,7 +21,7 @@ from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject
 from barista_bench.builders.rows import from_row, row_features, to_row
 from barista_bench.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, ParseError, Prediction, Sampling, Scored, SkippedExample
+from barista_bench.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored
 from tests.benchmarks.answering import answer_all
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 
@@ -84,11 +84,19 @@ def test_activities_do_not_matter(tmp_path: Path) -> None:
     assert len(derived(tmp_path, document() | {"activities": []})) == 30
 
 
-def test_fraction_step_and_range_thin_the_frames_that_have_an_interaction(root: Path) -> None:
-    frames = [e.frames[0].frame_index for e in derive(root, Sampling(fraction=0.1))]
-    assert frames == [0, 14, 39]
-    chosen = Sampling(frame_range=(14, 36), frame_step=4)
-    assert [e.frames[0].frame_index for e in derive(root, chosen)] == [16, 32]
+@pytest.mark.parametrize(
+    ("sampling", "frames"),
+    [
+        # Of all 40 frames the fraction leaves 0, 13, 26 and 39; none but 26 has an interaction.
+        (Sampling(fraction=0.1), [0, 13, 39]),
+        (Sampling(fraction=0.01), [19]),
+        (Sampling(frame_range=(14, 36), frame_step=4), [16, 32]),
+    ],
+)
+def test_frames_are_thinned_before_interactions_are_looked_for(
+    root: Path, sampling: Sampling, frames: list[int]
+) -> None:
+    assert [e.frames[0].frame_index for e in derive(root, sampling)] == frames
 
 
 def test_only_human_actions_of_objects_that_are_hands_by_category(tmp_path: Path) -> None:
@@ -99,6 +107,7 @@ def test_only_human_actions_of_objects_that_are_hands_by_category(tmp_path: Path
     ]
     content["relations"] = [
         relation(LEFT, CUP, "position", "on", (0, 40)),
+        relation(LEFT, CUP, "Human_actions", "holds", (0, 40)),
         contact(LEFT, BUTTON, "presses", (2, 4)),
         contact(RIGHT, CUP, "holds", (0, 40)),
         contact(MACHINE, CUP, "touches", (0, 40)),
@@ -141,11 +150,31 @@ def test_two_left_hands_are_two_boxes_of_type_left(tmp_path: Path) -> None:
     assert brief(derived(tmp_path, content), 5) == [(CUP, "left", 2)]
 
 
-def test_objects_of_category_unknown_count(tmp_path: Path) -> None:
+def test_a_hand_may_act_on_anything(tmp_path: Path) -> None:
     content = document()
     content["categories"].append({"id": "c-unknown", "name": "unknown"})
     content["object_id_to_category_id"][CUP] = "c-unknown"
-    assert len(derived(tmp_path, content)) == 30
+    content["relations"] = [contact(LEFT, target, "holds", (12, 13)) for target in (CUP, RIGHT, LEFT)]
+    assert brief(derived(tmp_path, content), 12) == [(name, "left", 1) for name in (CUP, RIGHT, LEFT)]
+
+
+def test_of_two_annotations_of_an_object_the_last_one_is_its_box(tmp_path: Path) -> None:
+    """Also one outside of the frame, or without an area."""
+    content = document()
+    boxes = {CUP: [-9.0, 10.0, 8.0, 0.2], LEFT: [0.0, 0.0, 48.0, 32.0]}
+    content["annotations"] += [{"image_id": 3, "object_id": name, "bbox": box} for name, box in boxes.items()]
+    found = derived(tmp_path, content)
+    (interaction,) = found[3].target["interactions"]
+    assert (interaction["object_box"], interaction["hand_boxes"]) == ([0, 156, 0, 159], [[0, 0, 500, 500]])
+    rows = len(content["annotations"])
+    assert found[3].evidence["instance_rows"] == [rows - 2, rows - 1]
+
+
+def test_objects_keep_their_lower_case_ids_where_a_relation_writes_them_otherwise(tmp_path: Path) -> None:
+    cup, hand = "88acdb91-6a48-5bf4-aef8-195802a88b14", "0c2f1a4e-90ab-5cde-8123-456789abcdef"
+    content = json.loads(json.dumps(document()).replace(f'"{CUP}"', f'"{cup}"').replace(f'"{LEFT}"', f'"{hand}"'))
+    content["relations"] = [contact(hand.upper(), cup.replace("-", ""), "holds", (0, 1))]
+    assert brief(derived(tmp_path, content), 0) == [(cup, "left", 1)]
 
 
 def test_an_example_is_whole(example: Example) -> None:
@@ -175,19 +204,6 @@ def test_an_example_is_whole(example: Example) -> None:
     assert example.evidence["relation_rows"] == [2, 3]
     rows = [document()["annotations"][row] for row in example.evidence["instance_rows"]]
     assert [(a["object_id"], a["image_id"]) for a in rows] == [(CUP, 12), (LEFT, 12), (RIGHT, 12)]
-
-
-def test_a_frame_whose_object_has_no_area_on_the_grid_is_skipped(tmp_path: Path) -> None:
-    content = document()
-    content["annotations"] = [
-        {**a, "bbox": [95.98, 10.0, 0.01, 40.0]} if a["image_id"] == {CUP: 3, LEFT: 5}.get(a["object_id"]) else a
-        for a in content["annotations"]
-    ]
-    graph = SceneGraph(write_release(tmp_path, content=content, video=False))
-    skipped = [e for e in TASK.examples(graph, TASK.sampling) if isinstance(e, SkippedExample)]
-    # A hand without area lowers the hand IoU, but leaves an interaction that can be found.
-    assert [s.frame.frame_index for s in skipped] == [3]
-    assert "coffee cup o-cup has no area" in skipped[0].reason
 
 
 def test_a_video_without_contacts_gives_nothing(tmp_path: Path) -> None:
@@ -235,8 +251,8 @@ def item(hands: object = ((1, 2, 3, 4),), target: object = (10, 20, 30, 40), kin
 ONE = json.dumps(item())
 ONE_PX = {"hand_boxes": [[2.0, 1.0, 6.0, 2.0]], "object_box": [20.0, 10.0, 60.0, 20.0], "hand_type": "left"}
 BOTH = json.dumps(item(hands=((1, 2, 3, 4), (5, 6, 7, 8.5)), kind="both"))
-BOTH_PX = {**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 2.0], [10.0, 3.0, 14.0, 4.25]], "hand_type": "both"}
-BAD = json.dumps(item(hands=()))
+BOTH_PX = {**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 2.0], [10.0, 3.0, 14.0, 4.0]], "hand_type": "both"}
+BAD = json.dumps(item(kind="none"))
 
 
 @pytest.mark.parametrize(
@@ -253,6 +269,14 @@ BAD = json.dumps(item(hands=()))
         (f"not [{BAD}] but [{ONE}]", [ONE_PX]),
         (f"first [{ONE}] then [{BOTH}]", [ONE_PX]),
         (f'{{"interactions": [{ONE}]}}', [ONE_PX]),
+        # Where an outer list in running text is not valid, those inside of it are tried: an empty one says `none`.
+        (f"so [[{ONE}]]", [ONE_PX]),
+        (f"not [{json.dumps(item(hands=()))}] but [{ONE}]", []),
+        (f"```json \n[{ONE}]\n```", [ONE_PX]),
+        (
+            json.dumps([item(hands=[["1", " 2 ", "3.4", True]], target=["1_0", 20, 30, 40])]),
+            [{**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 0.5]]}],
+        ),
         (json.dumps([{**item(), "verb": "holds"}]), [ONE_PX]),
         # Inverted boxes and surplus hands stay.
         (json.dumps([item(target=(30, 40, 10, 20))]), [{**ONE_PX, "object_box": [60.0, 20.0, 20.0, 10.0]}]),
@@ -260,7 +284,38 @@ BAD = json.dumps(item(hands=()))
     ],
 )
 def test_answers_are_read_as_released(answer: str, found: list[Content]) -> None:
-    assert TASK.parse(answer, SIZE, GRID) == Prediction({"interactions": found})
+    parsed = TASK.parse(answer, SIZE, GRID)
+    assert isinstance(parsed, Prediction)
+    assert parsed.value["interactions"] == found
+
+
+def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
+    parsed = TASK.parse(f"[{BOTH}]", SIZE, BoxFormat("yxyx", 1000))
+    assert isinstance(parsed, Prediction)
+    assert parsed.value["written"] == [item(hands=[[1, 2, 3, 4], [5, 6, 7, 8]], target=[10, 20, 30, 40], kind="both")]
+
+
+@pytest.mark.parametrize(
+    "bad", [item(hands=[[1, 2, 3, True]]), item(target=[1, 2, 3, "4"]), item(target=[1, 2, 3, 1e12])]
+)
+def test_the_papers_protocol_reads_plain_numbers_alone(bad: object) -> None:
+    assert isinstance(TASK.parse(json.dumps([bad]), SIZE, GRID), Prediction)
+    assert isinstance(HandObject(protocol="paper").parse(json.dumps([bad]), SIZE, GRID), ParseError)
+
+
+def test_a_true_hand_that_nothing_overlaps_uses_up_an_answered_one_as_released() -> None:
+    hands, alone = [[700, 700, 800, 800], [0, 0, 100, 100]], [[0, 0, 100, 100]]
+    entry = {"object_id": "o", "category": "cup", "hand_type": "both", "hand_boxes": hands, "object_box": [0, 0, 9, 9]}
+    target = {"interactions": [{**entry, "hand_pixels": hands, "object_pixels": [0, 0, 9, 9]}]}
+    size = {"frame_width": 1000, "frame_height": 1000}
+    asked = Example("e", "barista", "hand_object", "both", (FrameRef("v", 0),), size, target)
+    answer = json.dumps([item(hands=alone, target=[0, 0, 9, 9], kind="both")])
+    found = []
+    for task in (TASK, HandObject(protocol="paper")):
+        parsed = task.parse(answer, size, GRID)
+        assert isinstance(parsed, Prediction)
+        found.append(task.aggregate([Scored(asked, parsed)])["hand_iou"])
+    assert found == [0.0, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -272,9 +327,11 @@ def test_answers_are_read_as_released(answer: str, found: list[Content]) -> None
         item(hands=[[1, 2, 3]]),
         item(hands=[[1, 2, 3, 4, 5]]),
         item(hands=[[1, 2, 3, 4], None]),
-        item(hands=[[1, 2, 3, True]]),
+        item(hands=[[1, 2, 3, "four"]]),
+        item(hands=[[1, 2, 3, "nan"]]),
         item(target=[1, 2, 3]),
-        item(target=[1, 2, 3, "4"]),
+        item(target=[1, 2, 3, "inf"]),
+        item(target=[1, 2, 3, 1e99]),
         item(target=[1, 2, 3, float("nan")]),
         item(target=[1, 2, 3, float("inf")]),
         item(target=[1, 2, 3, 10**400]),

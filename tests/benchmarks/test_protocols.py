@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks import get_task, task_names
-from barista_bench.benchmarks.barista import TemporalVQA
-from barista_bench.benchmarks.barista.qa_templates import load_qa_pairs
 from barista_bench.builders.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.builders.rows import row_features
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen
 from barista_bench.prompt import BoxFormat, ImagePart
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import PROTOCOLS, Example, FrameRef, Prediction, ProtocolName, Sampling, Scored, Task
+from barista_bench.task import Example, FrameRef, Prediction, Sampling, Scored, Task
 from tests.releases import CUP, FRAMES, MACHINE, document, relation, segmentation, span, write_release
 
 NAMES = task_names("barista")
@@ -175,7 +173,7 @@ def test_referring_tells_of_every_related_object_and_leaves_no_fragment_out(tmp_
     assert "coffee cup" in {label for label, _ in papers}
     told = [str(dict(found)["coffee machine"].target["reference"]) for found in (ours, papers)]
     assert all("contains 2x button" in text for text in told)
-    assert ["  button: (color=red" in text and "  button: (color=green" in text for text in told] == [False, True]
+    assert ["  button: color=red" in text and "  button: color=green" in text for text in told] == [False, True]
 
 
 def test_activity_keeps_segments_that_share_time(tmp_path: Path) -> None:
@@ -217,19 +215,3 @@ def test_relations_read_any_white_space_as_one_space(tmp_path: Path) -> None:
 def test_temporal_vqa_takes_all_that_follows_the_last_marker(text: str, released: str, papers: str) -> None:
     found = [task.parse(text, {}, BOXES) for task in tasks("temporal_vqa")]
     assert [one.value["answer"] for one in found if isinstance(one, Prediction)] == [released, papers]
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_temporal_vqa_drops_short_answers_only_by_the_release(
-    protocol: ProtocolName, kitchen: Path, tmp_path: Path
-) -> None:
-    (example, *_) = examples(TemporalVQA(), kitchen, frames=6, spacing=24)
-    clip = {
-        "clip_index": example.metadata["clip_index"],
-        "frame_indices": [frame.frame_index for frame in example.frames],
-        "qa_pairs": [{"question": "What changes?", "answer": "The lid opens.", "category": example.label}],
-    }
-    (tmp_path / f"{example.video_id}_qa_pairs.jsonl").write_text(json.dumps(clip) + "\n")
-    task = TemporalVQA(protocol=protocol, pairs=load_qa_pairs(tmp_path))
-    found = examples(task, kitchen, frames=6, spacing=24)
-    assert [e.target["answer"] for e in found] == ([] if protocol == "release" else ["The lid opens."])

@@ -244,7 +244,7 @@ def test_a_split_that_lost_all_its_examples_is_left_out(tmp_path: Path) -> None:
     assert sum(map(len, load(made.folder, "relations", tmp_path).values())) == 4
 
 
-def test_skipped_frames_are_counted_with_their_reason(tmp_path: Path) -> None:
+def test_frames_whose_marks_cannot_be_drawn_are_counted_with_their_reason(tmp_path: Path) -> None:
     content = document()
     content["annotations"][0] = {
         **content["annotations"][0],
@@ -252,14 +252,14 @@ def test_skipped_frames_are_counted_with_their_reason(tmp_path: Path) -> None:
     }
     write_release(tmp_path / "root", "a", content)
     made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
-    assert len(named(made).skipped) == 1
-    assert "annotations[0].segmentation" in named(made).skipped[0]
+    (lost,) = named(made).lost
+    assert "cannot be drawn: the object has no usable mask" in lost.reason
 
 
 def test_foreign_folders_are_never_overwritten(small_release: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.tex").write_text("important")
-    with pytest.raises(ConfigError, match="is no dataset folder of ours"):
+    with pytest.raises(ConfigError, match="is not a dataset of ours"):
         build(small_release, tmp_path / "mine")
     assert (tmp_path / "mine/thesis.tex").read_text() == "important"
 
@@ -289,7 +289,7 @@ def test_a_folder_of_ours_with_something_else_in_it_is_never_replaced(small_rele
     build(small_release, out, configs=["relations"], sampling=SAMPLING, cache=False)
     (out / "runs").mkdir()
     (out / "runs/log.jsonl").write_text("hours of work")
-    with pytest.raises(ConfigError, match="holds 'runs', which is not ours"):
+    with pytest.raises(ConfigError, match=r"holds 'runs/log\.jsonl', which is not ours"):
         build(small_release, out, configs=["relations"], sampling=SAMPLING, cache=False)
     assert (out / "runs/log.jsonl").read_text() == "hours of work"
 
@@ -297,7 +297,7 @@ def test_a_folder_of_ours_with_something_else_in_it_is_never_replaced(small_rele
 @pytest.mark.parametrize(
     "sampling",
     [
-        {"seed": None}, {"seed": [1]}, {"frame_range": [0]}, {"frame_range": [-5, 3]}, {"frame_range": ["a", 3]},
+        {"seed": "1"}, {"seed": [1]}, {"frame_range": [0]}, {"frame_range": [-5, 3]}, {"frame_range": ["a", 3]},
         {"videos": "v0"}, {"splits": "test"}, {"limit": True}, {"frame_step": 0.5}, {"frame_step": None},
     ],
 )  # fmt: skip

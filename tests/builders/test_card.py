@@ -89,7 +89,7 @@ def test_a_built_folder_says_which_protocol_it_follows(protocol: str, small_rele
     made = build(
         small_release,
         tmp_path / "out",
-        configs=["relations", "referring"],
+        configs=["hand_object", "referring"],
         sampling={"frame_step": 10},
         protocol=protocol,  # type: ignore[arg-type]
         cache=False,
@@ -100,4 +100,4 @@ def test_a_built_folder_says_which_protocol_it_follows(protocol: str, small_rele
     infos = DatasetInfosDict.from_dataset_card_data(DatasetCard.load(made.folder / "README.md").data)
     marked = "protocol" in infos["referring"].features["metadata"]
     assert marked == (protocol == "paper")
-    assert "protocol" not in infos["relations"].features["metadata"], "the examples are the same"
+    assert "protocol" not in infos["hand_object"].features["metadata"], "the examples are the same"

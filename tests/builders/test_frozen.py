@@ -25,11 +25,13 @@ def test_what_is_written_is_read_back(examples: list[Example], tmp_path: Path) -
     assert list(read_frozen(tmp_path / "f.jsonl")) == examples
 
 
-def test_lines_have_the_layout_of_the_release(examples: list[Example], tmp_path: Path) -> None:
+def test_lines_have_the_keys_of_the_release_and_the_version_of_the_task(
+    examples: list[Example], tmp_path: Path
+) -> None:
     write_frozen(examples, tmp_path / "f.jsonl")
     line = (tmp_path / "f.jsonl").read_text().splitlines()[0]
     record = json.loads(line)
-    assert list(record) == ["example_id", "frames", "label", "metadata", "task_data", "task_name"]
+    assert list(record) == ["example_id", "frames", "label", "metadata", "task_data", "task_name", "task_version"]
     assert record["task_name"] == "relation_extraction"
     assert record["frames"] == [{"frame_index": 0, "mp4_path": "v0/video.mp4", "video_id": "v0"}]
 

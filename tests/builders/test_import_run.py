@@ -13,56 +13,16 @@ from typer.testing import CliRunner
 
 from barista_bench import cli
 from barista_bench.benchmarks import get_task, task_names
-from barista_bench.builders.frozen import read_frozen
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.prompt import BoxFormat
+from barista_bench.released_runs.importing import import_run
 from barista_bench.reporting import write_report
-from barista_bench.running.imported import import_run
 from barista_bench.running.log import read_folder
 from barista_bench.running.run_folder import read_run
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from barista_bench.task import Example, Status
-from tests.builders.released_files import UPSTREAM_NAMES, released_record, write_records
-
-GEMINI, QWEN = BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1000)
-
-
-def ours(folder: Path, name: str) -> list[Example]:
-    return list(read_frozen(folder / f"frozen/{name}.jsonl"))
-
-
-def prediction(example: Example, text: str | None, **changes: Any) -> dict[str, Any]:
-    return {
-        "example_id": example.example_id,
-        "task_name": UPSTREAM_NAMES[example.task],
-        "model": "gemini-3-flash",
-        "provider": "gemini",
-        "raw_text": text,
-        "error": None,
-        "latency_ms": 1500.0,
-        "usage": {"input_tokens": 1000, "output_tokens": 20, "thinking_tokens": 5},
-        "metadata": {},
-        "task_result": None,
-        "label": example.label,
-        "finish_reason": "STOP",
-        "provider_response_id": "abc",
-        "prompt_text": "asked in their words",
-        **changes,
-    }
-
-
-def run_folder(path: Path, examples: list[Example], predictions: list[dict[str, Any]]) -> Path:
-    path.mkdir(parents=True)
-    write_records(path / "benchmark_examples.jsonl", map(released_record, examples))
-    write_records(path / "predictions.jsonl", predictions)
-    settings = {"provider_config": {"temperature": 0.7, "max_output_tokens": 4096}, "api_key": "never kept"}
-    (path / "run_config.json").write_text(json.dumps(settings))
-    return path
-
-
-def right(example: Example, boxes: BoxFormat = GEMINI, **changes: Any) -> dict[str, Any]:
-    return prediction(example, get_task("barista", example.task).reference_answer(example, boxes), **changes)
+from tests.builders.released_runs import GEMINI, QWEN, ours, prediction, right, run_folder
 
 
 @pytest.mark.parametrize("name", task_names("barista"))
@@ -82,6 +42,18 @@ def test_right_answers_of_the_released_harness_score_one(
     assert (results.timing.input_tokens, results.timing.output_tokens) == (1000 * len(examples), 20 * len(examples))
     assert results.timing.seconds == {"latency": 1.5 * len(examples)}
     assert "never kept" not in (tmp_path / "run/run.json").read_text()
+
+
+def test_a_key_among_the_settings_of_a_released_run_is_not_taken_over(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    source = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    key = "sk-planted-0123456789abcdef"
+    model = {"temperature": 0.5, "api_key_env": key, "base_url": f"https://me:{key}@host/v1", "project": key}
+    (source / "run_config.json").write_text(json.dumps({"model": model}))
+    import_run(source, tmp_path / "run")
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert any(b"0.5" in path.read_bytes() for path in files)
+    assert not any(key.encode() in path.read_bytes() for path in files)
 
 
 def test_an_imported_run_is_described_as_a_run_of_ours(six_frozen: Path, tmp_path: Path) -> None:
@@ -114,12 +86,12 @@ def test_every_outcome_gets_its_status_and_scores_as_released(
     assert found == [Status.OK, Status.PARSE_ERROR, Status.INFRA_ERROR, Status.TRUNCATED, Status.REFUSED]
     assert made.unanswered == len(examples) - 5
 
-    # By the release: tuples pooled, a failure adds its truth; infrastructure is left out (our one departure).
+    # By the release: tuples pooled, a failure adds its truth, and so does a provider's error.
     def truth(example: Example) -> Counter[str]:
         return Counter(json.dumps(item, sort_keys=True) for item in example.target["relations"])  # type: ignore[union-attr]
 
     hits = sum((truth(examples[0]) + truth(examples[3])).values())
-    wanted = hits + sum((truth(examples[1]) + truth(examples[4])).values())
+    wanted = hits + sum((truth(examples[1]) + truth(examples[2]) + truth(examples[4])).values())
     figures = score(tmp_path / "run").results.figures
     assert figures["micro_precision"].mean == 1.0
     assert figures["micro_recall"].mean == pytest.approx(hits / wanted)
@@ -160,6 +132,48 @@ def test_boxes_are_read_in_the_order_of_the_family(
     assert score(tmp_path / "run").results.figures["map"].mean == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("params", "boxes"),
+    [
+        ({}, GEMINI),
+        ({"bbox_format": "xyxy"}, QWEN),
+        ({"bbox_format": "xyxy", "bbox_scale": 500}, BoxFormat("xyxy", 500)),
+    ],
+)
+def test_boxes_are_read_as_the_settings_say_whatever_the_family(
+    params: dict[str, Any], boxes: BoxFormat, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "grounding")
+    folder = run_folder(tmp_path / "a", examples, [right(e, boxes, model="llava", provider="vllm") for e in examples])
+    (folder / "run_config.json").write_text(json.dumps({"task_params": params}))
+    import_run(folder, tmp_path / "run")
+    assert score(tmp_path / "run").results.figures["map"].mean > 0.9
+
+
+@pytest.mark.parametrize("params", [{"bbox_format": "zyxw"}, {"bbox_scale": 0}, {"bbox_scale": "1000"}])
+def test_settings_of_boxes_that_are_none_are_refused(params: dict[str, Any], six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "grounding")
+    folder = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    (folder / "run_config.json").write_text(json.dumps({"task_params": params}))
+    with pytest.raises(DataError, match=r"run_config.json: .*task_params.bbox_(format|scale).*Remedy"):
+        import_run(folder, tmp_path / "run")
+
+
+def test_a_safety_block_that_was_read_all_the_same_counts(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    said = [right(example, finish_reason="FinishReason.SAFETY") for example in examples]
+    assert import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run").statuses == {Status.OK: 6}
+    assert score(tmp_path / "run").results.figures["accuracy"].mean == 1.0
+
+
+def test_samples_keep_the_order_of_the_records(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "grounding")
+    said = [right(example) for example in reversed(examples)]
+    import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
+    samples = score(tmp_path / "run").samples
+    assert [sample.example.example_id for sample in samples] == [example.example_id for example in reversed(examples)]
+
+
 def test_an_unknown_family_needs_its_box_format_said(six_frozen: Path, tmp_path: Path) -> None:
     examples = ours(six_frozen, "grounding")
     said = [right(example, QWEN, model="llava", provider="vllm") for example in examples]
@@ -181,7 +195,7 @@ def test_several_folders_are_several_runs(six_frozen: Path, tmp_path: Path) -> N
     figure = score(tmp_path / "run").results.figures["accuracy"]
     assert (made.runs, figure.runs) == (2, [1.0, 0.0])
     other = run_folder(tmp_path / "other", examples[1:], [right(example) for example in examples[1:]])
-    with pytest.raises(ConfigError, match=r"other: has content_hash .*seed1 has"):
+    with pytest.raises(ConfigError, match=r"other: has examples .*seed1 has"):
         import_run([folders[0], other], tmp_path / "mixed")
 
 
@@ -206,11 +220,11 @@ def test_a_new_folder_needs_nothing_of_the_old_one(six_frozen: Path, tmp_path: P
 
 BROKEN: list[tuple[Callable[[list[dict[str, Any]]], object], str]] = [
     (lambda p: p.append(p[0]), "line 7: .* repeats"),
-    (lambda p: p[1].update(example_id="other"), "line 2: 'other' is none of the examples"),
+    (lambda p: p[1].update(example_id="other"), "line 2: example_id is none of the examples"),
     (lambda p: p[1].update(model="another"), "line 2: model is 'another'"),
     (lambda p: p[1].update(provider=None), "line 2: provider is None"),
     (lambda p: p[2].update(task_name="grounding"), "line 3: task_name is 'grounding'"),
-    (lambda p: p[0].update(error="oops"), "line 1: error is 'oops'"),
+    (lambda p: p[0].update(error="oops"), "line 1: error is neither"),
     (lambda p: p[0].update(raw_text=7), "line 1: no prediction"),
     (lambda p: p[0].pop("example_id"), "line 1: no prediction"),
     (lambda p: p.clear(), "is empty"),
@@ -230,6 +244,34 @@ def test_records_that_cannot_be_one_run_are_refused_and_nothing_is_left_behind(
     with pytest.raises(BaristaError, match=what):
         import_run(folder, tmp_path / "out" / "run")
     assert not (tmp_path / "out").exists() or list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_refusal_names_every_line(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    said = [right(example) for example in examples]
+    for record in said[1:4]:
+        record["model"] = "another"
+    said[5]["raw_text"] = 7
+    folder = run_folder(tmp_path / "theirs", examples, [*said, said[0]])
+    with pytest.raises(DataError, match=r"line 2-4: model is 'another'.*line 6: no prediction.*line 7: .*repeats"):
+        import_run(folder, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("result", "what"),
+    [
+        ({"geval_accuracy_score": 7}, "geval_accuracy_score is neither"),
+        ({"geval_accuracy_score": True}, "geval_accuracy_score is neither"),
+        ({"geval_accuracy_score": 0.7, "geval_accuracy_reason": None}, "geval_accuracy_reason is no text"),
+    ],
+)
+def test_scores_that_no_judge_gives_are_refused(
+    result: dict[str, Any], what: str, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "temporal_vqa")
+    folder = run_folder(tmp_path / "a", examples, [right(example, task_result=result) for example in examples])
+    with pytest.raises(DataError, match=rf"line 1-{len(examples)}: task_result.{what}"):
+        import_run(folder, tmp_path / "run")
 
 
 def test_files_that_are_missing_are_named(six_frozen: Path, tmp_path: Path) -> None:
@@ -267,8 +309,8 @@ def test_settings_that_are_no_usual_numbers_are_refused(
 ) -> None:
     examples = ours(six_frozen, "activity")
     folder = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
-    (folder / "run_config.json").write_text(f'{{"provider_config": {{"{name}": {value}}}}}')
-    with pytest.raises(DataError, match=rf"run_config.json: {name} .*Remedy"):
+    (folder / "run_config.json").write_text(f'{{"model": {{"{name}": {value}}}}}')
+    with pytest.raises(DataError, match=rf"run_config.json: .*model.{name}.*Remedy"):
         import_run(folder, tmp_path / "run")
 
 
@@ -279,3 +321,36 @@ def test_absurd_counts_of_tokens_are_left_out_of_the_sums(six_frozen: Path, tmp_
     import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
     timing = score(tmp_path / "run").results.timing
     assert (timing.input_tokens, timing.output_tokens) == (5, 7)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "what"),
+    [
+        ("metrics.json", {"wall_clock_ms": "soon"}, r"metrics.json: .*wall_clock_ms"),
+        ("metrics.json", [], r"metrics.json: is no object"),
+        ("run_config.json", {"model": []}, r"run_config.json: .*model"),
+        ("run_config.json", {"task_params": {"geval_criteria": "all"}}, r"run_config.json: .*geval_criteria"),
+        ("run_config.json", {"task_params": {"judge_model": 7}}, r"run_config.json: .*judge_model"),
+    ],
+)
+def test_files_beside_the_records_are_checked(
+    file: str, content: object, what: str, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "activity")
+    folder = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    (folder / file).write_text(json.dumps(content))
+    with pytest.raises(DataError, match=f"{what}.*Remedy"):
+        import_run(folder, tmp_path / "run")
+
+
+def test_files_that_lack_almost_everything_are_taken(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    bare = [
+        {k: v for k, v in right(e).items() if k in ("example_id", "task_name", "model", "raw_text")} for e in examples
+    ]
+    folder = run_folder(tmp_path / "a", examples, bare)
+    for file in ("metrics.json", "run_config.json"):
+        (folder / file).write_text("{}")
+    (folder / "summary.txt").write_text("")
+    made = import_run(folder, tmp_path / "run", box_format=GEMINI)
+    assert made.statuses == {Status.OK: 6}

@@ -76,7 +76,6 @@ def test_every_task_has_more_candidates_than_it_draws_here(plans: Plans) -> None
     assert list(plans.plans) == TASKS
     for name, plan in plans.plans.items():
         assert len(plan.examples) == LIMITS[name] < plan.candidates, name
-    assert {name for name, plan in plans.plans.items() if plan.skipped} >= {"hand_object", "relations"}
 
 
 def test_two_processes_plan_what_one_does(release: Path, plans: Plans) -> None:
@@ -114,7 +113,7 @@ def test_the_plan_is_the_draw_of_all_examples(release: Path, plans: Plans, name:
 @pytest.mark.parametrize("name", TASKS)
 def test_examples_are_built_as_their_candidates_say_in_any_order(release: Path, name: str) -> None:
     task, sampling, graph = get_task("barista", name), sampled(name), SceneGraph(release)
-    vocabulary = tuple(dict.fromkeys(pair for video in graph for pair in task.vocabulary(video)))
+    vocabulary = tuple(dict.fromkeys(pair for video in graph for pair in task.vocabulary(video, task.sampling)))
     video = graph["v3"]
     candidates = [item for item in task.candidates(video, sampling) if isinstance(item, Candidate)]
     in_order = list(task.build(video, candidates, vocabulary, sampling))
@@ -166,7 +165,7 @@ def test_no_process_at_all_is_refused(release: Path, tmp_path: Path) -> None:
 def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> None:
     write_release(tmp_path, "v0", video=False)
     tasks: list[GraphTask] = [get_task("barista", name) for name in ("temporal_vqa", "relations")]
-    found = plan_tasks(SceneGraph(tmp_path), [(task, task.sampling) for task in tasks])
+    found = plan_tasks(SceneGraph(tmp_path), [(task, replace(task.sampling, spacing=40)) for task in tasks])
     assert list(found.plans) == ["relations"]
     assert "no example for barista/temporal_vqa" in str(found.empty["temporal_vqa"])
 
@@ -218,7 +217,8 @@ def test_what_is_lost_on_several_processes_is_counted_as_on_one(tmp_path: Path) 
     one = build(tmp_path / "root", tmp_path / "one", **settings)
     two = build(tmp_path / "root", tmp_path / "two", **settings, num_proc=2)
     for config in one.configs:
-        assert {lost.example_id.split(":")[1] for lost in config.lost} == {"v1", "v4"}
+        unopened = {lost.example_id.split(":")[1] for lost in config.lost if "cannot be drawn" not in lost.reason}
+        assert unopened == {"v1", "v4"}
     assert [config.lost for config in two.configs] == [config.lost for config in one.configs]
     assert [config.rows for config in two.configs] == [config.rows for config in one.configs]
     assert files(two) == files(one)

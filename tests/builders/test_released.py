@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks import get_task, task_names
-from barista_bench.builders.frozen import UNSAID, content_hash, read_frozen
+from barista_bench.benchmarks.barista.release_prompts import released_prompts
+from barista_bench.benchmarks.barista.released_sampling import released_parameters, released_sampling
+from barista_bench.builders.folder import build
+from barista_bench.builders.frozen import UNSAID, content_hash, read_frozen, released_line
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.prompt import BoxFormat
+from barista_bench.prompt_sets import PromptTexts
 from barista_bench.running.dataset import config_names, open_examples
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from barista_bench.task import Example, Prediction, Scored
 from tests.builders.released_files import released_record, task_data, write_records
+from tests.released_clone import write_clone
 
 NAMES = task_names("barista")
 
@@ -70,77 +76,68 @@ def test_answers_score_as_they_do_on_our_own_file(
     assert figures["read"] == figures["own"]
 
 
-def test_a_referring_line_keeps_what_its_reference_says(six_frozen: Path, tmp_path: Path) -> None:
-    own = ours(six_frozen, "referring")
-    for one, other in zip(own, read_frozen(released(six_frozen, "referring", tmp_path / "f.jsonl")), strict=True):
-        assert other.target["category"] == one.target["category"]
-        assert other.target["reference"] == one.target["reference"]
-        assert other.inputs["grid_box"] == one.inputs["grid_box"]
-        facts: Any = other.target["facts"]
-        described = {fact["text"] for fact in facts if fact["kind"] not in ("object", "relation")}
-        assert described == {f["text"] for f in one.target["facts"] if f["kind"] not in ("object", "relation")}  # type: ignore[union-attr,call-overload,index]
-        assert all(text in str(one.target["reference"]) for text in described)
-
-
-def test_masks_that_the_file_lacks_are_those_of_the_annotations(
+def test_a_referring_line_keeps_what_its_reference_says(
     six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
+    file = released(six_frozen, "referring", tmp_path / "f.jsonl")
+    for one, other in zip(ours(six_frozen, "referring"), read_frozen(file, root=kitchen_release), strict=True):
+        for field in ("category", "reference", "attributes", "relations"):
+            assert other.target[field] == one.target[field]
+        assert other.inputs == one.inputs
+        assert str(other.target["sentence"]).endswith(".")
+
+
+def test_masks_are_those_of_the_annotations(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     file = released(six_frozen, "relations", tmp_path / "f.jsonl")
     for one, other in zip(ours(six_frozen, "relations"), read_frozen(file, root=kitchen_release), strict=True):
-        assert other.inputs["objects"] == one.inputs["objects"]
-    with pytest.raises(DataError, match=r"line \d: .*no (masks|frame size).*--root"):
+        assert other.inputs == one.inputs
+    with pytest.raises(DataError, match=r"line 1-\d: .*no masks.*--root"):
         list(read_frozen(file))
-
-
-def test_masks_in_the_file_need_no_annotations(six_frozen: Path, tmp_path: Path) -> None:
-    def with_masks(example: Example) -> dict[str, Any]:
-        inputs: Any = example.inputs
-        data = {**task_data(example), "frame_width": inputs["frame_width"], "frame_height": inputs["frame_height"]}
-        masks = {item["mark"]: item["segmentation"] for item in inputs["objects"]}
-        data["objects"] = [{**item, "segmentation": masks[item["display_id"]]} for item in data["objects"]]
-        return released_record(example, data)
-
-    own = ours(six_frozen, "relations")
-    file = write_records(tmp_path / "f.jsonl", map(with_masks, own))
-    for one, other in zip(own, read_frozen(file), strict=True):
-        for left, right in zip(one.inputs["objects"], other.inputs["objects"], strict=True):  # type: ignore[arg-type]
-            assert left["segmentation"] == right["segmentation"]  # type: ignore[index,call-overload]
 
 
 def test_other_objects_in_the_annotations_are_an_error(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     def rename(data: dict[str, Any]) -> None:
-        data["objects"][0]["category"] = "zebra"
+        data["object_id_category_lines"][0] = "  1: zebra"
 
     file = write_records(tmp_path / "f.jsonl", [changed(ours(six_frozen, "relations")[0], rename)])
-    with pytest.raises(DataError, match="'zebra', the annotations"):
+    with pytest.raises(DataError, match=r"are not the objects that the annotations .*--root"):
         list(read_frozen(file, root=kitchen_release))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_any_missing_field_is_an_error_that_names_line_and_keys_or_needs_no_guess(
+def test_a_missing_field_is_an_error_that_names_it(
     name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
     one = ours(six_frozen, name)[0]
-    optional = {"frame_width", "frame_height", "bbox_format", "bbox_scale", "question", "allowed_relations"}
     for key in task_data(one):
         file = write_records(tmp_path / "f.jsonl", [changed(one, lambda data, key=key: data.pop(key))])
-        if key in optional and not (name == "temporal_vqa" and key == "question"):
-            (read,) = read_frozen(file, root=kitchen_release)
-            assert read.inputs.get("frame_width", 128) == 128, "the annotations say it"
+        if (name, key) in (("referring", "question"), ("activity", "question"), ("temporal_vqa", "num_frames")):
+            assert list(read_frozen(file, root=kitchen_release))  # wording, and what the frames say themselves
             continue
-        with pytest.raises(DataError, match=rf"line 1: task_data.*: no field .*'{key}'") as told:
+        if (name, key) == ("temporal_vqa", "category"):
+            continue  # a pair may have none
+        with pytest.raises(DataError, match=rf"line 1: task_data: .*`{key}`.*Remedy"):
             list(read_frozen(file, root=kitchen_release))
-        assert "the keys here are: " in str(told.value)
 
 
-def test_a_frame_size_that_nobody_says_is_read_from_the_video(
+def test_every_line_that_cannot_be_read_is_named(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+    records = [released_record(example) for example in ours(six_frozen, "grounding")]
+    for number in (0, 1, 3):
+        records[number]["task_data"]["phrase"] = ""
+    records[4]["task_data"]["bbox_scale"] = "big"
+    records.append(records[2])
+    with pytest.raises(DataError) as refused:
+        list(read_frozen(write_records(tmp_path / "f.jsonl", records), root=kitchen_release))
+    assert "line 1-2, 4: task_data.phrase" in str(refused.value)
+    assert "line 5: task_data.bbox_scale" in str(refused.value)
+    assert f"line {len(records)}: " in str(refused.value)
+
+
+def test_a_frame_size_that_the_line_leaves_out_is_read_from_the_video_alone(
     six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
-    def forget(data: dict[str, Any]) -> None:
-        del data["frame_width"], data["frame_height"]
-
-    one = ours(six_frozen, "grounding")[0]
-    file = write_records(tmp_path / "f.jsonl", [changed(one, forget)])
+    one = ours(six_frozen, "referring")[0]
+    file = write_records(tmp_path / "f.jsonl", [released_record(one)])
     (tmp_path / "videos" / one.video_id).mkdir(parents=True)
     video = tmp_path / "videos" / one.video_id / "video.mp4"
     video.write_bytes((kitchen_release / one.video_id / "video.mp4").read_bytes())
@@ -151,29 +148,27 @@ def test_a_frame_size_that_nobody_says_is_read_from_the_video(
 
 
 BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
-    ("grounding", lambda d: d.update(ground_truth_boxes=[[0, 0, 1001, 5]]), "integers from 0 to 1000"),
-    ("grounding", lambda d: d.update(ground_truth_boxes=[[0, 0, 0.5, 5]]), "integers from 0 to 1000"),
-    ("grounding", lambda d: d.update(ground_truth_boxes=[]), "a list with a box in it"),
-    ("grounding", lambda d: d.update(bbox_format="yxyx"), "bbox_format is 'yxyx', not 'xyxy'"),
-    ("grounding", lambda d: d.update(bbox_scale=1), "bbox_scale is 1, not 1000"),
-    ("grounding", lambda d: d.update(gt_boxes=[[1, 1, 2, 2]]), "say different things"),
-    ("grounding", lambda d: d.update(frame_width=0), "1 to 16384"),
-    ("grounding", lambda d: d.update(frame_width=2**40), "whole number"),
-    (
-        "hand_object",
-        lambda d: d["interactions"][0].update(hand_type="third"),
-        r"\[0\].hand_type is 'third'",
-    ),
-    ("hand_object", lambda d: d["interactions"][0].update(hand_boxes=[]), "a list with a box in it"),
-    ("hand_object", lambda d: d.update(interactions=[3]), "is 3, not an object"),
-    ("activity", lambda d: d.update(correct_choice_id="ZZ"), "0 fit"),
-    ("activity", lambda d: d["choices"].append(d["choices"][0]), "ids of their own"),
-    ("activity", lambda d: d.update(choices=["one"]), "a list of choices"),
-    ("relations", lambda d: d["relations"][0].update(source_id=999), "the number of one of the objects"),
-    ("relations", lambda d: d["objects"].append(d["objects"][0]), "numbers of their own"),
-    ("relations", lambda d: d.update(allowed_relations={"position": []}), "relation values"),
-    ("temporal_vqa", lambda d: d.update(question=" "), "not a text"),
-    ("temporal_vqa", lambda d: d.update(question="\ud800"), "not a text"),
+    ("grounding", lambda d: d.update(ground_truth_boxes=[[0, 0, 1001, 5]]), "not within 0 to 1000"),
+    ("grounding", lambda d: d.update(ground_truth_boxes=[[0, 0, 0.5, 5]]), "ground_truth_boxes"),
+    ("grounding", lambda d: d.update(ground_truth_boxes=[[0, 0, 5]]), "ground_truth_boxes"),
+    ("grounding", lambda d: d.update(ground_truth_boxes=[]), "ground_truth_boxes"),
+    ("grounding", lambda d: d.update(bbox_format="yxyx"), "bbox_format"),
+    ("grounding", lambda d: d.update(bbox_scale=1), "not within 0 to 1"),
+    ("grounding", lambda d: d.update(phrase=""), "phrase"),
+    ("grounding", lambda d: d.update(frame_width=0), "frame_width"),
+    ("grounding", lambda d: d.update(frame_width=2**40), "frame_width"),
+    ("hand_object", lambda d: d["ground_truth"][0].update(hand_type="third"), "hand_type"),
+    ("hand_object", lambda d: d["ground_truth"][0].update(hand_boxes=[]), "hand_boxes"),
+    ("hand_object", lambda d: d.update(ground_truth=[3]), "ground_truth"),
+    ("activity", lambda d: d.update(correct_choice_id="ZZ"), "'ZZ' is not that of one of the choices"),
+    ("activity", lambda d: d["choices"].append(d["choices"][0]), "two choices have one id"),
+    ("activity", lambda d: d.update(choices=["one"]), "choices"),
+    ("relations", lambda d: d["ground_truth_relations"][0].update(source_id=999), "999"),
+    ("relations", lambda d: d.update(ground_truth_relations=[]), "ground_truth_relations"),
+    ("relations", lambda d: d["object_id_category_lines"].pop(), "object_id_category_lines"),
+    ("temporal_vqa", lambda d: d.update(question=""), "question"),
+    ("temporal_vqa", lambda d: d.update(reference_answer=""), "reference_answer"),
+    ("temporal_vqa", lambda d: d.update(question="\ud800"), "no frozen example"),
 ]
 
 
@@ -191,25 +186,72 @@ def test_a_field_that_cannot_be_used_is_named(
         list(read_frozen(file, root=kitchen_release))
 
 
-@pytest.mark.parametrize(
-    "choices",
-    [
-        lambda items: items,
-        lambda items: {item["choice_id"]: item["text"] for item in items},
-        lambda items: [item["text"] for item in items],
-        lambda items: [{"id": item["choice_id"], "display_name": item["text"]} for item in items],
-    ],
-    ids=["objects", "mapping", "texts", "other names"],
-)
-def test_choices_are_read_in_whatever_shape(
-    choices: Callable[[list[dict[str, str]]], object], six_frozen: Path, tmp_path: Path
+@pytest.mark.parametrize("name", NAMES)
+def test_a_set_keeps_its_identity_in_the_released_layout(
+    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
-    one = ours(six_frozen, "activity")[0]
-    record = changed(one, lambda data: data.update(choices=choices(data["choices"])))
-    (read,) = read_frozen(write_records(tmp_path / "f.jsonl", [record]))
-    task = get_task("barista", "activity")
-    assert task.prompt(read, BoxFormat()) == task.prompt(one, BoxFormat())
-    assert read.target == one.target, "the class stands in the example's id"
+    examples = ours(six_frozen, name)
+    file = tmp_path / "f.jsonl"
+    file.write_text("".join(released_line(example, "?") + "\n" for example in examples))
+    read = list(read_frozen(file, root=kitchen_release))
+    assert content_hash(read) == content_hash(examples)
+    assert [released_line(example) for example in read] == file.read_text().splitlines()
+
+
+def test_build_writes_the_released_layout(kitchen_release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "released"
+    settings: dict[str, Any] = {"configs": ["grounding", "activity"], "sampling": {"limit": 5}}
+    built = build(kitchen_release, out, layout="release", **settings)
+    assert sorted(path.name for path in out.iterdir()) == [
+        *("activity_mcq.config.json", "activity_mcq.jsonl", "grounding.config.json", "grounding.jsonl"),
+    ]
+    config = json.loads((out / "grounding.config.json").read_text())
+    assert (config["limit"], config["task_params"]["sample_fraction"]) == (5, 0.1)
+    for named in built.configs:
+        upstream = get_task("barista", named.name).upstream_name
+        assert content_hash(read_frozen(out / f"{upstream}.jsonl", root=kitchen_release)) == named.content_hash
+    with pytest.raises(ConfigError, match="is there already"):
+        build(kitchen_release, out, layout="release", **settings)
+
+
+def test_frozen_sentences_are_those_of_the_wording(kitchen_release: Path, tmp_path: Path) -> None:
+    clone = write_clone(tmp_path / "clone")
+    settings: dict[str, Any] = {"configs": ["referring", "activity"], "sampling": {"limit": 1}, "layout": "release"}
+    sentences = {}
+    for name, prompts in (("ours", None), ("theirs", f"release:{clone}")):
+        build(kitchen_release, tmp_path / name, prompts=prompts, **settings)
+        files = [tmp_path / name / f"{task}.jsonl" for task in ("referring", "activity_mcq")]
+        sentences[name] = [json.loads(file.read_text())["task_data"]["question"] for file in files]
+    for ours_, theirs, wording in zip(*sentences.values(), ("referring", "activity"), strict=True):
+        frozen = released_prompts(clone, wording).text("frozen_question", frame_count="4")
+        assert (theirs, ours_ != theirs) == (frozen, True)
+    assert "{box}" in sentences["ours"][0], "the place for the box is not filled in, as released"
+    with pytest.raises(ConfigError, match=r"layout release alone.*Remedy"):
+        build(kitchen_release, tmp_path / "set", configs=["activity"], prompts=f"release:{clone}")
+
+
+def test_a_wording_without_a_sentence_to_freeze_shares_ours(six_frozen: Path) -> None:
+    (example, *_) = ours(six_frozen, "referring")
+    texts = PromptTexts(1, "", "Describe {box}.", "0" * 64)
+    plain, ours_ = get_task("barista", "referring", texts), get_task("barista", "referring")
+    said = Prediction({"description": "A cup."})
+    assert plain.judged(example, said) == ours_.judged(example, said)
+
+
+def test_the_seed_of_the_preparation_is_that_of_the_questions_drawn() -> None:
+    sampling = replace(get_task("barista", "temporal_vqa").sampling, draw_seed=5, seed=7)
+    params = released_parameters("temporal_vqa", sampling)
+    assert params["shuffle_seed"] == 5
+    assert released_sampling("temporal_vqa", params, shuffle_seed=7, limit=sampling.limit) == sampling
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_set_frozen_by_an_earlier_version_of_its_task_is_refused(name: str, six_frozen: Path, tmp_path: Path) -> None:
+    records = [json.loads(line) for line in (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()]
+    for record in records:
+        del record["task_version"]  # as version 1 wrote them
+    with pytest.raises(DataError, match=rf"line 1-\d: frozen by version 1 of barista/{name}, .*Remedy: build"):
+        list(read_frozen(write_records(tmp_path / "f.jsonl", records)))
 
 
 @pytest.mark.parametrize("video_id", ["../up", "", "a/b", "/etc", 7, None, "\ud800"])
@@ -238,11 +280,12 @@ def test_lines_that_are_no_records_are_named(text: str, tmp_path: Path) -> None:
         list(read_frozen(tmp_path / "f.jsonl"))
 
 
-def test_infinite_numbers_in_metadata_are_refused(six_frozen: Path, tmp_path: Path) -> None:
-    line = json.dumps(released_record(ours(six_frozen, "grounding")[0])).replace('"Brew coffee"', "1e999")
-    (tmp_path / "f.jsonl").write_text(line + "\n")
+def test_infinite_numbers_are_refused(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+    record = released_record(ours(six_frozen, "referring")[0])
+    record["task_data"]["metadata"]["bbox_xywh"][0] = 0.25
+    (tmp_path / "f.jsonl").write_text(json.dumps(record).replace("0.25", "1e999") + "\n")
     with pytest.raises(DataError, match="line 1"):
-        list(read_frozen(tmp_path / "f.jsonl"))
+        list(read_frozen(tmp_path / "f.jsonl", root=kitchen_release))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -124,7 +124,7 @@ def test_a_label_cannot_steer_the_terminal() -> None:
     hostile = replace(EXAMPLES["activity"][0], label="\x1b[2Jcup\n\nfake", **QUESTION)
     text = as_text(trace({"activity": [hostile]}, "v", 8))
     assert "\x1b" not in text
-    assert "activity: [2Jcup fake (frames 0, 8, 16, 24)\n" in text
+    assert "activity: \\x1b[2Jcup fake (frames 0, 8, 16, 24)\n" in text
 
 
 QUESTION = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from string import ascii_lowercase
 
 import pytest
 from hypothesis import given
@@ -26,12 +25,13 @@ AWKWARD: list[tuple[str, str, str]] = [
     ("I cannot tell.", "", ""),
     ("(B) a red cup\n(D) a green cup", "BD", "BD"),
     ("(D) a green cup\n(B) a red cup", "BD", "DB"),  # released: sorted
-    ("(D) a green cup\n\nNot the others (black cup, spoon) though.", "DN", "D"),  # a letter of prose
+    ("(D) a green cup\n\nNot the others (black cup, spoon) though.", "D", "D"),  # n has no option
+    ("(D) a green cup\n\nNot the others (black cup, ladle) though.", "DE", "D"),  # a letter of prose
     ("I choose (C).", "C", ""),  # not on a line of its own
     ("(B) <Description of Option B>", "B", "B"),  # the placeholder, repeated
     ("(B) a long tale of cups", "B", "B"),  # its own words
     ("(B) a green cup", "B", ""),  # the letter of one option, the text of another
-    ("(F) a cup", "F", ""),  # no such option
+    ("(F) a cup", "", ""),  # no such option
     ("(E.) a black cup", "E", ""),  # full stops are deleted first
     ("  (E)   A BLACK CUP  ", "E", "E"),
     ("(A)(B)", "AB", "A"),  # one line names one option
@@ -62,6 +62,11 @@ def test_scores_choose_the_highest_in_both_readings() -> None:
     assert reading.scores == (0.1, 0.4, -0.2, 0.4, 0.0)
 
 
+def test_a_bare_letter_is_not_the_text_of_a_blank_option() -> None:
+    assert strict_letters("(A)", ["a cup", ""]) == ("A",)
+    assert strict_letters("(B) ", ["a cup", ""]) == ("B",)
+
+
 def test_scores_of_other_labels_are_text_like_any_other() -> None:
     assert isinstance(parse_letters(write_scores({"A": 0.1}), CUPS), ParseError)
 
@@ -74,7 +79,7 @@ def test_an_answer_in_the_asked_format_reads_back() -> None:
 def test_any_text_is_read_or_refused_and_strict_letters_are_released_ones(text: str) -> None:
     parsed = parse_letters(text, CUPS)
     lowered = text.strip().lower().replace(".", "")
-    by_scan = {a for a, b in pairwise(lowered) if b == ")" and a in ascii_lowercase}
+    by_scan = {a for a, b in pairwise(lowered) if b == ")" and a in "abcde"}
     if isinstance(parsed, ParseError):
         assert not by_scan
         return

@@ -36,7 +36,8 @@ def run_of(task: Task, answers: Sequence[str | None], truths: Sequence[Sequence[
 
 
 def letters_by_the_released_rule(text: str) -> list[str]:
-    return sorted(set(re.findall(r"\(?([a-z])\)", text.strip().lower().replace(".", ""))))
+    """Of questions with six options."""
+    return sorted(set(re.findall(r"\(?([a-z])\)", text.strip().lower().replace(".", ""))) & set("abcdef"))
 
 
 @given(st.lists(st.tuples(ANSWERS, st.integers(0, 5)), min_size=1, max_size=30))
@@ -51,7 +52,7 @@ def test_accuracy_is_that_of_the_released_rule(rows: list[tuple[str | None, int]
     assert figures["accuracy"] == (right / answered_count if answered_count else 0.0)
     assert figures["accuracy_counted"] == right / len(rows)
     assert figures["coverage"] == answered_count / len(rows)
-    same = handyvqa_accuracy(answers, [truth for (truth,) in truths])
+    same = handyvqa_accuracy(answers, [truth for (truth,) in truths], [6] * len(rows))
     assert figures["accuracy_counted"] == same["accuracy"]
     assert figures["accuracy"] == (same["accuracy_on_parsed"] or 0.0)
     assert figures["n_failed"] == same["n_failed"]
@@ -104,9 +105,20 @@ def test_strict_and_released_scores_differ_where_prose_names_letters() -> None:
     assert (figures["coverage"], figures["coverage_strict"]) == (0.75, 0.5)
 
 
-def test_a_letter_without_an_option_is_an_answer_and_wrong() -> None:
-    figures = ACTION.aggregate(run_of(ACTION, ["(Z) none"], [[0]]))
-    assert (figures["accuracy"], figures["coverage"], figures["coverage_strict"]) == (0.0, 1.0, 0.0)
+@pytest.mark.parametrize("task", [ACTION, OBJECTS])
+def test_a_letter_without_an_option_is_no_answer(task: Task) -> None:
+    figures = task.aggregate(run_of(task, ["(Z) none", "(Z) or (A)"], [[0], [0]]))
+    assert (figures[task.primary], figures["coverage"], figures["coverage_strict"]) == (1.0, 0.5, 0.0)
+
+
+@pytest.mark.parametrize("task", [ACTION, OBJECTS])
+@pytest.mark.parametrize("answer", ["(A) thing 0", None])
+def test_a_question_without_a_right_option_is_never_answered_rightly(task: Task, answer: str | None) -> None:
+    (sample,) = run_of(task, [answer], [[]])
+    assert set(task.score(sample.example, sample.prediction).values()) == {0.0}
+    assert task.aggregate([sample])[task.primary] == 0.0
+    assert task.reference_answer(sample.example, BOXES) == ""
+    assert "hit" not in {row.verdict for row in task.explain(sample.example, sample.prediction).rows}
 
 
 def test_objects_are_matched_as_sets() -> None:
@@ -195,8 +207,7 @@ def test_an_explanation_names_right_missed_and_wrong_options() -> None:
         ("hit", "(A) thing 0"),
         ("miss", "(B) thing 1"),
         ("wrong", "(C) thing 2"),
-        ("wrong", "(K) there is no such option"),
     ]
     kinds = [failure.kind for failure in OBJECTS.failures(sample.example, sample.prediction)]
-    assert kinds == ["missed", "wrong_option", "wrong_option"]
+    assert kinds == ["missed", "wrong_option"]
     assert [failure.kind for failure in OBJECTS.failures(sample.example, None)] == ["format"]

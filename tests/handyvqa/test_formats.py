@@ -58,14 +58,14 @@ def test_one_file_of_lines(tmp_path: Path) -> None:
     assert figures_of(parts)["accuracy"] == figures_of(objects)["average_precision"] == 1.0
 
 
-def test_scores_of_a_dual_encoder_go_before_its_text(tmp_path: Path) -> None:
+def test_scores_of_objects_go_before_the_text(tmp_path: Path) -> None:
     scores = [0.1, 0.2, 0.9, 0.0, -0.5]
     inside = record("a", inference={"output": "(A)", "inferred_scores": scores}, correct_idx=[2])
     beside = record("b", inferred_scores=scores, correct_idx=[2])
     short = record("c", inferred_scores=scores[:4])
-    path = write_lines(tmp_path / "action.jsonl", [inside, beside, short])
+    path = write_lines(tmp_path / "objects.jsonl", [inside, beside, short])
     (recorded,) = read_outputs(path)
-    assert figures_of(recorded)["accuracy"] == 1.0
+    assert figures_of(recorded)["average_precision"] == 1.0
     errors = {answer.example_id: answer.error for answer in recorded.answers}
     assert errors["a"] is errors["b"] is None
     assert "4 inferred_scores for 5 options" in str(errors["c"])
@@ -87,7 +87,7 @@ def test_an_empty_output_is_unanswered_and_an_absent_one_is_no_sample(tmp_path: 
 @pytest.mark.parametrize(
     "bad",
     [
-        said("(A)", id="b", correct_idx=[7]),
+        said("(A)", id="b", correct_idx=[]),
         {"question": "?"},
         said(3, id="b"),
         said("(A)", id="../b"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.handyvqa import HandyvqaRelease, open_release
-from barista_bench.benchmarks.handyvqa.records import MAX_ITEM_BYTES
+from barista_bench.benchmarks.handyvqa.records import MAX_ITEM_BYTES, letters
 from barista_bench.errors import DataError
 from tests.handyvqa.made import CUPS, HEIGHT, WIDTH, record, rectangle, rle, target, write_lines
 
@@ -64,16 +64,12 @@ def test_the_keys_of_public_result_files_do_no_harm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"correct_idx": [5]}, "correct_idx: 5 is beyond the 5 options"),
-        ({"correct_idx": [-1]}, "$.correct_idx"),
-        ({"correct_idx": []}, "$.correct_idx"),
-        ({"correct_idx": [1, 2]}, "2 options are right, but action asks for one"),
+        ({"correct_idx": []}, "correct_idx: names no option"),
         ({"correct_idx": ["1"]}, "$.correct_idx"),
         ({"correct_idx": None}, "correct_idx"),
-        ({"options": ["only one"]}, "$.options"),
-        ({"options": [f"cup {n}" for n in range(27)]}, "$.options"),
-        ({"options": ["a", " ", "c"]}, "options[1]: is blank"),
-        ({"question": "   "}, "question: is blank"),
+        ({"options": []}, "$.options"),
+        ({"options": ["cup"] * 1001}, "$.options"),
+        ({"options": ["a", None, "c"]}, "$.options"),
         ({"question": 7}, "$.question"),
         ({"id": "../up"}, "is no name"),
         ({"category": "colour"}, "category: 'colour' is none"),
@@ -144,16 +140,59 @@ def test_one_id_in_two_categories_is_no_conflict(tmp_path: Path) -> None:
     assert not open_release(tmp_path, None).problems
 
 
-def test_odd_records_are_kept_with_a_warning(tmp_path: Path) -> None:
-    records = [
-        record("objects_0", options=["cup", "jug", "Cup "], correct_idx=[1]),
-        record("objects_1", correct_idx=[2, 2]),
-        record("objects_2", options=["cup", "jug"], correct_idx=[0, 1]),
-    ]
-    write_lines(tmp_path / "objects.jsonl", records)
+@pytest.mark.parametrize(
+    ("category", "changes", "named", "correct"),
+    [
+        ("objects", {"options": ["cup", "jug", "Cup "]}, "options[2]: says what options[0] says", (1,)),
+        ("objects", {"correct_idx": [2, 2]}, "names an option twice: it counts once", (2,)),
+        ("objects", {"options": ["cup", "jug"], "correct_idx": [0, 1]}, "every option is right", (0, 1)),
+        ("objects", {"correct_idx": []}, "correct_idx: names no option", ()),
+        ("objects", {"correct_idx": [3, 5, 0]}, "5 is none of the 5 options", (0, 3)),
+        ("action", {"correct_idx": [5]}, "5 is none of the 5 options", ()),
+        ("action", {"correct_idx": [-1]}, "-1 is none of the 5 options", ()),
+        ("action", {"correct_idx": [2, 1]}, "2 options are right, but action asks for one: the first counts", (2,)),
+        ("action", {"options": ["a", " ", "c"]}, "options[1]: is blank", (1,)),
+        ("action", {"question": "   "}, "question: is blank", (1,)),
+        ("action", {"question": None}, "question: is blank", (1,)),
+        ("objects", {"options": ["cup"], "correct_idx": [0]}, "every option is right", (0,)),
+    ],
+)
+def test_odd_records_are_kept_with_a_warning(
+    tmp_path: Path, category: str, changes: dict[str, Any], named: str, correct: tuple[int, ...]
+) -> None:
+    write_lines(tmp_path / f"{category}.jsonl", [record("odd", **changes)])
     release = open_release(tmp_path, None)
-    assert [problem.severity for problem in release.problems] == ["warning"] * 3
-    assert [question.correct for question in release.questions["objects"]] == [(1,), (2,), (0, 1)]
+    (problem,) = release.problems
+    assert problem.severity == "warning"
+    assert named in str(problem)
+    assert str(problem).count("odd is kept") == 1
+    assert "left out" not in str(problem)
+    assert [question.correct for question in release.questions[category]] == [correct]
+
+
+def test_options_beyond_the_alphabet_are_numbered(tmp_path: Path) -> None:
+    write_lines(tmp_path / "action.jsonl", [record(options=[f"cup {n}" for n in range(28)])])
+    release = open_release(tmp_path, None)
+    assert not release.problems
+    assert letters(len(release.questions["action"][0].options))[-3:] == ["Z", "27", "28"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"question": " "}, "question: is blank: bad is left out"),
+        ({"options": ["", "cup"]}, "options[0]: is blank: bad is left out"),
+        ({"correct_idx": [7]}, "7 is none of the 5 options: bad is left out"),
+        ({"correct_idx": [1, 2]}, "2 options are right, but rvos_parts asks for one: bad is left out"),
+        ({"correct_idx": []}, "names no option: bad is left out"),
+    ],
+)
+def test_records_with_masks_need_texts_and_right_options(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
+    write_lines(tmp_path / "rvos_parts.jsonl", [rvos("good"), rvos("bad", **changes)])
+    release = open_release(tmp_path, None)
+    assert ids(release, "rvos_parts") == ["good"]
+    (error,) = errors(release)
+    assert named in error
 
 
 def test_a_folder_without_records_says_what_is_wanted(tmp_path: Path) -> None:
@@ -164,8 +203,8 @@ def test_a_folder_without_records_says_what_is_wanted(tmp_path: Path) -> None:
 
 
 def test_a_release_of_bad_records_alone_is_refused_with_the_first_reason(tmp_path: Path) -> None:
-    write_lines(tmp_path / "action.jsonl", [record(correct_idx=[9])])
-    with pytest.raises(DataError, match=r"no usable record, first: .*beyond the 5 options"):
+    write_lines(tmp_path / "action.jsonl", [record(correct_idx=[])])
+    with pytest.raises(DataError, match=r"no usable record, first: .*names no option"):
         open_release(tmp_path, None)
 
 

@@ -1,4 +1,4 @@
-"""Scored run folders made by hand: `results.json`, and a judge's beside it."""
+"""Rows of submissions made by hand, and their results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import task_class
-from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo, write_judged
+from barista_bench.hub.rows import Row
+from barista_bench.hub.schemas import checked
+from barista_bench.hub.submission import Submission, Target, submission_of
+from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
 from barista_bench.running.results import (
     BoxFormatInfo,
     Coverage,
@@ -17,7 +20,6 @@ from barista_bench.running.results import (
     PromptsInfo,
     Results,
     Timing,
-    write_results,
 )
 
 MODEL = "garden/fruit-8b"
@@ -42,7 +44,10 @@ def results(
     split: str = "all",
     protocol: str = "release",
     content_hash: str = HASH,
+    wording: str = "ours v2",
     settings: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
+    limit: int | None = None,
     revision: str | None = "c" * 40,
 ) -> Results:
     cls = task_class("barista", task)
@@ -52,6 +57,7 @@ def results(
     return Results(
         barista_bench="0.1.0",
         protocol=protocol,
+        changed_options=options or {},
         model=ModelInfo(
             name=model,
             box_format=BoxFormatInfo(order="xyxy", scale=1000),
@@ -64,10 +70,11 @@ def results(
             task_version=cls.version,
             config=task,
             split=split,
+            limit=limit,
             examples=examples,
             content_hash=content_hash,
         ),
-        prompts=PromptsInfo(version=1, sha256="d" * 64),
+        prompts=PromptsInfo(version=2, sha256="d" * 64, wording=wording),
         generation={"temperature": 0.7},
         runs=len(values),
         coverage=Coverage(expected=expected, scored=scored, answered=scored, statuses={"ok": scored}),
@@ -95,6 +102,7 @@ def judged(
         draws=3,
         model=of.model.name,
         model_revision=of.model.revision,
+        answers=of.comparability,
         dataset=of.dataset,
         runs=of.runs,
         coverage=JudgedCoverage(
@@ -115,14 +123,15 @@ def judged(
     return found.model_copy(update=changes)
 
 
-def run_folder(root: Path, made: Results | None = None, *judges: JudgedResults, name: str | None = None) -> Path:
-    """A folder with these results."""
+def row(made: Results | None = None, judge: JudgedResults | None = None) -> Row:
+    """As `read_row` gives it of a run with these results."""
     made = made or results()
-    folder = root / (name or f"{made.dataset.task}-{made.dataset.split}-{made.protocol}")
-    folder.mkdir(parents=True)
-    write_results(made, folder / "results.json")
-    for one in judges:
-        below = folder / "judges" / one.judge.name.strip("/").replace("/", "--")
-        below.mkdir(parents=True)
-        write_judged(one, below / "results.json")
-    return folder
+    task = task_class(made.dataset.benchmark, made.dataset.task)
+    return Row(Path(made.dataset.task), task, made, judge)
+
+
+def submission(*rows: Row, allow_incomplete: bool = False, **target: str) -> Submission:
+    """As `make_submission` gives it of runs with these rows, checks included."""
+    return submission_of(
+        rows or [row()], checked(Target, {**TARGET, **target}, "submission"), allow_incomplete=allow_incomplete
+    )

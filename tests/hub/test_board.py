@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,6 @@ from barista_bench.errors import DataError
 from barista_bench.hub.board import (
     MAX_FILE,
     Board,
-    Comparable,
     Entry,
     fetch_results,
     overview,
@@ -27,25 +27,21 @@ from barista_bench.hub.board import (
     tables,
 )
 from barista_bench.hub.files import results_files
-from barista_bench.hub.submission import make_submission
 from barista_bench.running.results import Results
-from tests.hub.made_results import DATASET, HASH, judged, results, run_folder
+from tests.hub.made_results import HASH, judged, results, row, submission
 from tests.hub.standin import UploadStandIn
 
-KEY = Comparable("relations", HASH, "version 1, micro_f1", "", "")
+RECORD = results().comparability
 
 
 def entry(model: str, value: float, low: float | None, high: float | None, coverage: float = 1.0) -> Entry:
-    return Entry(model, KEY, value, low, high, 3, coverage, None, "0.1.0")
+    return Entry(model, RECORD, "micro_f1", "", value, low, high, 3, coverage, None, "0.1.0")
 
 
 def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Path:
     """As `submit` puts it into a results dataset. Returns the folder of the leaderboard."""
-    floors = (judged(made),) if made.primary.startswith("lexical_") else ()
-    name = f"{made.model.name.replace('/', '-')}-{made.dataset.task}-{made.dataset.content_hash[:4]}"
-    folder = run_folder(root / "runs", made, *floors, name=name)
-    target = {"model_repo": made.model.name, "dataset_repo": DATASET}
-    files = results_files(make_submission([folder], target, allow_incomplete=allow_incomplete))
+    judge = judged(made) if made.primary.startswith("lexical_") else None
+    files = results_files(submission(row(made, judge), allow_incomplete=allow_incomplete, model_repo=made.model.name))
     for path, content in files.items():
         (root / "board" / path).parent.mkdir(parents=True, exist_ok=True)
         (root / "board" / path).write_bytes(content)
@@ -70,7 +66,7 @@ def test_what_submit_writes_is_shown_with_intervals_and_ranks(tmp_path: Path) ->
         (3, "a/last", 30.0, 25.0, 35.0),
     ]
     found = overview(board)
-    assert found.head == ("model", "mean rank", "referring", "relations")
+    assert found.head == ("model", "mean rank", "referring (ours v2)", "relations (ours v2)")
     assert found.rows[0] == ("a/last", 2.0, "61.0 (1)", "30.0 [25.0, 35.0] (3)")
     assert found.rows[1][:3] == ("a/first", None, "")
 
@@ -90,6 +86,60 @@ def test_results_on_other_examples_stand_in_a_table_of_their_own(tmp_path: Path)
     assert [(table.title, len(table.rows)) for table in tables(board)] == [("relations", 1), ("relations", 1)]
 
 
+def test_results_in_another_wording_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
+    for model, wording in (("a/one", "ours v2"), ("a/two", "ours v1"), ("a/three", "release@4086ce5")):
+        publish(tmp_path, results(model=model, wording=wording))
+    board = read_board(tmp_path / "board")
+    shown = [(table.title, [row[1] for row in table.rows]) for table in tables(board)]
+    assert shown == [
+        ("relations", ["a/two"]),
+        ("relations", ["a/one"]),
+        ("relations_release-4086ce5", ["a/three"]),
+    ]
+    assert [re.findall("in the wording ([^;]+);", table.note) for table in tables(board)] == [
+        ["ours v1"],
+        ["ours v2"],
+        ["release@4086ce5"],
+    ]
+    assert overview(board).head == (
+        *("model", "mean rank", "relations (ours v1)"),
+        "relations_release-4086ce5 (release@4086ce5)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"options": {"matcher": "exact"}}, "option matcher 'exact'"),
+        ({"limit": 50}, "limit 50"),
+        ({"protocol": "paper"}, "protocol 'paper'"),
+        ({"split": "test"}, "split 'test'"),
+    ],
+)
+def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(
+    tmp_path: Path, changes: dict[str, Any], why: str
+) -> None:
+    publish(tmp_path, results(model="a/one"))
+    publish(tmp_path, results(model="a/two", **changes), allow_incomplete="limit" in changes)
+    board = read_board(tmp_path / "board")
+    assert not board.refused
+    found = {table.rows[0][1]: table for table in tables(board)}
+    assert found["a/one"].title == "relations"
+    assert found["a/two"].title.startswith("relations_")
+    assert f"stands apart from other tables of the task by {why}" in found["a/two"].note
+
+
+def test_settings_stand_beside_the_figures_and_keep_nobody_from_a_rank(tmp_path: Path) -> None:
+    publish(tmp_path, results(model="a/one", settings={"dtype": "float32"}))
+    publish(tmp_path, results(model="a/two", values=(0.4,)))
+    (table,) = tables(read_board(tmp_path / "board"))
+    beside = {row[1]: str(row[-1]) for row in table.rows}
+    assert table.head[-1] == "settings"
+    assert "temperature 0.7" in beside["a/one"]
+    assert "dtype float32" in beside["a/one"]
+    assert "box order xyxy" in beside["a/two"]
+
+
 def test_the_rules_of_the_dataset_decide_which_examples_and_judges_count(tmp_path: Path) -> None:
     publish(tmp_path, results(model="a/one"))
     publish(tmp_path, results(model="a/two", content_hash="cd" * 32))
@@ -104,6 +154,40 @@ def test_the_rules_of_the_dataset_decide_which_examples_and_judges_count(tmp_pat
     (tmp_path / "board" / "leaderboard.yaml").write_text("content_hashes: {relations: abc}")
     with pytest.raises(DataError, match=r"leaderboard.yaml: content_hashes.relations.*Remedy"):
         read_board(tmp_path / "board")
+
+
+def test_results_on_other_examples_than_the_published_dataset_are_refused(tmp_path: Path) -> None:
+    publish(tmp_path, results(model="a/one"))
+    publish(tmp_path, results(model="a/two", content_hash="cd" * 32))
+    # A results dataset takes pull requests from anyone: its own rules do not outweigh the published dataset's.
+    (tmp_path / "board" / "leaderboard.yaml").write_text(f"content_hashes: {{relations: {'cd' * 32}}}\n")
+    (tmp_path / "published").mkdir()
+    with pytest.raises(DataError, match=r"no leaderboard.yaml with content_hashes.*Remedy"):
+        read_board(tmp_path / "board", tmp_path / "published")
+    (tmp_path / "published" / "leaderboard.yaml").write_text(f"content_hashes: {{relations: {HASH}}}\n")
+    board = read_board(tmp_path / "board", tmp_path / "published")
+    assert [one.model for one in board.entries] == ["a/one"]
+    assert [one.path for one in board.refused] == ["results/a/two/relations/results.json"]
+
+
+def test_tables_say_that_results_are_self_reported(tmp_path: Path) -> None:
+    publish(tmp_path, results())
+    board = read_board(tmp_path / "board")
+    assert all("self-reported" in table.note for table in (*tables(board), overview(board)))
+
+
+def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tmp_path: Path) -> None:
+    made = results("referring", model="a/one")
+    part = judged(made)
+    part = part.model_copy(update={"coverage": part.coverage.model_copy(update={"verdicts": {"ok": 3, "missing": 1}})})
+    with pytest.raises(DataError, match=r"1 verdicts are missing.*Remedy"):
+        submission(row(made, part), model_repo="a/one")
+    files = results_files(submission(row(made, part), model_repo="a/one", allow_incomplete=True))
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    (entry,) = read_board(tmp_path).entries
+    assert (entry.coverage, entry.complete) == (0.75, False)
 
 
 # ------------------------------------------------------------------------------------------------ ranks

@@ -13,8 +13,8 @@ import yaml
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.files import Existing, model_files
 from barista_bench.hub.pushing import Destination, Pushed, Pusher, PushError, find_token
-from barista_bench.hub.submission import Submission, make_submission
-from tests.hub.made_results import MODEL, TARGET, results, run_folder
+from barista_bench.hub.submission import Submission
+from tests.hub.made_results import MODEL, results, row, submission
 from tests.hub.standin import TOKEN, UploadStandIn
 
 CARD = b"---\nlicense: mit\n---\n# Fruit\n"
@@ -29,8 +29,8 @@ def hub() -> Iterator[UploadStandIn]:
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Submission:
-    return make_submission([run_folder(tmp_path / "runs")], TARGET)
+def made() -> Submission:
+    return submission()
 
 
 def push(hub: UploadStandIn, made: Submission, *, token: str = TOKEN, **where: object) -> Pushed:
@@ -58,10 +58,8 @@ def test_the_same_results_open_no_second_pull_request(hub: UploadStandIn, made: 
     assert len(hub.commits_asked()) == 1
 
 
-def test_a_pull_request_of_that_title_with_other_files_does_not_count(
-    hub: UploadStandIn, made: Submission, tmp_path: Path
-) -> None:
-    push(hub, make_submission([run_folder(tmp_path / "other", results("grounding"))], TARGET))
+def test_a_pull_request_of_that_title_with_other_files_does_not_count(hub: UploadStandIn, made: Submission) -> None:
+    push(hub, submission(row(results("grounding"))))
     assert push(hub, made).url.endswith("/discussions/2")
 
 
@@ -74,8 +72,8 @@ def test_a_branch_is_made_and_written_to_once(hub: UploadStandIn, made: Submissi
     assert not hub.repos["model", MODEL].pulls
 
 
-def test_an_open_pull_request_can_be_added_to(hub: UploadStandIn, made: Submission, tmp_path: Path) -> None:
-    push(hub, make_submission([run_folder(tmp_path / "other", results("grounding"))], TARGET))
+def test_an_open_pull_request_can_be_added_to(hub: UploadStandIn, made: Submission) -> None:
+    push(hub, submission(row(results("grounding"))))
     push(hub, made, branch="refs/pr/1")
     entries = yaml.safe_load(hub.files(MODEL, "refs/pr/1")[RESULTS])
     assert {entry["dataset"]["task_id"] for entry in entries} == {"grounding", "relations"}
@@ -168,13 +166,25 @@ def test_a_broken_card_on_the_hub_is_left_as_it_is(hub: UploadStandIn, made: Sub
 # ------------------------------------------------------------------------------------------------ the token
 
 
-def test_the_token_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_token_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", TOKEN)
     assert find_token("MY_TOKEN") == TOKEN
     with pytest.raises(ConfigError, match=r"no access token in the environment variable OTHER.*Remedy"):
         find_token("OTHER")
+    with pytest.raises(ConfigError, match=r"token_env: is no name.*Remedy") as caught:
+        find_token(TOKEN)
+    assert TOKEN not in str(caught.value)
     monkeypatch.setenv("HF_TOKEN", TOKEN + "x")
     assert find_token() == TOKEN + "x"
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://hub.example", "https://me:hush@hub.example", "https://hub.example?token=hush"]
+)
+def test_an_endpoint_where_the_token_would_be_read_is_refused(endpoint: str) -> None:
+    with pytest.raises(ConfigError, match=r"endpoint.*Remedy") as caught:
+        Pusher(TOKEN, Destination(), endpoint=endpoint)
+    assert "hush" not in str(caught.value)
 
 
 def assert_secret(text: str, hub: UploadStandIn) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -18,8 +17,7 @@ from barista_bench.hub.files import all_files
 from barista_bench.hub.submission import Submission, make_submission
 from barista_bench.judging.results import JudgeInfo
 from barista_bench.running.results import Results
-from tests.hub.made_results import DATASET, HASH, MODEL, TARGET, figure, judged, results, run_folder
-from tests.running.test_diff import DESCRIBED
+from tests.hub.made_results import DATASET, HASH, MODEL, TARGET, figure, judged, results, row, submission
 
 LOCAL_JUDGE = JudgeInfo(name="/home/me/models/judge-8b", revision=None, settings={})
 EVAL_RESULTS_SCHEMA = {
@@ -72,18 +70,17 @@ EVAL_FILE_SCHEMA = {
 }
 
 
-def made(tmp_path: Path, *runs: Results, **options: Any) -> Submission:
-    folders = [run_folder(tmp_path / "runs", run, name=str(number)) for number, run in enumerate(runs)]
-    return make_submission(folders, {**TARGET, **options.pop("target", {})}, **options)
+def made(*runs: Results, allow_incomplete: bool = False, **target: str) -> Submission:
+    return submission(*map(row, runs), allow_incomplete=allow_incomplete, **target)
 
 
 # ------------------------------------------------------------------------------------------------ what is published
 
 
-def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_reads_it(tmp_path: Path) -> None:
+def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_reads_it() -> None:
     target = {"date": "2026-11-21T10:30:00Z", "source_url": "https://example.org/runs", "source_name": "Runs"}
     target["dataset_revision"] = "1" * 40
-    files = all_files(made(tmp_path, results(), results("grounding", (0.12346,), None), target=target))
+    files = all_files(made(results(), results("grounding", (0.12346,), None), **target))
 
     entries = yaml.safe_load(files.model[".eval_results/barista.yaml"])
     jsonschema.validate(entries, EVAL_RESULTS_SCHEMA)
@@ -104,40 +101,42 @@ def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_read
     assert {"relations", "grounding"} <= set(told)
     assert told["relations"] == ("relations", "train+test")
     assert told["relations_test"] == ("relations", "test")
-    assert len(told) == 2 * len(BENCHMARKS["barista"].tasks)
+    assert told["relations_test_release-4086ce5"] == ("relations", "test")
+    assert len(told) == 4 * len(BENCHMARKS["barista"].tasks)  # over all and over test videos, ours and the release's
 
 
-def test_notes_hold_interval_runs_coverage_protocol_and_content_hash(tmp_path: Path) -> None:
-    (entry,) = made(tmp_path, results()).eval_results().root
+def test_notes_hold_interval_runs_coverage_protocol_and_content_hash() -> None:
+    (entry,) = made(results()).eval_results().root
     for part in ("95% interval 40 to 44", "3 run(s), sd 1", "300/300 samples scored", "protocol release", HASH):
         assert part in str(entry.notes)
     assert "INCOMPLETE" not in str(entry.notes)
     assert "NON-RELEASE" not in str(entry.notes)
 
 
-def test_another_protocol_and_another_split_have_boards_of_their_own_and_are_marked(tmp_path: Path) -> None:
-    found = made(tmp_path, results(), results(split="test"), results(protocol="paper")).eval_results().root
+def test_another_protocol_wording_or_split_has_boards_of_their_own_and_are_marked() -> None:
+    others = (results(split="test"), results(protocol="paper"), results(wording="release@4086ce5"))
+    found = made(results(), *others).eval_results().root
     told = {one.dataset.task_id: str(one.notes) for one in found}
-    assert set(told) == {"relations", "relations_test", "relations_paper"}
+    assert set(told) == {"relations", "relations_test", "relations_paper", "relations_release-4086ce5"}
+    assert "split all, wording ours v2" in told["relations"]
+    assert "wording release@4086ce5" in told["relations_release-4086ce5"]
     assert told["relations_paper"].startswith("NON-RELEASE PROTOCOL paper")
 
 
-def test_a_judges_figure_stands_for_a_lexical_floor(tmp_path: Path) -> None:
+def test_a_judges_figure_stands_for_a_lexical_floor() -> None:
     floor = results("referring", (0.9, 0.9, 0.9))
-    folder = run_folder(tmp_path, floor, judged(floor), judged(floor, "lexical", 0.9))
-    submission = make_submission([folder], TARGET)
-    (entry,) = submission.eval_results().root
+    one = submission(row(floor, judged(floor)))
+    (entry,) = one.eval_results().root
     assert entry.value == 61.0
     assert "maker/judge" in str(entry.notes)
-    files = all_files(submission)
+    files = all_files(one)
     assert b"lexical" not in files.model["README.md"] + files.model[".eval_results/barista.yaml"]
 
 
-def test_published_results_name_the_repository_and_hold_no_addresses_prices_or_paths(tmp_path: Path) -> None:
+def test_published_results_name_the_repository_and_hold_no_addresses_prices_or_paths() -> None:
     settings = {"dtype": "float16", "base_url": "https://inner.example", "extra_body": '{"user": "me"}'}
     floor = results("referring", model="served:/home/me/fruit", settings=settings)
-    folder = run_folder(tmp_path, floor, judged(floor))
-    files = all_files(make_submission([folder], {**TARGET, "model_name": "served:/home/me/fruit"}))
+    files = all_files(submission(row(floor, judged(floor)), model_name="served:/home/me/fruit"))
     text = b"".join(files.results.values()) + b"".join(files.model.values())
     for private in (b"inner.example", b"extra_body", b"/home/me", b"judge.example", b"12.5", b"3.5"):
         assert private not in text
@@ -147,54 +146,52 @@ def test_published_results_name_the_repository_and_hold_no_addresses_prices_or_p
     assert json.loads(files.results[f"results/{MODEL}/referring/judged.json"])["model"] == MODEL
 
 
-def test_the_folder_of_a_local_judge_is_not_published(tmp_path: Path) -> None:
+def test_the_folder_of_a_local_judge_is_not_published() -> None:
     floor = results("referring")
-    folder = run_folder(tmp_path, floor, judged(floor).model_copy(update={"judge": LOCAL_JUDGE}), name="local")
-    files = all_files(make_submission([folder], TARGET))
+    files = all_files(submission(row(floor, judged(floor).model_copy(update={"judge": LOCAL_JUDGE}))))
     text = b"".join(files.results.values()) + b"".join(files.model.values())
     assert b"/home/me" not in text
     assert b"by judge-8b," in text
 
 
-def test_text_that_is_too_long_for_the_hub_is_refused(tmp_path: Path) -> None:
+def test_text_that_is_too_long_for_the_hub_is_refused() -> None:
     with pytest.raises(DataError, match=r"submission: notes: .*at most.*Remedy"):
-        made(tmp_path, broken(results(), barista_bench="9" * 2000)).eval_results()
+        made(broken(results(), barista_bench="9" * 2000)).eval_results()
 
 
-def test_an_incomplete_run_is_taken_when_told_and_says_so(tmp_path: Path) -> None:
-    (entry,) = made(tmp_path, results(missing=7), allow_incomplete=True).eval_results().root
+def test_an_incomplete_run_is_taken_when_told_and_says_so() -> None:
+    (entry,) = made(results(missing=7), allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: 7 of 300 samples missing")
 
 
 # ------------------------------------------------------------------------------------------------ what is refused
 
 
-def test_incomplete_runs_are_refused(tmp_path: Path) -> None:
+def test_incomplete_runs_are_refused() -> None:
     with pytest.raises(DataError, match=r"results.json: coverage: 293 of 300 .*Remedy.*--allow-incomplete"):
-        made(tmp_path, results(missing=7))
+        made(results(missing=7))
 
 
-def test_a_run_cut_by_limit_is_refused_and_marked_when_allowed(tmp_path: Path) -> None:
-    folder = run_folder(tmp_path)
-    described = {**DESCRIBED, "data": {"path": "barista", "root": None, "limit": 10}}
-    (folder / "run.json").write_text(json.dumps(described))
+def test_a_run_cut_by_limit_is_refused_and_marked_when_allowed() -> None:
+    cut = row(results(limit=10))
     with pytest.raises(DataError, match=r"run.json: data.limit: only 10 examples.*Remedy"):
-        make_submission([folder], TARGET)
-    (entry,) = make_submission([folder], TARGET, allow_incomplete=True).eval_results().root
+        submission(cut)
+    (entry,) = submission(cut, allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: cut to 10 examples")
+    assert not cut.complete
 
 
 @pytest.mark.parametrize("name", sorted(BASELINES))
-def test_baselines_are_no_models(tmp_path: Path, name: str) -> None:
+def test_baselines_are_no_models(name: str) -> None:
     with pytest.raises(DataError, match=r"model.name: .* is a baseline.*Remedy"):
-        made(tmp_path, results(model=name), target={"model_name": name})
+        made(results(model=name), model_name=name)
 
 
 @pytest.mark.parametrize("name", sorted(ABLATIONS))
-def test_ablations_are_no_models(tmp_path: Path, name: str) -> None:
+def test_ablations_are_no_models(name: str) -> None:
     full = f"{name}:{MODEL}"
     with pytest.raises(DataError, match=r"sees less than the task shows.*Remedy"):
-        made(tmp_path, results(model=full), target={"model_name": full})
+        made(results(model=full), model_name=full)
 
 
 def test_the_names_of_baselines_and_ablations_are_those_of_the_runner() -> None:
@@ -205,29 +202,11 @@ def test_the_names_of_baselines_and_ablations_are_those_of_the_runner() -> None:
     assert set(ablations.ABLATIONS) == ABLATIONS
 
 
-def test_a_floor_without_a_judge_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"lexical_f1 counts shared words.*Remedy.*judge"):
-        made(tmp_path, results("temporal_vqa"))
-
-
 @pytest.mark.parametrize("judge", ["lexical", "oracle", "tiny"])
-def test_a_judge_that_reads_nothing_is_refused(tmp_path: Path, judge: str) -> None:
+def test_a_judge_that_reads_nothing_is_refused(judge: str) -> None:
     floor = results("referring")
-    folder = run_folder(tmp_path, floor, judged(floor, judge))
-    for wanted in (None, judge):
-        with pytest.raises(DataError, match=r"judge.name: .* no number to publish.*Remedy"):
-            make_submission([folder], TARGET, judge=wanted)
-
-
-def test_two_judges_need_a_choice(tmp_path: Path) -> None:
-    floor = results("referring")
-    folder = run_folder(tmp_path, floor, judged(floor), judged(floor, "other/judge", 0.2))
-    with pytest.raises(DataError, match=r"several judges. Remedy: give --judge, one of maker--judge, other--judge"):
-        make_submission([folder], TARGET)
-    (entry,) = make_submission([folder], TARGET, judge="other/judge").eval_results().root
-    assert entry.value == 20.0
-    with pytest.raises(DataError, match=r"has no judge 'nobody'.*Remedy"):
-        make_submission([folder], TARGET, judge="nobody")
+    with pytest.raises(DataError, match=r"judge.name: .* no number to publish.*Remedy"):
+        submission(row(floor, judged(floor, judge)))
 
 
 @pytest.mark.parametrize(
@@ -239,31 +218,30 @@ def test_two_judges_need_a_choice(tmp_path: Path) -> None:
         ({"figures": {}}, "no usable verdict"),
     ],
 )
-def test_verdicts_on_other_answers_are_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+def test_verdicts_on_other_answers_are_refused(changes: dict[str, Any], said: str) -> None:
     floor = results("referring")
-    folder = run_folder(tmp_path, floor, judged(floor, **changes))
-    with pytest.raises(DataError, match=rf"judges/maker--judge/results.json: .*{said}.*Remedy.*judge"):
-        make_submission([folder], TARGET)
+    with pytest.raises(DataError, match=rf"judges: .*{said}.*Remedy.*judge"):
+        submission(row(floor, judged(floor, **changes)))
 
 
-def test_missing_verdicts_are_refused_and_marked_when_allowed(tmp_path: Path) -> None:
+def test_missing_verdicts_are_refused_and_marked_when_allowed() -> None:
     floor = results("referring")
-    folder = run_folder(tmp_path, floor, judged(floor, unjudged=30))
+    part = row(floor, judged(floor, unjudged=30))
     with pytest.raises(DataError, match=r"270 of 300 answers are judged.*Remedy"):
-        make_submission([folder], TARGET)
-    (entry,) = make_submission([folder], TARGET, allow_incomplete=True).eval_results().root
+        submission(part)
+    (entry,) = submission(part, allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: 30 of 300 answers not judged")
 
 
-def test_results_of_another_model_are_refused(tmp_path: Path) -> None:
+def test_results_of_another_model_are_refused() -> None:
     with pytest.raises(DataError, match=r"model.name: is 'garden/other', not 'garden/fruit-8b'.*Remedy.*--model-name"):
-        made(tmp_path, results(model="garden/other"))
-    assert made(tmp_path / "told", results(model="/ckpt/7"), target={"model_name": "/ckpt/7"}).rows
+        made(results(model="garden/other"))
+    assert made(results(model="/ckpt/7"), model_name="/ckpt/7").rows
 
 
 @pytest.mark.parametrize("name", [f"served:{MODEL}", f"sam3:{MODEL}", f"predictions:{MODEL}", MODEL.upper()])
-def test_a_model_is_known_however_it_was_run(tmp_path: Path, name: str) -> None:
-    assert made(tmp_path, results(model=name)).rows
+def test_a_model_is_known_however_it_was_run(name: str) -> None:
+    assert made(results(model=name)).rows
 
 
 @pytest.mark.parametrize(
@@ -274,14 +252,14 @@ def test_a_model_is_known_however_it_was_run(tmp_path: Path, name: str) -> None:
         ({"model": f"served:{MODEL}"}, "model.name: differs"),
     ],
 )
-def test_runs_of_different_models_are_refused_together(tmp_path: Path, second: dict[str, Any], said: str) -> None:
+def test_runs_of_different_models_are_refused_together(second: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError, match=rf"{said}.*Remedy"):
-        made(tmp_path, results(), results("grounding", **second))
+        made(results(), results("grounding", **second))
 
 
-def test_one_leaderboard_has_one_value(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"relations stands in .*/0 already.*Remedy"):
-        made(tmp_path, results(), results(values=(0.9, 0.9, 0.9)))
+def test_one_leaderboard_has_one_value() -> None:
+    with pytest.raises(DataError, match=r"relations stands in relations already.*Remedy"):
+        made(results(), results(values=(0.9, 0.9, 0.9)))
 
 
 def broken(results: Results, **changes: Any) -> Results:
@@ -300,7 +278,6 @@ def broken(results: Results, **changes: Any) -> Results:
         (broken(results(), figures={"micro_f1": figure([0.4] * 3, 0.5, 0.3)}), "interval"),
         (broken(results(), figures={"micro_f1": figure([0.4] * 5)}), "values of 5 runs out of 3"),
         (broken(results(), runs=4), "coverage.expected: is 300"),
-        (broken(results(), primary="accuracy", figures={"accuracy": figure([0.4] * 3)}), "task_version"),
         (results(content_hash="no hash"), "content_hash: is no SHA-256"),
         (
             broken(results(), coverage=results().coverage.model_copy(update={"answered": 301})),
@@ -308,32 +285,9 @@ def broken(results: Results, **changes: Any) -> Results:
         ),
     ],
 )
-def test_results_that_contradict_themselves_are_refused(tmp_path: Path, run: Results, said: str) -> None:
+def test_results_that_contradict_themselves_are_refused(run: Results, said: str) -> None:
     with pytest.raises(DataError, match=rf"results.json: .*{said}.*Remedy"):
-        made(tmp_path, run)
-
-
-def test_results_of_an_older_task_version_are_refused(tmp_path: Path) -> None:
-    old = results()
-    old = broken(old, dataset=old.dataset.model_copy(update={"task_version": 0}))
-    with pytest.raises(DataError, match=r"task_version: was scored as version 0.*Remedy"):
-        made(tmp_path, old)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "no results here"),
-        (b"{", "JSON"),
-        (b'{"schema_version": 1}', "Field required"),
-        (b"[" * 10_000, "Invalid"),
-    ],
-)
-def test_a_folder_without_readable_results_is_refused(tmp_path: Path, content: bytes | None, said: str) -> None:
-    if content is not None:
-        (tmp_path / "results.json").write_bytes(content)
-    with pytest.raises(DataError, match=rf"results.json: .*{said}.*Remedy"):
-        make_submission([tmp_path], TARGET)
+        made(run)
 
 
 @pytest.mark.parametrize(
@@ -347,20 +301,13 @@ def test_a_folder_without_readable_results_is_refused(tmp_path: Path, content: b
         ({"source_url": "ftp://example.org"}, "source_url"),
     ],
 )
-def test_a_target_that_cannot_be_is_refused(tmp_path: Path, target: dict[str, str], said: str) -> None:
+def test_a_target_that_cannot_be_is_refused(target: dict[str, str], said: str) -> None:
     with pytest.raises(DataError, match=rf"submission: {said}.*Remedy"):
-        made(tmp_path, results(), target=target)
+        made(results(), **target)
 
 
-def test_a_source_without_an_address_and_no_run_at_all_are_refused(tmp_path: Path) -> None:
+def test_a_source_without_an_address_and_no_run_at_all_are_refused() -> None:
     with pytest.raises(ConfigError, match="--source-url"):
-        made(tmp_path, results(), target={"source_name": "Somebody"}).eval_results()
+        made(results(), source_name="Somebody").eval_results()
     with pytest.raises(ConfigError, match="no run to submit"):
         make_submission([], TARGET)
-
-
-def test_a_task_that_this_package_lacks_is_refused(tmp_path: Path) -> None:
-    told = results()
-    told = broken(told, dataset=told.dataset.model_copy(update={"task": "juggling"}))
-    with pytest.raises(ConfigError, match=r"no task 'juggling' of barista.*Remedy"):
-        made(tmp_path, told)

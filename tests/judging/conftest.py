@@ -12,7 +12,7 @@ from barista_bench.models.scripted import ScriptedModel
 from barista_bench.running import runner
 from tests.conftest import MadeOnce
 from tests.judging.judges import ScriptedJudge
-from tests.releases import CUP, MACHINE, document, relation, span, write_release
+from tests.releases import eventful, write_release
 
 
 @pytest.fixture(scope="session")
@@ -20,11 +20,7 @@ def eventful_dataset(tmp_path_factory: pytest.TempPathFactory, made_once: MadeOn
     """Referring and temporal VQA over three videos of 40 frames, with a change of each kind between frames 0 and 20."""
     root = tmp_path_factory.mktemp("eventful")
     for index, preparation in enumerate(("capsule", "portafilter", "fully automatic")):
-        content = document(preparation)
-        content["relations"][1] = relation(CUP, MACHINE, "position", "under", (9, 40))
-        content["attributes"][2]["image_ranges"] = [span(10, 30)]
-        content["activities"][0]["image_range"] = span(0, 18)
-        write_release(root, f"v{index}", content)
+        write_release(root, f"v{index}", eventful(preparation))
     sampling = {"referring": {"frame_step": 20, "per_frame": 2}, "temporal_vqa": {"frames": 6, "spacing": 4}}
     settings = {"configs": ["referring", "temporal_vqa"], "sampling": sampling, "cache": False}
     return made_once("eventful/barista", lambda out: build(root, out, **settings))

@@ -21,6 +21,7 @@ from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Failure
 from barista_bench.running.scoring import score
+from barista_bench.text_out import echo
 from tests.judging.judges import ScriptedJudge, criterion, material, verdict
 
 VQA = "temporal_vqa"
@@ -226,15 +227,19 @@ def test_runs_that_nobody_judged_are_refused() -> None:
         cross_judge([])
 
 
-def test_names_from_files_command_no_terminal(two_judges: list[JudgedRun], found: CrossJudge, tmp_path: Path) -> None:
+def test_names_from_files_command_no_terminal(
+    two_judges: list[JudgedRun], found: CrossJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     import msgspec
 
     hostile = "m\x1b]0;x\x07\x9b2J\u202e\nerror: none"
     named = two_judges[0].results.model_copy(update={"model": hostile})
     evil = msgspec.structs.replace(found, scores={hostile: {hostile: {hostile: 0.5}}}, coverage={hostile: {"m": 1.0}})
-    for text in (judged_line(named), *as_markdown(evil).split("\n")):
+    echo(judged_line(named))
+    (told,) = capsys.readouterr().out.splitlines()
+    for text in (told, *as_markdown(evil).split("\n")):
         assert text.isprintable()
-    assert "m\\x1b]0;x\\x07" in judged_line(named)
+    assert "m\\x1b]0;x\\x07" in told
     # And in what is said of a file that cannot be used.
     done = CliRunner().invoke(app, ["judges", str(tmp_path / "no\x1b[2Jrun\nerror: none")])
     assert done.exit_code == 1
@@ -343,12 +348,15 @@ def test_the_commands_judge_and_compare(make_run: Callable, tmp_path: Path) -> N
         done = runner.invoke(app, ["judge", str(run), "--judge", name, "--no-progress"])
         assert done.exit_code == 0, done.output
         assert f"judged by {name}" in done.output
+    assert not (run / "results.json").exists(), "a judge reads a run"
     example = next(iter(all_judged(score(run))[0].verdicts))[0]
     ratings = tmp_path / "people.csv"
     ratings.write_text(f"example_id,criterion,score\n{example},accuracy,3\n")
     out = tmp_path / "out"
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     done = runner.invoke(app, ["judges", str(run), "--out", str(out), "--human", str(ratings)])
     assert done.exit_code == 0, done.output
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
     assert "## Agreement with people" in (out / "judges.md").read_text()
     content = json.loads((out / "judges.json").read_text())
     assert set(content["scores"]["temporal_vqa: mean"]) == {"lexical", "oracle"}

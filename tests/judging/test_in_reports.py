@@ -15,7 +15,7 @@ import pytest
 
 from barista_bench.judging.judged_run import SampleVerdict
 from barista_bench.judging.results import CategoryFigures, JudgedResults, read_judged
-from barista_bench.judging.scoring import all_judged
+from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion
 from barista_bench.reporting import write_report
@@ -61,7 +61,8 @@ def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: S
 def test_judged_figures_have_the_interval_of_their_scores_over_videos(judged_run: ScoredRun, use: Callable) -> None:
     use(ScriptedJudge(by_hash, name="varied"))
     judge(judged_run.folder, "varied", draws=1)
-    (varied,) = [one for one in all_judged(judged_run) if one.results.judge.name == "varied"]
+    (found,) = [one for one in all_judged(judged_run) if one.results.judge.name == "varied"]
+    varied = score_judged(judged_run, found.folder)
     written = read_judged(varied.folder / "results.json")
     assert written == varied.results
     videos = {s.example.example_id: s.example.video_id for s in judged_run.samples}

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.judging.scoring import all_judged
+from barista_bench.judging.scoring import score_judged
+from barista_bench.judging.session import judge_folders
 from barista_bench.running.log import read_records
 from barista_bench.running.scoring import score
 from tests.judging.slow_judge import slow_judge
@@ -52,7 +53,7 @@ def test_judging_killed_ten_times_ends_as_if_never_killed(make_run: Callable, tm
         process.start()
         process.join()
         assert process.exitcode == 0
-    (resumed,), (straight,) = all_judged(score(run)), all_judged(score(whole))
+    resumed, straight = (score_judged(score(folder), *judge_folders(folder)) for folder in (run, whole))
     assert resumed.results == straight.results
     assert (resumed.folder / "scores.jsonl").read_bytes() == (straight.folder / "scores.jsonl").read_bytes()
     assert resumed.results.coverage.judged == resumed.results.coverage.expected

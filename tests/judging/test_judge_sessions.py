@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from barista_bench.benchmarks.barista import TemporalVQA
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.judging.results import JudgedResults, read_judged
 from barista_bench.judging.scoring import all_judged, score_judged
@@ -23,9 +25,11 @@ from tests.judging.judges import (
     by_hash,
     criterion,
     judged,
+    material,
     user_text,
     verdict,
 )
+from tests.released_clone import write_clone
 
 
 def comparable(results: JudgedResults) -> dict:
@@ -46,6 +50,23 @@ def test_a_second_start_asks_only_for_what_is_missing(make_run: Callable, use: C
     third = use(ScriptedJudge(never))
     assert judge(run, "any", draws=2).asked == 0
     assert third.asked == []
+
+
+def test_a_reply_whose_bytes_were_overwritten_is_not_scored_and_asked_for_again(
+    make_run: Callable, use: Callable
+) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda *_: verdict(4)))
+    session = judge(run, "any")
+    log = session.folder / "verdicts.jsonl"
+    whole = log.read_bytes()
+    assert whole.count(b"4") > whole.replace(b": 4", b": 9", 1).count(b"4")
+    log.write_bytes(whole.replace(b": 4", b": 9", 1))
+    assert score_judged(session.run, session.folder).results.figures["mean"].mean == pytest.approx(0.4)
+    assert judge(run, "any").asked == 1
+    log.write_bytes(log.read_bytes().replace(b'{"log":2,', b"{").replace(b',"checksum":"', b',"lost":"'))
+    with pytest.raises(DataError, match=r"verdicts\.jsonl: is a log of version 1"):
+        judge(run, "any")
 
 
 def test_more_draws_are_added_to_those_there_are(make_run: Callable, use: Callable) -> None:
@@ -139,6 +160,43 @@ def test_generated_steps_are_made_once_and_frozen(make_run: Callable, use: Calla
     given = use(ScriptedJudge(by_hash))
     assert judge(run, "any", draws=1).folder != session.folder
     assert given.asked
+
+
+def test_a_released_rubric_has_the_judge_make_its_steps_and_asks_in_its_own_words(
+    make_run: Callable, use: Callable, tmp_path: Path
+) -> None:
+    run = make_run("referring", runs=1)
+    judge_ = use(ScriptedJudge(lambda r, p: STEPS if r.request_id.startswith("steps:") else verdict(7)))
+    session = judge(run, "any", draws=1, rubric=Path(f"release:{write_clone(tmp_path / 'clone')}"))
+    forms = [request for request in judge_.requests if not request.request_id.startswith("steps:")]
+    assert {material(request)["question"] for request in forms} == {"What is in {box}, do you think?"}
+    assert all("1. Read both.\n2. Compare." in user_text(request) for request in forms)
+    results = score_judged(session.run, session.folder).results
+    assert (results.steps, results.rubric.criteria) == ("generate", ["correctness"])
+    assert results.rubric.wording.startswith("clone:")
+    assert results.answers.wording == session.run.results.prompts.wording == "ours v2"
+    assert results.figures["correctness"].mean == pytest.approx(0.7)
+
+
+def test_our_question_leaves_the_place_of_the_box_unfilled(make_run: Callable, use: Callable) -> None:
+    judge_ = use(ScriptedJudge(by_hash))
+    judge(make_run("referring", runs=1), "any", draws=1)
+    assert {"{box}" in material(request)["question"] for request in judge_.requests} == {True}
+
+
+@pytest.mark.parametrize(("protocol", "mean", "count"), [("release", 0.5, 1), ("paper", None, 0)])
+def test_the_mean_of_an_answer_is_over_the_criteria_that_have_a_verdict(
+    protocol: str, mean: float | None, count: int, make_run: Callable, use: Callable
+) -> None:
+    run = make_run(VQA, runs=1)
+    use(ScriptedJudge(lambda r, p: Completion("no") if criterion(r) == "accuracy" else verdict(5)))
+    session = judge(run, "any", draws=1)
+    results = score_judged(replace(session.run, task=TemporalVQA(protocol=protocol)), session.folder).results
+    found = results.figures.get("mean")
+    assert (found.mean if found else None) == mean
+    assert results.coverage.judged == count * results.coverage.answered
+    assert "accuracy" not in results.figures
+    assert results.figures["completeness"].mean == 0.5
 
 
 def test_a_judge_that_gives_no_steps_is_refused(make_run: Callable, use: Callable) -> None:

@@ -56,12 +56,12 @@ def verdict(score: object) -> str:
 
 @pytest.fixture
 def answers(make_run: Callable, monkeypatch: pytest.MonkeyPatch) -> Callable:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
+    monkeypatch.setenv("PLANTED", "sk-secret-of-the-test")
     return lambda runs=2: make_run(VQA, lambda example, seed: f"Answer: {example} {seed % 97}", runs=runs)
 
 
 def judged(run: Any, server: ServedStandIn, **settings: Any) -> Any:
-    session = judge(run, "served:teacher", base_url=server.url, max_attempts=1, **settings)
+    session = judge(run, "served:teacher", base_url=server.url, api_key_env="PLANTED", max_attempts=1, **settings)
     return session, score_judged(session.run, session.folder).results
 
 
@@ -138,7 +138,7 @@ def test_a_refused_key_ends_the_command_and_leaves_what_was_judged(answers: Call
     run = answers(1)
     with (
         ServedStandIn(lambda call: Fault("status", 401)) as server,
-        pytest.raises(ModelError, match="OPENAI_API_KEY") as caught,
+        pytest.raises(ModelError, match="PLANTED") as caught,
     ):
         judged(run, server, draws=1)
     assert "sk-secret" not in str(caught.value)

@@ -17,6 +17,7 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "metrics"))
 from interaction_f1 import box_iou, f1_score, hand_iou, interaction_f1, pool, score_frame, score_frames  # noqa: E402
 
+MATCHINGS = ["greedy", "highest_first", "optimal"]
 CUP = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
 LID = {"hand_boxes": [[20, 0, 24, 4], [30, 0, 34, 4]], "object_box": [22, 3, 28, 9], "hand_type": "both"}
 FAR = {"hand_boxes": [[90, 90, 94, 94]], "object_box": [80, 80, 86, 86], "hand_type": "right"}
@@ -41,13 +42,16 @@ def slow_iou(a, b):
     return Fraction(len(left & right), len(left | right)) if left | right else Fraction(0)
 
 
-def slow_hands(predicted, reference):
+def slow_hands(predicted, reference, spends):
+    """`spends`: a hand that nothing overlaps uses up the first prediction left."""
     free, gained = dict(enumerate(predicted)), Fraction(0)
     for hand in reference:
         best, key = Fraction(0), None
         for index, box in free.items():
             if slow_iou(box, hand) > best:
                 best, key = slow_iou(box, hand), index
+        if key is None and spends:
+            key = next(iter(free), None)
         if key is not None:
             del free[key]
         gained += best
@@ -115,7 +119,8 @@ def slow_figures(predictions, references, matching):
         with_reference += bool(truth)
         silent += bool(truth) and not answer
         objects += [table[pair] for pair in pairs]
-        hands += [slow_hands(answer[p]["hand_boxes"], truth[r]["hand_boxes"]) for r, p in pairs]
+        spends = matching == "greedy"
+        hands += [slow_hands(answer[p]["hand_boxes"], truth[r]["hand_boxes"], spends) for r, p in pairs]
         types += [Fraction(answer[p]["hand_type"] == truth[r]["hand_type"]) for r, p in pairs]
     return {
         "precision": Fraction(matched, n_predicted) if n_predicted else 0,
@@ -169,7 +174,7 @@ def random_frame(rng):
     return None if rng.random() < 0.1 else prediction[:4], reference
 
 
-@pytest.mark.parametrize("matching", ["greedy", "highest_first", "optimal"])
+@pytest.mark.parametrize("matching", MATCHINGS)
 def test_equals_a_slow_reference_on_2000_random_cases(matching):
     rng = random.Random(0)
     worst, matched, n_cases = 0.0, 0, 0
@@ -202,7 +207,7 @@ def test_the_iou_of_two_boxes_equals_that_of_pycocotools():
 
 def test_a_frame_is_scored_as_computed_by_hand():
     cup = interaction([3, 3, 9, 7], [[0, 0, 4, 2]], "right")  # object IoU 24/36, hand IoU 8/16
-    lid = interaction([22, 3, 28, 9], [[30, 0, 34, 4]], "both")  # object IoU 1, one of two hands
+    lid = interaction([22, 3, 28, 9], [[20, 0, 24, 4]], "both")  # object IoU 1, one of two hands
     result = interaction_f1([[FAR, cup, lid]], [[CUP, LID]])
     assert (result["n_matched"], result["n_predicted"], result["n_reference"]) == (2, 3, 2)
     assert [result["precision"], result["recall"], result["f1"]] == pytest.approx([2 / 3, 1, 4 / 5])
@@ -243,7 +248,9 @@ def test_a_prediction_that_overlaps_too_little_stays_free_for_the_next_reference
     [
         ([(0, 0, 2, 2)], [(0, 0, 2, 2)], 1),
         ([], [(0, 0, 2, 2)], 0),
-        ([(0, 0, 2, 2)], [(5, 5, 6, 6), (0, 0, 2, 2)], 0.5),
+        # A hand that nothing overlaps uses up the first one left, as released.
+        ([(0, 0, 2, 2)], [(5, 5, 6, 6), (0, 0, 2, 2)], 0),
+        ([(9, 9, 10, 10), (0, 0, 2, 2)], [(5, 5, 6, 6), (0, 0, 2, 2)], 0.5),
         ([(0, 0, 2, 2), (0, 0, 2, 1)], [(0, 0, 2, 2), (0, 0, 2, 1)], 1),
         # The first hand takes the better box, and the second is left with what does not overlap it.
         ([(0, 0, 4, 1)], [(0, 0, 4, 2), (0, 0, 4, 1)], 0.25),
@@ -252,6 +259,13 @@ def test_a_prediction_that_overlaps_too_little_stays_free_for_the_next_reference
 )
 def test_hands_are_paired_greedily_in_the_order_of_the_reference(predicted, reference, expected):
     assert hand_iou(predicted, reference) == pytest.approx(expected)
+
+
+def test_a_hand_that_nothing_overlaps_uses_up_nothing_by_the_other_matchings():
+    both = interaction([0, 0, 9, 9], [[20, 20, 24, 24], [0, 0, 4, 4]], "both")
+    one = interaction([0, 0, 9, 9], [[0, 0, 4, 4]], "left")
+    figures = {name: interaction_f1([[one]], [[both]], matching=name)["hand_iou"] for name in MATCHINGS}
+    assert figures == {"greedy": 0.0, "highest_first": 0.5, "optimal": 0.5}
 
 
 def test_a_failed_frame_lowers_recall_and_counts_as_no_detection_but_not_in_precision():

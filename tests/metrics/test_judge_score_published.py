@@ -79,6 +79,15 @@ DEVIATIONS = {
     ("LLaVA-OV-1.5-4B", "SCR"): 0.232,
     ("Qwen3-VL-30B-A3B", "SCR"): 0.849,
 }
+# Accuracies that no number of right answers among all samples of the subtask gives, in percent.
+NO_MULTIPLES = {
+    "Qwen3-VL-8B": {"AOG": 69.54, "HOA": 59.29, "MSP": 81.60, "SR": 64.02, "NSA": 83.03, "PR": 59.91},
+    "Qwen3-VL-30B-A3B": {"AOG": 62.44, "HOA": 61.06, "SR": 65.15, "LVR": 65.86, "GOT": 9.05},
+    "Qwen3-VL-Plus": {"SR": 69.70, "LVR": 54.66, "PR": 68.53, "HGC": 77.54, "GOT": 32.70},
+    "Qwen3.5-122B-A10B": {"SR": 70.72},
+    "Qwen3.5-27B": {"NSA": 84.65},
+    "LLaVA-OV-1.5-4B": {"AOG": 55.74},
+}
 SIZES = [list(own.values()) for own in EGOCOT_SIZES.values()]
 
 
@@ -102,6 +111,31 @@ def right_answers(model):
 def test_the_sizes_of_the_subtasks_sum_to_the_benchmark():
     assert sum(map(sum, SIZES)) == 3172
     assert [len(own) for own in SIZES] == [3, 3, 3, 3]
+
+
+def subtask_accuracies(model):
+    """(subtask, samples, printed accuracy in percent) of each subtask."""
+    values = [value for place, value in enumerate(ACCURACY[model][1:]) if place % 4 < 3]
+    sizes = {name: size for own in EGOCOT_SIZES.values() for name, size in own.items()}
+    return [(name, size, value) for (name, size), value in zip(sizes.items(), values, strict=True)]
+
+
+def is_multiple(value, size):
+    """Whether some number of right answers among `size` is printed as `value` percent, rounded to two decimals."""
+    return abs(100 * round(value * size / 100) / size - value) <= 0.005 + 1e-9
+
+
+@pytest.mark.parametrize("model", ACCURACY)
+def test_published_accuracies_are_multiples_of_one_sample_but_for_nineteen_of_six_models(model):
+    odd = {name: value for name, size, value in subtask_accuracies(model) if not is_multiple(value, size)}
+    assert odd == NO_MULTIPLES.get(model, {})
+
+
+def test_the_others_are_multiples_over_fewer_samples():
+    sizes = {name: size for own in EGOCOT_SIZES.values() for name, size in own.items()}
+    odd = [(sizes[name], value) for own in NO_MULTIPLES.values() for name, value in own.items()]
+    assert len(odd) == 19
+    assert all(any(is_multiple(value, fewer) for fewer in range(size - 4, size)) for size, value in odd)
 
 
 @pytest.mark.parametrize("model", ACCURACY)

@@ -212,3 +212,16 @@ def test_a_real_model_behind_text_only_cannot_tell_images_apart(tmp_path: Path) 
     assert all(isinstance(one, Completion) for one in (*seeing, *blind))
     assert [getattr(one, "text", None) for one in blind] == [getattr(blind[0], "text", None)] * 2
     assert getattr(seeing[0], "text", None) != getattr(seeing[1], "text", None)
+
+
+@pytest.mark.parametrize(
+    ("ablation", "wanted"),
+    [("text_only", ["1:", "2:", "What?"]), ("first_frame", ["1:", 0, "2:", "What?"])],
+)
+def test_texts_between_images_stay_in_their_places(ablation: str, wanted: list[str | int]) -> None:
+    parts = (TextPart("1:"), ImagePart(0), TextPart("2:"), ImagePart(1), TextPart("What?"))
+    recorder = Recorder()
+    images = (Image.new("RGB", (2, 2)), Image.new("RGB", (3, 3)))
+    list(ablated(recorder, ablation).generate([Request("r", Prompt("", parts), images)], CONFIG))
+    (seen,) = recorder.seen
+    assert [part.text if isinstance(part, TextPart) else part.index for part in seen.prompt.parts] == wanted

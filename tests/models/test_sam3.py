@@ -125,8 +125,12 @@ def test_the_grounding_task_reads_boxes_and_confidences() -> None:
     answer = only(grounder.generate([request("a")], CONFIG))
     assert isinstance(answer, Completion)
     assert grounder.box_format == BoxFormat("xyxy", None)
-    parsed = Grounding().parse(answer.text, {"frame_width": SIZE, "frame_height": SIZE}, grounder.box_format)
+    size = {"frame_width": SIZE, "frame_height": SIZE}
+    parsed = Grounding(protocol="paper").parse(answer.text, size, grounder.box_format)
     assert parsed == Prediction({"boxes": [[1.0, 2.0, 4.0, 5.0]], "scores": [0.75]})
+    released = Grounding().parse(answer.text, size, grounder.box_format)
+    assert isinstance(released, Prediction)
+    assert "scores" not in released.value, "the release knows no confidences"
 
 
 def test_every_run_gets_the_same_answer_and_order_is_kept() -> None:

@@ -9,7 +9,7 @@ import traceback
 import pytest
 
 from barista_bench.errors import ModelError
-from barista_bench.models import Completion, Failure, served_client
+from barista_bench.models import Completion, Failure, GenerationConfig, served_client
 from barista_bench.models.served import ServedModel
 from barista_bench.models.served_concurrency import FIRST_LIMIT
 from tests.models.served_kit import GREEDY, SAMPLED, drain, load, request
@@ -72,7 +72,7 @@ def test_a_403_before_any_answer_is_about_the_key_and_stops_the_run():
     with ServedStandIn(lambda call: Fault("status", 403)) as server:
         got, error = drain(load(server, max_concurrency=1).stream([request(n, (1,)) for n in range(6)], GREEDY))
     assert got == []
-    assert "refused our key (403)" in str(error)
+    assert "wants a key (403), and none was sent" in str(error)
     assert len(server.calls) == 1
 
 
@@ -119,7 +119,7 @@ def test_after_a_refusal_nothing_more_is_sent_and_what_still_comes_is_handed_out
 
     with ServedStandIn(decide) as server:
         got, error = drain(load(server).stream(source(), GREEDY))
-    assert "refused our key" in str(error)
+    assert "wants a key" in str(error)
     assert len(got) == FIRST_LIMIT - 1
     assert len(server.calls) == FIRST_LIMIT
 
@@ -187,3 +187,45 @@ def test_no_key_is_sent_where_there_is_none(monkeypatch):
     with ServedStandIn() as server:
         load(server, api_key_env=None).generate([request(seeds=(1,))], GREEDY)
     assert KEY not in str(server.calls)
+
+
+def test_no_credential_of_another_variable_is_sent(monkeypatch):
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}\nX-Gate: {KEY}")
+    monkeypatch.setenv("OPENAI_ORG_ID", KEY)
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", KEY)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # would be told the key, if it were asked
+    monkeypatch.setenv("ANOTHER", "sk-another-0123456789")
+    with ServedStandIn() as server:
+        load(server).generate([request(seeds=(1,))], GREEDY)
+        load(server, api_key_env="ANOTHER").generate([request(seeds=(1,))], GREEDY)
+    assert [call.headers["authorization"] for call in server.calls] == ["Bearer none", "Bearer sk-another-0123456789"]
+    assert KEY not in str([call.headers for call in server.calls])
+
+
+def test_a_redirect_is_not_followed_and_the_other_server_gets_no_key(monkeypatch):
+    monkeypatch.setenv("PLANTED", KEY)
+    with ServedStandIn() as other:
+        away = Fault("status", 307, {"Location": f"{other.url}/chat/completions"})
+        with ServedStandIn(lambda call: away) as server, pytest.raises(ModelError, match="sends us elsewhere"):
+            load(server, api_key_env="PLANTED").generate([request(seeds=(1,))], GREEDY)
+    assert server.calls
+    assert not other.calls
+
+
+def test_a_server_that_echoes_the_key_in_its_log_probabilities_gets_it_into_no_answer(monkeypatch):
+    monkeypatch.setenv("PLANTED", KEY)
+    config = GenerationConfig(temperature=0.0, top_logprobs=2)
+    entries = []
+    for said in ("yes", KEY):
+        top = [{"token": KEY, "logprob": -1.0, "bytes": None}]
+        token = {"token": said, "logprob": -0.1, "bytes": None, "top_logprobs": top}
+
+        def change(reply, said=said, token=token):
+            reply["choices"][0]["message"]["content"] = said
+            reply["choices"][0]["logprobs"] = {"content": [token]}
+
+        with ServedStandIn(lambda call, change=change: Fault("reply", change=change)) as server:
+            entries += load(server, api_key_env="PLANTED").generate([request(seeds=(1,))], config)[0]
+    assert [entry.text for entry in entries] == ["yes", "[key]"]
+    assert "[key]" in repr(entries[0].logprobs)
+    assert KEY not in repr(entries)

@@ -21,6 +21,7 @@ from barista_bench.models.served_settings import ServedSettings
 from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 
 LOCAL = "http://127.0.0.1:9/v1"  # nobody listens there
+KEY = "sk-planted-0123456789abcdef"
 GREEDY = GenerationConfig(temperature=0.0, max_new_tokens=50)
 
 
@@ -74,15 +75,52 @@ def test_an_address_with_a_secret_is_refused_without_repeating_it(url):
 
 def test_the_hosted_server_wants_a_key_when_it_is_loaded(monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.delenv("SOME_KEY", raising=False)
-    with pytest.raises(ModelError, match="SOME_KEY"):
-        ServedModel.load("gpt", api_key_env="SOME_KEY")
+    for name in ("SOME_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ModelError, match="OPENAI_API_KEY is empty"):
+        ServedModel.load("gpt")
     monkeypatch.setenv("SOME_KEY", "sk-something-long")
     assert ServedModel.load("gpt", api_key_env="SOME_KEY").settings.base_url == "https://api.openai.com/v1"
     monkeypatch.setenv("SOME_KEY", "line\nbreak")
     with pytest.raises(ModelError, match="characters") as caught:
         ServedModel.load("gpt", api_key_env="SOME_KEY")
     assert "break" not in str(caught.value).replace("line breaks", "")
+
+
+@pytest.mark.parametrize(
+    ("url", "variable"),
+    [
+        ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("https://API.OpenAI.com:443/v1", "OPENAI_API_KEY"),
+        ("https://eu.api.openai.com/v1", None),
+        ("https://api.openai.com.evil.example/v1", None),
+        ("https://api.openai.com:8443/v1", None),
+        ("http://api.openai.com/v1", None),
+        ("https://other.example/v1", None),
+        (LOCAL, None),
+    ],
+)
+def test_the_default_key_is_for_the_default_host_alone(monkeypatch, url, variable):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    settings = load(base_url=url).settings
+    assert (settings.key_env, settings.api_key()) == (variable, KEY if variable else "")
+    if url.startswith("https"):
+        assert load(base_url=url, api_key_env="OPENAI_API_KEY").settings.api_key() == KEY
+
+
+@pytest.mark.parametrize("url", ["http://other.example/v1", "http://10.0.0.1:8000/v1", "http://a.localhost/v1"])
+def test_plain_http_carries_a_key_to_this_machine_alone(monkeypatch, url):
+    monkeypatch.setenv("SOME_KEY", KEY)
+    with pytest.raises(ConfigError, match=r"plain http.*Remedy"):
+        load(base_url=url, api_key_env="SOME_KEY")
+    for local in ("http://localhost:1/v1", "http://127.0.0.1:1/v1", "http://[::1]:1/v1"):
+        assert load(base_url=local, api_key_env="SOME_KEY").settings.api_key() == KEY
+
+
+def test_a_variable_that_is_not_set_is_an_error_that_does_not_repeat_its_name():
+    with pytest.raises(ModelError, match=r"the environment variable that api_key_env names is empty.*Remedy") as caught:
+        load(api_key_env="hunter_two")
+    assert "hunter" not in str(caught.value)
 
 
 def test_without_the_library_the_error_names_the_extra(monkeypatch):

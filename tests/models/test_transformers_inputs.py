@@ -169,3 +169,11 @@ def test_images_that_follow_each_other_become_one_video_of_all_their_frames(load
 def test_a_processor_without_video_refuses_frames_as_video(folders):
     with pytest.raises(ModelError, match=r"takes no video. Remedy: use frames_as='images'"):
         TransformersModel.load(str(folders["gemma3"]), frames_as="video")
+
+
+def test_texts_between_images_stay_in_their_places(any_model):
+    parts = (TextPart("Frame 1:"), ImagePart(0), TextPart("Frame 2:"), ImagePart(1), TextPart("What?"))
+    images = (picture(0, (32, 32)), picture(1, (32, 32)))
+    (turn,) = any_model._engine.encoder.messages(Request("r", Prompt("", parts), images))
+    shown = [part.get("text", part.get("image")) for part in turn["content"]]
+    assert shown == ["Frame 1:", images[0], "Frame 2:", images[1], "What?"]

@@ -36,7 +36,7 @@ def test_identity_names_the_content(folders, loaded):
     assert identity.name == str(folders["gemma3"])
     assert identity.revision == folder_hash(folders["gemma3"])
     assert identity.settings["dtype"] == "float32"
-    assert identity.settings.keys() == {"dtype", "attn_implementation", "repetition_penalty"}
+    assert identity.settings.keys() == {"dtype", "attn_implementation", "repetition_penalty", "chat_template"}
 
 
 @pytest.mark.parametrize("changed", ["model.safetensors", "chat_template.jinja", "tokenizer.json"])
@@ -239,3 +239,11 @@ def test_quantisation_settings_on_a_gpu(folders, tmp_path, monkeypatch):
     )
     with pytest.raises(ModelError, match="quantised already"):
         quantization_config(str(folder), LoadOptions(quantization="4bit"))
+
+
+def test_the_chat_template_is_part_of_the_identity(folders, loaded, tmp_path):
+    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "copy"))
+    template = folder / "chat_template.jinja"
+    template.write_text(template.read_text() + "{# another one #}")
+    named = TransformersModel.load(str(folder)).identity.settings["chat_template"]
+    assert named != loaded["gemma3"].identity.settings["chat_template"]

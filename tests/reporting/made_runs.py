@@ -220,6 +220,7 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
             task_version=task.version,
             config=task.name,
             split="all",
+            limit=None,
             examples=len(examples.examples),
             content_hash="0123456789abcdef" * 4,
         ),
@@ -231,7 +232,7 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
             answered=sum(s.prediction is not None for s in scored),
             statuses={str(status): statuses[str(status)] for status in Status},
         ),
-        prompts=PromptsInfo(version=1, sha256="0" * 64),
+        prompts=PromptsInfo(version=1, sha256="0" * 64, wording="ours v1"),
         primary=task.primary,
         figures={
             key: figure([cast("float", d[key]) for d in details])

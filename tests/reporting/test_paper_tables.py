@@ -197,7 +197,7 @@ def test_two_sets_of_examples_of_one_task_are_two_parts(
     dataset = runs[1].results.dataset.model_copy(update={"content_hash": "f" * 64})
     other = replace(runs[1], results=runs[1].results.model_copy(update={"dataset": dataset}))
     page = Page(write_report([runs[0], other], tmp_path / "out", compare=False)[0].read_text(encoding="utf-8"))
-    headings = re.findall(r"The paper's tables: (Garden \(garden / fruit \(all, \w{8}\)\))", page.text)
+    headings = re.findall(r"The paper's tables: (Garden \(garden / fruit \(examples \w{12}\)\))", page.text)
     assert len(set(headings)) == 2
 
 

@@ -17,12 +17,13 @@ from PIL import Image
 
 from barista_bench.errors import ConfigError
 from barista_bench.reporting import write_report
-from barista_bench.reporting.markdown import escaped, fenced
+from barista_bench.reporting.markdown import fenced
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.running.scoring import ScoredRun
 from barista_bench.task import Status
+from barista_bench.text_out import markdown
 from tests.conftest import undrawn_figures
-from tests.reporting.made_runs import HOSTILE, MadeExamples, MadeItem, made_run
+from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, MadeItem, made_run
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -262,14 +263,23 @@ def test_equal_runs_give_equal_bytes(runs: list[ScoredRun], written: tuple[Path,
     assert not [path for path in first if path.suffix == ".partial"]
 
 
-def test_a_second_report_leaves_no_table_of_the_first_and_keeps_files_of_others(tmp_path: Path) -> None:
-    write_report([made_run(MadeExamples(2))], tmp_path, compare=False)
-    (tmp_path / "report_tables" / "old_one.csv").write_text("from before")
-    (tmp_path / "report_tables" / "notes.md").write_text("mine")
-    write_report([made_run(MadeExamples(2))], tmp_path, compare=False)
-    names = {path.name for path in (tmp_path / "report_tables").iterdir()}
-    assert "old_one.csv" not in names
-    assert {"notes.md", "garden_fruit_overview.csv", "garden_fruit_overview.tex"} <= names
+class Trees(Fruit):
+    name = "trees"
+
+
+def test_a_second_report_leaves_no_table_of_the_first_and_stops_at_files_of_others(tmp_path: Path) -> None:
+    run, another = made_run(MadeExamples(2)), made_run(MadeExamples(2), task=Trees())
+    write_report([another], tmp_path, compare=False)
+    write_report([run], tmp_path, compare=False)
+    tables = tmp_path / "report_tables"
+    before = {path.name: path.stat().st_mtime_ns for path in tables.iterdir()}
+    assert {"garden_fruit_overview.csv", "garden_fruit_overview.tex"} <= set(before)
+    assert not any("trees" in name for name in before)
+    (tables / "old_one.csv").write_text("mine")
+    with pytest.raises(ConfigError, match=r"holds 'report_tables/old_one\.csv', which is not ours"):
+        write_report([run], tmp_path, compare=False)
+    assert before.items() <= {path.name: path.stat().st_mtime_ns for path in tables.iterdir()}.items()
+    assert (tables / "old_one.csv").read_text() == "mine"
 
 
 def test_runs_over_other_examples_get_a_section_of_their_own(tmp_path: Path) -> None:
@@ -278,11 +288,27 @@ def test_runs_over_other_examples_get_a_section_of_their_own(tmp_path: Path) -> 
     object.__setattr__(other, "results", other.results.model_copy(update={"dataset": dataset}))
     page = Page(write_report([one, other], tmp_path, compare=False)[0].read_text(encoding="utf-8"))
     assert [s["heading"] for s in page.data["sections"]] == [
-        "garden / fruit (all, 01234567)",
-        "garden / fruit (all, ffffffff)",
+        "garden / fruit (examples 0123456789ab)",
+        "garden / fruit (examples ffffffffffff)",
     ]
     assert [s[0] for s in page.data["samples"]] == [0] * 3 + [1] * 4
     assert "Left out." in page.text  # two runs of one model and task: no rank agreement, and why
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"changed_options": {"matcher": "exact"}}, ("option matcher the default", "option matcher 'exact'")),
+        ({"protocol": "paper"}, ("protocol 'release'", "protocol 'paper'")),
+    ],
+)
+def test_runs_that_are_not_comparable_stand_apart_with_the_reason(
+    tmp_path: Path, changes: dict[str, Any], told: tuple[str, str]
+) -> None:
+    one, other = made_run(MadeExamples(3)), made_run(MadeExamples(3), folder="b")
+    object.__setattr__(other, "results", other.results.model_copy(update=changes))
+    page = Page(write_report([one, other], tmp_path)[0].read_text(encoding="utf-8"))
+    assert [s["heading"] for s in page.data["sections"]] == [f"garden / fruit ({words})" for words in told]
 
 
 def test_lone_surrogates_and_odd_numbers_do_no_harm(tmp_path: Path) -> None:
@@ -307,7 +333,7 @@ def test_no_samples_leaves_the_tables(tmp_path: Path) -> None:
 
 
 def test_markdown_escapes_and_fences() -> None:
-    assert escaped("a\nb |<i> [x](y) `c`") == r"a b \|&lt;i&gt; \[x\](y) \`c\`"
+    assert markdown("a\nb |<i> [x](y) `c`") == r"a b \|&lt;i&gt; \[x\](y) \`c\`"
     assert fenced("a ``` b").splitlines() == ["````text", "a ``` b", "````"]
 
 

@@ -7,14 +7,18 @@ import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
+from barista_bench.metrics.mean_ap.spread import spread_of
 
 from barista_bench.analysis import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
-from barista_bench.reporting import diagnosis, export, figures, summary
+from barista_bench.cli.result_commands import summary_line
+from barista_bench.reporting import diagnosis, export, figures, summary, tables
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.tables import Cell, Column, Table, figure_cell
-from barista_bench.running.results import Figure
+from barista_bench.running.results import Figure, tie_spread
 from barista_bench.running.scoring import ScoredRun
 from barista_bench.task import Status
 from tests.reporting.made_runs import HOSTILE, MadeExamples, made_run
@@ -52,6 +56,43 @@ def group_scores(run: ScoredRun, value: str) -> list[float]:
         for s in run.samples
         if s.example.metadata["preparation"] == value and s.record.status is not Status.INFRA_ERROR
     ]
+
+
+def with_spreads(run: ScoredRun, *spreads: tuple[float, float, float, float] | None) -> ScoredRun:
+    """The run with details like those of a mean average precision: min, max, lower and upper of each run's figure."""
+    details: list[Any] = [
+        {"constant_scores": spread is not None}
+        | {"tie_spread": {"micro_f1": dict(zip(("min", "max", "lower", "upper"), spread or [0.5] * 4, strict=True))}}
+        for spread in spreads
+    ]
+    return replace(run, results=run.results.model_copy(update={"details": details}))
+
+
+def test_where_all_scores_are_equal_every_place_with_the_figure_says_what_the_order_decides() -> None:
+    examples = MadeExamples(6)
+    ranked = with_spreads(made_run(examples, name="ranked"), None, None)
+    partly = with_spreads(made_run(examples, name="partly"), (0.3, 0.4, 0.2, 0.5), None)
+    equal = with_spreads(made_run(examples, name="equal"), (0.3, 0.4, 0.2, 0.5), (0.35, 0.45, 0.1, 0.475))
+    spread = "0.300 to 0.450 over random orders, 0.100 to 0.500 at the most"
+    sentence = (
+        "All scores in their answers are equal, so that the order of the examples, which says nothing of a model, "
+        f"decides micro f1 of equal: {spread}."
+    )
+    runs = {"ranked": ranked, "partly": partly, "equal": equal}
+    assert tables.overview([(name, run.results) for name, run in runs.items()]).note.endswith(f" {sentence}")
+    assert summary.scores([("garden / fruit", runs)]).note.endswith(f" {sentence}")
+    assert summary_line(equal.results).endswith(f"the order of the examples decides: {spread}")
+    for run in (ranked, partly, made_run(examples)):
+        assert "order" not in summary_line(run.results)
+        assert "order" not in tables.overview([("model", run.results)]).note
+
+
+def test_what_the_order_decides_is_read_from_the_metric() -> None:
+    cup, elsewhere = {"boxes": [[0, 0, 9, 9]]}, {"boxes": [[50, 50, 59, 59]]}
+    evaluated = evaluate_images([elsewhere, cup], [cup, cup])
+    details: list[Any] = [summarise(evaluated) | {"tie_spread": spread_of(evaluated, orders=5)}]
+    results = made_run(MadeExamples(2)).results.model_copy(update={"primary": "map", "details": details})
+    assert tie_spread(results) == "0.252 to 0.505 over random orders, 0.252 to 0.505 at the most"
 
 
 def test_scores_of_a_group_are_each_models_mean_over_its_scored_samples(tasks: list[summary.TaskRuns]) -> None:

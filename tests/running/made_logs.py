@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-import msgspec
 from hypothesis import strategies as st
 
 from barista_bench.running.log import SampleRecord
+from barista_bench.running.record import encode_record, seal
 from barista_bench.task import Status
 
 NAMES = ("samples.jsonl", "samples-0.jsonl", "samples-1.jsonl", "samples-2.jsonl", "samples-10.jsonl")
@@ -18,7 +20,7 @@ NAMES = ("samples.jsonl", "samples-0.jsonl", "samples-1.jsonl", "samples-2.jsonl
 def write_lines(path: Path, records: Iterable[SampleRecord]) -> list[bytes]:
     """A log without a lock or a SampleLog; gives its lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [msgspec.json.encode(record) + b"\n" for record in records]
+    lines = [encode_record(record) for record in records]
     path.write_bytes(b"".join(lines))
     return lines
 
@@ -28,13 +30,13 @@ def names(records: Iterable[SampleRecord]) -> list[str]:
 
 
 def folders() -> st.SearchStrategy[dict[str, list[SampleRecord]]]:
-    """Records of few keys, so that they meet, over the files of several writers."""
+    """Records of few samples, so that they meet, over the files of several writers; some have a key of another."""
     record = st.builds(
         SampleRecord,
-        key=st.sampled_from("abcdefgh"),
+        key=st.sampled_from("abc"),
         fingerprint=st.just("f"),
         example_id=st.sampled_from(["e1", "e2"]),
-        run=st.integers(0, 2),
+        run=st.integers(0, 1),
         status=st.sampled_from([Status.OK, Status.INFRA_ERROR, Status.PARSE_ERROR]),
         text=st.none() | st.text(max_size=5),
         rank=st.none() | st.integers(0, 9),
@@ -42,12 +44,29 @@ def folders() -> st.SearchStrategy[dict[str, list[SampleRecord]]]:
     return st.fixed_dictionaries({name: st.lists(record, max_size=6) for name in NAMES})
 
 
+def sample_of(record: SampleRecord) -> tuple[str, str, str, int]:
+    return record.key, record.fingerprint, record.example_id, record.run
+
+
 def reference_winners(logs: dict[str, list[SampleRecord]]) -> list[SampleRecord]:
-    """The first finished record of each key, else its last, in the order of the lines."""
+    """The first finished record of each sample, else its last, in the order of the lines."""
     everything = [record for name in NAMES for record in logs.get(name, [])]
     counting = {}
     for place, record in enumerate(everything):
-        known = counting.get(record.key)
+        sample = sample_of(record)
+        known = counting.get(sample)
         if known is None or not everything[known].finished:
-            counting[record.key] = place
+            counting[sample] = place
     return [everything[place] for place in sorted(counting.values())]
+
+
+def change_lines(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Change records on purpose: their checksums are right."""
+    fields = [change(json.loads(line)) for line in path.read_bytes().splitlines()]
+    path.write_bytes(b"".join(seal(content_of(one)) for one in fields))
+
+
+def content_of(fields: dict[str, Any]) -> bytes:
+    """A record's own JSON, without what the log says of it."""
+    own = {name: value for name, value in fields.items() if name not in ("log", "checksum")}
+    return json.dumps(own, ensure_ascii=False).encode()

@@ -18,6 +18,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.running.diff import KINDS, SampleChange, ScoreChange, SettingChange, as_text, diff
 from barista_bench.running.keys import digest, sample_key, sample_keys
 from barista_bench.running.log import SampleRecord
+from barista_bench.running.record import seal
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from barista_bench.task import Status
@@ -70,6 +71,9 @@ def make(
         msgspec.structs.replace(s, key=s.key or sample_key(s.example_id, s.fingerprint, model, generation, s.run))
         for s in samples
     ]
+    asked = {s.example_id: s.fingerprint for s in reversed(keyed)}
+    lines = (json.dumps({"example_id": name, "fingerprint": asked[name]}) for name in sorted(asked))
+    (folder / "inputs.jsonl").write_bytes(b"".join(seal(line.encode()) for line in lines))
     write_lines(folder / "samples.jsonl", keyed[::2])
     write_lines(folder / "samples-0.jsonl", keyed[1::2])
     if scores is not None:
@@ -84,10 +88,19 @@ def scored(values: dict[tuple[str, int], dict[str, float | None] | None]) -> lis
     ]
 
 
+ASKED = ("prompt", "media", "fingerprint")
+
+
 def changed(position: int, **values: Any) -> list[SampleRecord]:
-    """SAMPLES with one of them replaced by one with other values."""
+    """SAMPLES with other values in one of them; what is asked is the same in all repetitions of its example."""
+    asked = {name: value for name, value in values.items() if name in ASKED}
     old = SAMPLES[position]
-    return [*SAMPLES[:position], sample(old.example_id, old.run, **values), *SAMPLES[position + 1 :]]
+    return [
+        sample(one.example_id, one.run, **(values if one is old else asked))
+        if one.example_id == old.example_id
+        else one
+        for one in SAMPLES
+    ]
 
 
 def counted(found: Any) -> dict[str, int]:
@@ -158,11 +171,11 @@ def test_absent_settings_and_values_of_other_types_differ(tmp_path: Path) -> Non
     ("values", "kinds"),
     [
         ({"text": "no"}, {"answer": 1}),
-        ({"prompt": "other"}, {"prompt": 1}),
-        ({"media": "other"}, {"media": 1}),
-        ({"prompt": "other", "media": "another", "text": "no"}, {"prompt": 1, "media": 1}),
-        ({"fingerprint": "of another task version"}, {"input": 1}),
-        ({"prompt": "", "media": "", "fingerprint": "of an old log"}, {"input": 1}),
+        ({"prompt": "other"}, {"prompt": 3}),
+        ({"media": "other"}, {"media": 3}),
+        ({"prompt": "other", "media": "another", "text": "no"}, {"prompt": 3, "media": 3}),
+        ({"fingerprint": "of another task version"}, {"input": 3}),
+        ({"prompt": "", "media": "", "fingerprint": "of another task version"}, {"input": 3}),
         ({"status": Status.TRUNCATED}, {"status": 1}),
         ({"status": Status.PARSE_ERROR, "text": "?"}, {"status": 1, "answer": 1}),
         ({"status": Status.INFRA_ERROR, "text": None}, {"status": 1}),
@@ -176,12 +189,13 @@ def test_a_sample_that_differs_is_counted_by_what_differs(
     a, b = make(tmp_path / "a"), make(tmp_path / "b", changed(5, **values))
     for found in (diff(a, b), diff(b, a)):
         assert counted(found) == kinds
-        for kind in kinds:
-            assert [(s.example_id, s.run) for s in found.shown[kind]] == [("e01", 2)]  # type: ignore[index]
+        for kind, count in kinds.items():
+            places = [("e01", run) for run in range(3 - count, 3)]
+            assert [(s.example_id, s.run) for s in found.shown[kind]] == places  # type: ignore[index]
     assert found.same is not bool(kinds)
 
 
-def test_an_old_log_with_the_same_fingerprints_does_not_differ(tmp_path: Path) -> None:
+def test_records_that_do_not_tell_prompt_and_media_but_have_the_same_fingerprints_do_not_differ(tmp_path: Path) -> None:
     old = [msgspec.structs.replace(one, prompt="", media="") for one in SAMPLES]
     assert diff(make(tmp_path / "a"), make(tmp_path / "b", old)).same
 
@@ -334,24 +348,33 @@ def test_a_key_is_the_same_however_its_settings_are_encoded(
     assert key == sample_key(example, fingerprint, {"name": values}, values, run)
 
 
-VALUES = st.fixed_dictionaries(
+EXAMPLES = ("a", "b", "c", "d")
+ANSWERS = st.fixed_dictionaries(
     {
         "text": st.sampled_from(["yes", "no"]),
         "status": st.sampled_from([Status.OK, Status.INFRA_ERROR, Status.TRUNCATED]),
-        "prompt": st.sampled_from(["", "p", "q"]),
-        "media": st.sampled_from(["", "m", "n"]),
     }
 )
-SIDE = st.dictionaries(st.tuples(st.sampled_from(["a", "b", "c", "d"]), st.integers(0, 2)), VALUES)
+QUESTIONS = st.fixed_dictionaries(
+    {"prompt": st.sampled_from(["", "p", "q"]), "media": st.sampled_from(["", "m", "n"])},
+)
+
+
+@st.composite
+def sides(draw: st.DrawFn) -> dict[tuple[str, int], dict[str, Any]]:
+    """What was asked and answered, by example and run; of an example all runs ask the same."""
+    asked = {name: draw(QUESTIONS) for name in EXAMPLES}
+    answers = draw(st.dictionaries(st.tuples(st.sampled_from(EXAMPLES), st.integers(0, 2)), ANSWERS))
+    return {place: answer | asked[place[0]] for place, answer in answers.items()}
 
 
 @settings(deadline=None)
-@given(SIDE, SIDE)
+@given(sides(), sides())
 def test_every_count_is_what_a_plain_comparison_gives(
     tmp_path_factory: pytest.TempPathFactory, first: dict[Any, Any], second: dict[Any, Any]
 ) -> None:
     folder = tmp_path_factory.mktemp("diff")
-    sides = [
+    made = [
         make(folder / name, [sample(*place, **values) for place, values in side.items()])
         for name, side in (("a", first), ("b", second))
     ]
@@ -371,7 +394,7 @@ def test_every_count_is_what_a_plain_comparison_gives(
         expected["status"] += a["status"] != b["status"]
         finished = Status.INFRA_ERROR not in (a["status"], b["status"])
         expected["answer"] += finished and not asked and a["text"] != b["text"]
-    found = diff(*sides)
+    found = diff(*made)
     assert found.counts == expected
     assert found.common == len(first.keys() & second.keys())
     assert sum(found.statuses.values()) == expected["status"]

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.errors import ConfigError
-from barista_bench.running.log import finished_keys, log_files, read_folder, read_records
+from barista_bench.running.finished import finished_samples
+from barista_bench.running.log import log_files, read_folder, read_records
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from tests.processes import PROCESSES
@@ -162,5 +163,5 @@ def test_shared_runs_score_byte_for_byte_as_a_single_process(
     alone, shared = ((tmp_path / name / "scores.jsonl").read_bytes() for name in ("alone", "shared"))
     assert alone == shared
     assert comparable(tmp_path / "alone") == comparable(tmp_path / "shared")
-    assert len(finished_keys(tmp_path / "shared")) == SAMPLES
+    assert len(finished_samples(tmp_path / "shared")) == SAMPLES
     shutil.rmtree(tmp_path / "shared")

@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import TokenLogprob
 from barista_bench.running import log as log_module
+from barista_bench.running.compaction import compact
+from barista_bench.running.finished import FinishedSamples, finished_samples
 from barista_bench.running.log import (
-    FinishedKeys,
     LoggedToken,
     LogReader,
     SampleLog,
     SampleRecord,
-    finished_keys,
     latest_records,
     log_files,
     logged_logprobs,
     read_folder,
     read_records,
     running_elsewhere,
+    sample_digest,
 )
 from barista_bench.task import Status
 from tests.processes import PROCESSES
-from tests.running.made_logs import folders, names, reference_winners, write_lines
+from tests.running.made_logs import change_lines, content_of, folders, names, reference_winners, sample_of, write_lines
 
 
 def record(key: str, status: Status = Status.OK, text: str | None = "[]") -> SampleRecord:
     return SampleRecord(key=key, fingerprint="f", example_id="e", run=0, status=status, text=text)
+
+
+def digest_of(key: str) -> bytes:
+    """Of the sample that `record` answers."""
+    return sample_digest(key, "f", "e", 0)
 
 
 def write(path: Path, *records: SampleRecord) -> None:
@@ -90,12 +99,12 @@ def test_a_damaged_line_costs_its_sample_alone_and_is_named(
     assert "line 2" in caplog.text
 
 
-@pytest.mark.parametrize("text", [b'"\xff"', b"12", b'["x"]', b'"\x00"'])
+@pytest.mark.parametrize("text", [b'"\xff"', b"12", b'["x"]', b'"\x00"', b'"B"', b'"AA"', b'""', b"null"])
 def test_a_sample_whose_text_is_damaged_is_neither_finished_nor_read(tmp_path: Path, text: bytes) -> None:
     write(tmp_path / "samples.jsonl", record("a", text="A"), record("b"))
     path = tmp_path / "samples.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"A"', text, 1))
-    assert "a" not in finished_keys(tmp_path)
+    assert [digest_of(key) in finished_samples(tmp_path) for key in "ab"] == [False, True]
     assert names(read_folder(tmp_path)) == ["b"]
 
 
@@ -114,17 +123,95 @@ def test_an_overlong_line_hides_no_other(tmp_path: Path, monkeypatch: pytest.Mon
     assert names(read_folder(tmp_path)) == ["a", "c"]
 
 
-def test_a_log_of_version_0_1_is_read(tmp_path: Path) -> None:
-    old = {"key": "k", "fingerprint": "f", "example_id": "e", "run": 2, "status": "ok", "text": "t", "seconds": 0.5}
-    (tmp_path / "samples.jsonl").write_text(json.dumps(old) + "\n")
-    [found] = read_folder(tmp_path)
-    assert (found.text, found.prompt, found.media, found.rank, found.logprobs) == ("t", "", "", None, None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_bytes_overwritten_anywhere_cost_their_lines_and_never_change_a_record(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    written = [record("a", text="wash the cup"), record("b", text="0.5"), record("c")]
+    lines = write_lines(folder / "samples.jsonl", written)
+    whole = bytearray(b"".join(lines))
+    start = data.draw(st.integers(0, len(whole) - 1))
+    over = data.draw(st.binary(min_size=1, max_size=9))[: len(whole) - start]
+    ends = list(itertools.accumulate(map(len, lines)))
+    same = [bytes(whole[start : start + len(over)]) == over] * 3
+    # A line begins with the end of the one before it: without that the two are one.
+    begins = [max(0, end - len(line) - 1) for end, line in zip(ends, lines, strict=True)]
+    hit = [start < end and start + len(over) > begin for begin, end in zip(begins, ends, strict=True)]
+    whole[start : start + len(over)] = over
+    (folder / "samples.jsonl").write_bytes(whole)
+    found = list(read_folder(folder))
+    assert all(one in written for one in found)
+    assert {one.key for one in found} >= {r.key for r, touched in zip(written, hit, strict=True) if not touched}
+    assert len(found) == 3 - (0 if same[0] else sum(one not in found for one in written))
+    finished = finished_samples(folder)
+    assert [digest_of(one.key) in finished for one in written] == [one in found for one in written]
+
+
+@pytest.mark.parametrize("lost", ["checksum", "log"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_line_without_its_checksum_or_version_is_damaged_and_its_sample_named(
+    tmp_path: Path, lost: str, place: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "samples.jsonl"
+    lines = write_lines(path, [record("a"), record("b")])
+    lines[place] = re.sub(rb'"%s":("[^"]*"|2),?' % lost.encode(), b"", lines[place]).replace(b",}", b"}")
+    assert lost not in json.loads(lines[place])
+    path.write_bytes(b"".join(lines))
+    assert names(read_folder(tmp_path)) == ["ab"[1 - place]]
+    assert f"line {place + 1} is damaged (of e run 0, as it says)" in caplog.text
+
+
+@pytest.mark.parametrize("byte", [b" ", b"\0", b"}", b"\xff", b'"'])
+def test_a_damaged_end_of_a_line_does_not_cost_the_record_after_it(tmp_path: Path, byte: bytes) -> None:
+    path = tmp_path / "samples.jsonl"
+    written = [record("a"), record("b", text='{"log":2,'), record("c")]
+    first, *others = write_lines(path, written)
+    path.write_bytes(first[:-1] + byte + b"".join(others))
+    assert list(read_records(path)) == list(read_folder(tmp_path)) == written[1:]
+    assert [digest_of(key) in finished_samples(tmp_path) for key in "abc"] == [False, True, True]
+    compact(tmp_path)
+    assert path.read_bytes() == b"".join(others)
+
+
+def test_a_first_line_damaged_twice_is_not_taken_for_one_of_an_older_log(tmp_path: Path) -> None:
+    first, other = write_lines(tmp_path / "samples.jsonl", [record("a"), record("b")])
+    damaged = first.replace(b'"log"', b'"lag"').replace(b'"checksum"', b'"checksun"')
+    (tmp_path / "samples.jsonl").write_bytes(damaged + other)
+    assert names(read_folder(tmp_path)) == ["b"]
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_log_of_another_version_is_refused_by_whatever_reads_or_writes_it(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "samples.jsonl"
+    if version == 1:
+        path.write_bytes(content_of(json.loads(write_lines(path, [record("a")])[0])) + b"\n")
+    else:
+        body = write_lines(path, [record("a")])[0].rpartition(b',"checksum":"')[0].replace(b'"log":2', b'"log":3')
+        path.write_bytes(body + b',"checksum":"%08x"}\n' % zlib.crc32(body))
+    before = path.read_bytes()
+    for use in (finished_samples, compact, lambda folder: list(read_folder(folder)), lambda _: write(path)):
+        with pytest.raises(DataError, match=rf"samples\.jsonl: is a log of version {version}, .* Remedy: .*--out"):
+            use(tmp_path)
+    assert path.read_bytes() == before
 
 
 def test_fields_of_a_later_version_do_not_hide_a_record(tmp_path: Path) -> None:
-    line = json.loads(msgspec.json.encode(record("a"))) | {"later": [1]}
-    (tmp_path / "samples.jsonl").write_text(json.dumps(line) + "\n")
+    write_lines(tmp_path / "samples.jsonl", [record("a")])
+    change_lines(tmp_path / "samples.jsonl", lambda line: line | {"later": [1]})
     assert names(read_folder(tmp_path)) == ["a"]
+
+
+@pytest.mark.parametrize("wrong", [{"fingerprint": "g"}, {"example_id": "x"}, {"run": 1}])
+def test_a_record_with_the_key_of_another_sample_does_not_hide_it(tmp_path: Path, wrong: dict[str, object]) -> None:
+    strange = msgspec.structs.replace(record("a", text="strange"), **wrong)
+    write_lines(tmp_path / "samples.jsonl", [strange])
+    assert digest_of("a") not in finished_samples(tmp_path)
+    write_lines(tmp_path / "samples-0.jsonl", [record("a")])
+    assert digest_of("a") in finished_samples(tmp_path)
+    compact(tmp_path)
+    assert list(read_folder(tmp_path)) == [strange, record("a")]
 
 
 @given(st.text(), st.text())
@@ -185,9 +272,9 @@ def test_of_several_records_of_a_key_a_finished_one_counts_then_the_first(tmp_pa
     write_lines(tmp_path / "samples-1.jsonl", [record("a", text="3"), record("c", failed, "4"), record("b", text="5")])
     write_lines(tmp_path / "samples-10.jsonl", [record("c", failed, "6"), record("a", text="7")])
     assert [(r.key, r.text) for r in read_folder(tmp_path)] == [("b", "2"), ("a", "3"), ("c", "6")]
-    keys = finished_keys(tmp_path)
-    assert [key in keys for key in "abcd"] == [True, True, False, False]
-    assert len(keys) == 2
+    finished = finished_samples(tmp_path)
+    assert [digest_of(key) in finished for key in "abcd"] == [True, True, False, False]
+    assert len(finished) == 2
 
 
 def test_of_one_log_a_finished_record_counts_whatever_follows(tmp_path: Path) -> None:
@@ -205,7 +292,7 @@ def test_a_second_answer_is_warned_of_but_a_copy_is_not(tmp_path: Path, caplog: 
     assert not caplog.records
     write_lines(tmp_path / "samples-1.jsonl", [record("a", text="other")])
     assert [r.text for r in read_folder(tmp_path)] == ["[]", "[]"]
-    assert "1 finished records have the key of an earlier one" in caplog.text
+    assert "1 finished records are of the sample of an earlier one" in caplog.text
 
 
 @settings(deadline=None)
@@ -218,10 +305,9 @@ def test_any_split_over_ranks_gives_what_the_rule_says(
         write_lines(folder / name, records)
     expected = reference_winners(logs)
     assert list(read_folder(folder)) == expected
-    finished = {r.key for r in expected if r.finished}
-    keys = finished_keys(folder)
-    assert len(keys) == len(finished)
-    assert all((key in keys) == (key in finished) for key in "abcdefgh")
+    finished = finished_samples(folder)
+    assert len(finished) == sum(r.finished for r in expected)
+    assert all((sample_digest(*sample_of(r)) in finished) == r.finished for r in expected)
 
 
 @settings(deadline=None)
@@ -244,19 +330,25 @@ def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(
     assert {r.key for r in found if r.finished} <= written
 
 
-@given(st.lists(st.text()), st.text())
-def test_finished_keys_hold_just_what_they_were_given(keys: list[str], other: str) -> None:
-    found = FinishedKeys(keys)
-    assert all(key in found for key in keys)
-    assert (other in found) == (other in keys)
-    assert len(found) == len(set(keys))
+SAMPLE = st.tuples(st.text(max_size=3), st.text(max_size=3), st.text(max_size=3), st.integers(0, 12))
 
 
-def test_keys_whose_digest_ends_in_zero_bytes_are_found_as_others_are(tmp_path: Path) -> None:
+@given(st.lists(SAMPLE), SAMPLE)
+def test_finished_samples_hold_just_what_they_were_given(
+    samples: list[tuple[str, str, str, int]], other: tuple[str, str, str, int]
+) -> None:
+    found = FinishedSamples(sample_digest(*sample) for sample in samples)
+    assert all(sample_digest(*sample) in found for sample in samples)
+    assert (sample_digest(*other) in found) == (other in samples)
+    assert len(found) == len(set(samples))
+
+
+def test_samples_whose_digest_ends_in_zero_bytes_are_found_as_others_are(tmp_path: Path) -> None:
     keys = [str(number) for number in range(3000)]
-    assert sum(log_module.key_digest(key).endswith(b"\0") for key in keys) > 3
-    found = FinishedKeys(keys)
-    assert [key for key in keys if key not in found] == []
+    digests = [digest_of(key) for key in keys]
+    assert sum(digest.endswith(b"\0") for digest in digests) > 3
+    found = FinishedSamples(digests)
+    assert [digest for digest in digests if digest not in found] == []
     write_lines(tmp_path / "samples.jsonl", [record(key) for key in keys])
     write_lines(tmp_path / "samples-0.jsonl", [record(key) for key in reversed(keys)])
     assert names(read_folder(tmp_path)) == keys

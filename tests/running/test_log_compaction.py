@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -17,9 +18,11 @@ from barista_bench import atomic_files
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.running import compaction
 from barista_bench.running.compaction import Compacted, compact
-from barista_bench.running.log import SampleLog, SampleRecord, finished_keys, log_files, read_folder
+from barista_bench.running.finished import finished_samples
+from barista_bench.running.log import SampleLog, SampleRecord, log_files, read_folder, sample_digest
+from barista_bench.running.record import seal
 from barista_bench.task import Status
-from tests.running.made_logs import folders, names, reference_winners, write_lines
+from tests.running.made_logs import content_of, folders, names, reference_winners, write_lines
 
 
 def record(key: str, status: Status = Status.OK, text: str = "[]") -> SampleRecord:
@@ -65,7 +68,7 @@ def test_compacting_twice_changes_nothing(tmp_path: Path) -> None:
 
 def test_torn_and_damaged_lines_go_and_the_rest_stays_byte_for_byte(tmp_path: Path) -> None:
     [line] = write_lines(tmp_path / "samples-0.jsonl", [record("a")])
-    later = line.replace(b"}", b', "of_a_later_version": [1,  2]}')
+    later = seal(b'{"of_a_later_version": [1,  2],' + content_of(json.loads(line))[1:])
     (tmp_path / "samples-0.jsonl").write_bytes(b"\xff\n{}\n" + later + line[:20])
     assert compact(tmp_path) == Compacted(1, 1, 5 + 20)
     assert (tmp_path / "samples.jsonl").read_bytes() == later
@@ -106,7 +109,7 @@ def test_it_is_refused_while_a_run_writes(tmp_path: Path, name: str) -> None:
             compact(tmp_path)
     assert {path.name: path.read_bytes() for path in log_files(tmp_path)} == before
     compact(tmp_path)
-    assert "live" in finished_keys(tmp_path)
+    assert sample_digest("live", "f", "e", 0) in finished_samples(tmp_path)
 
 
 def test_a_log_that_a_run_starts_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +125,7 @@ def test_a_log_that_a_run_starts_meanwhile_stays(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(compaction, "_lock_all", start_after_locking)
     compact(tmp_path)
     assert (tmp_path / "samples-3.jsonl").exists()
-    assert "started" in finished_keys(tmp_path)
+    assert sample_digest("started", "f", "e", 0) in finished_samples(tmp_path)
 
 
 def test_a_full_disk_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

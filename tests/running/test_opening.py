@@ -12,13 +12,19 @@ import yaml
 from barista_bench.benchmarks import get_task, task_class, task_names
 from barista_bench.builders.card import MANIFEST
 from barista_bench.builders.folder import build
+from barista_bench.cli.result_commands import summary_line
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.reporting.analyses import analyse
+from barista_bench.reporting.view import build_report
 from barista_bench.running.catalog import load_model
 from barista_bench.running.config import RunConfig
 from barista_bench.running.opening import open_tasks
+from barista_bench.running.results import read_results
+from barista_bench.running.run_folder import read_run
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from tests.conftest import MadeOnce
+from tests.released_clone import write_clone
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +97,32 @@ def test_a_place_that_is_left_out_is_told(dataset: Path, prompts, caplog: pytest
     with caplog.at_level(logging.WARNING):
         names(dataset, prompts=prompts("Which relations are there?"))
     assert "the prompts of barista/relations have no place {" in caplog.text
+
+
+def test_a_run_in_the_words_of_a_clone_says_so_everywhere(dataset: Path, tmp_path: Path) -> None:
+    clone = write_clone(tmp_path / "clone")
+    settings = {"task": "relations", "model": "chance", "runs": 1, "limit": 2}
+    run(dataset, tmp_path / "theirs", prompts=f"release:{clone}", **settings)
+    run(dataset, tmp_path / "ours", **settings)
+    theirs, ours = score(tmp_path / "theirs"), score(tmp_path / "ours")
+    wording = read_run(tmp_path / "theirs")["prompts"]["wording"]
+    assert (wording[:6], ours.results.prompts.wording) == ("clone:", "ours v2")
+    assert read_results(tmp_path / "theirs" / "results.json").prompts.wording == wording
+    assert summary_line(theirs.results).endswith(f", wording {wording}")
+    report = build_report([theirs, ours], analyses=analyse([theirs, ours]))
+    assert [section.heading for section in report.sections] == [
+        f"barista / relations (wording '{wording}')",
+        "barista / relations (wording 'ours v2')",
+    ]
+    assert [dict(section.facts)["wording of the prompts"] for section in report.sections] == [wording, "ours v2"]
+    assert not report.diagnosis
+    with pytest.raises(ConfigError, match="holds a run with prompts_hash"):
+        run(dataset, tmp_path / "ours", prompts=f"release:{clone}", **settings)
+
+
+def test_a_benchmark_without_a_released_wording_says_so(vista: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no wording can be read from a release of vista. Remedy"):
+        names(vista, benchmark="vista", task="all", prompts=f"release:{tmp_path}")
 
 
 def test_too_few_examples_to_compare_are_told_and_cost_no_traceback(vista: Path, tmp_path: Path) -> None:

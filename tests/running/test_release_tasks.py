@@ -20,10 +20,12 @@ from barista_bench.models import Completion, Failure, GenerationConfig, ModelIde
 from barista_bench.prompt import BoxFormat
 from barista_bench.running import runner
 from barista_bench.running.dataset import open_examples
-from barista_bench.running.log import read_folder
+from barista_bench.running.log import SampleLog, read_folder, read_records
 from barista_bench.running.recorded import import_recorded
+from barista_bench.running.results import read_results
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
+from barista_bench.running.steps import Step, StepLog, read_steps, step_key
 from tests.made_benchmark import BENCHMARK, Words
 from tests.video_samples import render
 
@@ -167,6 +169,26 @@ def test_a_run_killed_between_steps_goes_on_where_it_was(
     assert not model.asked
 
 
+def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_it(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(monkeypatch, Talker(), data, tmp_path)
+    (tmp_path / "samples.jsonl").unlink()
+    steps = tmp_path / "steps.jsonl"
+    whole = steps.read_bytes()
+    start = whole.index(b'"text":"') + len(b'"text":"')
+    steps.write_bytes(whole[:start] + bytes([whole[start] ^ 1]) + whole[start + 1 :])
+    _run(monkeypatch, model := Talker(), data, tmp_path)
+    assert sum(images == 2 for _, _, images in model.asked) == 1
+    answered = StepLog(SampleLog(tmp_path / "none"), read_steps(tmp_path))
+    one = next(iter(read_records(steps)))
+    key = next(r.key for r in read_folder(tmp_path) if (r.example_id, r.run) == (one.example_id, one.run))
+    sample = (one.fingerprint, one.example_id, one.run)
+    assert len(answered.before(key, *sample)) == 1
+    assert answered.before(key, "another question", *sample[1:]) == ()
+    assert step_key(key, [Step("one answer")]) != step_key(key, [Step("another")])
+
+
 def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +212,31 @@ def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(
         score(tmp_path, options={"steps": 1})
     with pytest.raises(ConfigError, match=r"holds a run with .*Remedy"):
         _run(monkeypatch, Talker(), data, tmp_path, option="steps=1", runs=1)
+
+
+@pytest.mark.parametrize("scored_by", [None, {"case": True}, {"case": False}])
+def test_figures_stay_by_their_options_when_a_run_is_started_again_with_others(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored_by: dict[str, object] | None
+) -> None:
+    def kept() -> dict[tuple[str, object], float]:
+        found = [(path, read_results(path)) for path in tmp_path.glob("results*.json")]
+        assert all(path.with_name(f"{path.name.replace('results', 'scores')}l").exists() for path, _ in found)
+        return {
+            ("own" if path.name == "results.json" else "other", one.options["case"]): one.figures["accuracy"].mean
+            for path, one in found
+        }
+
+    right = {True: pytest.approx(1 / 5), False: pytest.approx(2 / 5)}
+    _run(monkeypatch, Talker(), data, tmp_path, option="case=true", runs=1)
+    score(tmp_path)
+    score(tmp_path, options={"case": False})
+    assert kept() == {("own", True): right[True], ("other", False): right[False]}
+    _run(monkeypatch, Talker(), data, tmp_path, option="case=false", runs=1)
+    assert kept() == {("own", True): right[True], ("other", False): right[False]}, "asking changes no figure"
+    score(tmp_path, options=scored_by)
+    assert {options: figure for (_, options), figure in kept().items()} == right
+    assert len(kept()) == 2, "of one record there is one figure"
+    assert ("own", True) not in kept()
 
 
 @pytest.mark.parametrize(
@@ -217,8 +264,8 @@ def test_a_model_that_scores_the_choices_is_asked_once(
 
 
 def test_results_are_broken_down_by_the_tasks_own_keys(data: Path, tmp_path: Path) -> None:
-    run(data, tmp_path, benchmark="words", task="choose", model="oracle")
-    results = score(tmp_path).results
+    run(data, tmp_path / "all", benchmark="words", task="choose", model="oracle")
+    results = score(tmp_path / "all").results
     assert results.figures["accuracy"].mean == 1.0
     assert {key: set(groups) for key, groups in results.breakdowns.items()} == {
         "split": {"dev", "test"},

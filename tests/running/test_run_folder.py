@@ -18,6 +18,7 @@ from barista_bench.errors import BaristaError, DataError
 from barista_bench.running.run_folder import read_run
 from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
+from tests.running.made_logs import change_lines
 
 
 @pytest.fixture(scope="session")
@@ -55,9 +56,11 @@ def test_a_description_of_version_0_1_is_still_read(folder: Path) -> None:
     old = described(folder)
     old["identity"].pop("prompts_hash", None)
     old["identity"]["inputs_hash"] = "0" * 64
-    del old["prices"]
+    del old["prices"], old["prompts"]["wording"]
     (folder / "run.json").write_text(json.dumps(old))
-    assert score(folder).results.coverage.complete
+    results = score(folder).results
+    assert results.coverage.complete
+    assert results.prompts.wording == f"file:{results.prompts.sha256[:8]}"
 
 
 WRONG = [
@@ -85,6 +88,8 @@ WRONG = [
     ("prompts", {"evil": 1}),
     ("prompts.user", None),
     ("prompts.more", "x"),
+    ("prompts.sha256", "x"),
+    ("prompts.wording", "<b>ours</b>"),
     ("protocol", [1]),
     ("protocol", "mine"),
     ("data.limit", "x"),
@@ -120,7 +125,7 @@ def keys(value: object, place: str = "") -> Iterator[str]:
 
 
 def test_every_field_that_is_missing_is_named(folder: Path) -> None:
-    optional = {"prices", "options", "prompts.extra"}
+    optional = {"prices", "options", "prompts.extra", "prompts.wording", "data.absolute_path", "data.absolute_root"}
     optional |= {f"identity.{name}" for name in ("prompts_hash", "inputs_hash", "options")}
     whole = described(folder)
     places = set(keys(whole)) - optional
@@ -197,11 +202,11 @@ def test_a_run_of_no_time_at_all_has_no_rate(folder: Path) -> None:
 
 
 def test_token_counts_that_no_answer_has_are_left_out_of_the_sums(folder: Path) -> None:
-    lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
-    assert len(lines) == 3
-    for line, (tokens_in, tokens_out) in zip(lines, [(10**30, 3), (2**53 + 1, -5), (2, 2**53)], strict=True):
-        line.update(input_tokens=tokens_in, output_tokens=tokens_out)
-    (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    counts = iter([(10**30, 3), (2**53 + 1, -5), (2, 2**53)])
+    change_lines(folder / "samples.jsonl", lambda line: line | dict(zip(TOKENS, next(counts), strict=True)))
     timing = score(folder).results.timing
     assert (timing.input_tokens, timing.output_tokens) == (2, 3 + 2**53)
     assert timing.cost == pytest.approx((2 * 1.0 + (3 + 2**53) * 2.0) / 1e6)
+
+
+TOKENS = ("input_tokens", "output_tokens")

@@ -20,6 +20,7 @@ from barista_bench.running.runner import run
 from barista_bench.running.scoring import score
 from barista_bench.task import Status
 from tests.releases import write_video
+from tests.running.made_logs import change_lines
 
 SAMPLES = 24 * 3
 
@@ -128,9 +129,9 @@ def test_four_kinds_of_failure_are_four_statuses(dataset: Path, tmp_path: Path, 
         "statuses": {"ok": 57, "parse_error": 3, "refused": 3, "truncated": 6, "infra_error": 3},
     }
     assert not results.coverage.complete
-    # Infrastructure errors are in no figure, the other failures lower it: 23 frames with their truth remain.
-    assert results.details[0]["n"] == 23
-    assert results.details[0]["n_failed"] == 3
+    # In relations the release counts a provider's error as an answer that cannot be read; it lowers the coverage too.
+    assert results.details[0]["n"] == 24
+    assert results.details[0]["n_failed"] == 4
     assert results.details[0]["tp"] == 1
 
     model.answers.pop(names[3])
@@ -265,6 +266,29 @@ def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(
     assert score(tmp_path / "run").results.coverage.complete
 
 
+def test_a_video_that_went_missing_takes_no_answer_with_it(
+    linked_dataset: Path, small_release: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(small_release, tmp_path / "root"))
+    frozen = linked_dataset / "frozen/relations.jsonl"
+    assert run(frozen, tmp_path / "run", root=root).asked == SAMPLES
+    (root / "v0/video.mp4").unlink()
+    again = run(frozen, tmp_path / "run", root=root)
+    assert (again.asked, again.failed, again.already_done) == (0, 0, SAMPLES)
+    assert score(tmp_path / "run").results.coverage.complete
+
+
+def test_a_run_of_another_version_of_its_task_is_refused_and_never_mixed(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path, model="oracle", limit=3)
+    described = json.loads((tmp_path / "run.json").read_text())
+    described["identity"]["task_version"] -= 1
+    (tmp_path / "run.json").write_text(json.dumps(described))
+    with pytest.raises(ConfigError, match=r"asked as version 1, and is now 2.*Remedy: run it anew"):
+        score(tmp_path)
+    with pytest.raises(ConfigError, match="task_version 1, not 2"):
+        run(dataset, tmp_path, model="oracle", limit=3)
+
+
 def test_answers_to_another_prompt_are_never_counted(
     dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -272,9 +296,9 @@ def test_answers_to_another_prompt_are_never_counted(
     run(dataset, tmp_path / "ours", model="oracle", runs=1)
     (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
     run(dataset, tmp_path / "theirs", model="oracle", runs=1, prompts=tmp_path)
-    lines = [json.loads(line) | {"text": "[]"} for line in (tmp_path / "theirs/samples.jsonl").open()]
-    with (tmp_path / "ours/samples.jsonl").open("a") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)
+    change_lines(tmp_path / "theirs/samples.jsonl", lambda line: line | {"text": "[]"})
+    with (tmp_path / "ours/samples.jsonl").open("ab") as file:
+        file.write((tmp_path / "theirs/samples.jsonl").read_bytes())
     assert score(tmp_path / "ours").results.figures["micro_f1"].mean == 1.0
     assert "24 records are not of this run" in caplog.text
 
@@ -282,8 +306,7 @@ def test_answers_to_another_prompt_are_never_counted(
 def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, tmp_path: Path, use: object) -> None:
     use(FakeModel())
     run(dataset, tmp_path, runs=1)
-    lines = [json.loads(line) | {"text": "nothing to read"} for line in (tmp_path / "samples.jsonl").open()]
-    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    change_lines(tmp_path / "samples.jsonl", lambda line: line | {"text": "nothing to read"})
     coverage = score(tmp_path).results.coverage
     assert (coverage.answered, coverage.statuses["ok"], coverage.statuses["parse_error"]) == (0, 0, 24)
 
@@ -343,3 +366,28 @@ def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path
         SAMPLES,
         False,
     )
+
+
+def test_a_full_disk_costs_the_answer_that_was_written_and_is_named(dataset: Path, tmp_path: Path, use) -> None:
+    resource = pytest.importorskip("resource")
+    out, limits = tmp_path / "run", resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    class Filling(FakeModel):
+        def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+            if self.asked:  # from now on a write that reaches this size is cut off there
+                resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+            return super().generate(requests, config)
+
+    use(Filling())
+    try:
+        with pytest.raises(OSError, match=r"run/samples\.jsonl"):
+            run(dataset, out, task="relations", runs=3)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (out / "samples.jsonl").stat().st_size == 20_000
+    whole = list(read_records(out / "samples.jsonl"))
+    assert 24 < len(whole) < SAMPLES
+    rest = use(FakeModel())
+    run(dataset, out, task="relations", runs=3)
+    assert len(rest.asked) == SAMPLES - len(whole)
+    assert list(read_records(out / "samples.jsonl"))[: len(whole)] == whole

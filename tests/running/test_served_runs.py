@@ -39,11 +39,18 @@ def _answers_in_the_format_of_relations(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(served_standin, "expected_text", answer)
     monkeypatch.setattr(served_client, "_FIRST_BACKOFF", 0.01)
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("PLANTED", KEY)
 
 
 def settings(server: ServedStandIn, **others: object) -> dict[str, object]:
-    return {"model": "served:m", "base_url": server.url, "max_attempts": 12, "timeout": 5.0, **others}
+    return {
+        "model": "served:m",
+        "base_url": server.url,
+        "api_key_env": "PLANTED",
+        "max_attempts": 12,
+        "timeout": 5.0,
+        **others,
+    }
 
 
 def test_faults_of_the_server_move_no_score(dataset: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,22 +96,38 @@ BAD_RECORDS: list[tuple[str, Breakage, str, str]] = [
     ("frame of 10^12", set_annotation(1, image_id=10**12), "annotations[1].image_id", "Expected `int` <="),
     ("frame of 10^30", set_annotation(1, image_id=10**30), "annotations[1].image_id", "Expected `int` <="),
     ("negative frame", set_annotation(1, image_id=-1), "annotations[1].image_id", "Expected `int` >= 0"),
-    (
-        "box outside",
-        set_annotation(2, bbox=[200, 0, 5, 5]),
-        "annotations[2].bbox",
-        "no area inside the 96x64 frame",
-    ),
-    ("box of no width", set_annotation(2, bbox=[1, 1, 0, 5]), "annotations[2].bbox", "no area"),
     ("box of three numbers", set_annotation(2, bbox=[1, 1, 5]), "annotations[2].bbox", "length 4"),
     ("box of text", set_annotation(2, bbox="all"), "annotations[2].bbox", "Expected `array"),
+    ("box with NaN", set_annotation(2, bbox=[math.nan, 1, 5, 5]), "annotations[2].bbox[0]", "holds NaN or Infinity"),
+    ("box with -Infinity", set_annotation(2, bbox=[1, 1, 5, -math.inf]), "annotations[2].bbox[3]", "NaN or Infinity"),
+    ("box with NaN as text", set_annotation(2, bbox=["nan", 1, 5, 5]), "annotations[2].bbox", "is not finite"),
+    ("box of 401 digits", set_annotation(2, bbox=[10**400, 1, 5, 5]), "annotations[2].bbox", "is not finite"),
+    ("box without an area", set_annotation(2, bbox=[0, 0, 1e200, 1e200]), "annotations[2].bbox", "far too large"),
+    ("frame NaN", set_annotation(2, image_id=math.nan), "annotations[2].image_id", "NaN or Infinity"),
+    (
+        "range to Infinity",
+        lambda c: c["relations"][0]["image_ranges"][0].update(image_id_end=math.inf),
+        "relations[0].image_ranges[0].image_id_end",
+        "NaN or Infinity",
+    ),
+    (
+        "frame rate NaN",
+        lambda c: c["video_metadata"][0].update(fps=math.nan),
+        "video_metadata[0].fps",
+        "not a finite number",
+    ),
+    (
+        "length beyond numbers",
+        lambda c: c["video_metadata"][0].update(length_in_ms=10**400),
+        "video_metadata[0].length_in_ms",
+        "not a finite number",
+    ),
     (
         "annotation that is a list",
         lambda c: c["annotations"].__setitem__(0, []),
         "annotations[0]",
         "Expected `object`",
     ),
-    ("same object twice", double_annotation, "annotations[170]", "already on frame 0"),
     (
         "unknown category",
         lambda c: c["object_id_to_category_id"].update({"o-cup": "c-x"}),
@@ -136,12 +153,6 @@ BAD_RECORDS: list[tuple[str, Breakage, str, str]] = [
         "has no frame",
     ),
     (
-        "activity past the end",
-        lambda c: c["activities"][0].update(image_range=span(50, 60)),
-        "activities[0].image_range",
-        "has no frame among the 40",
-    ),
-    (
         "section of the wrong type",
         lambda c: c.update(relations={}),
         "relations",
@@ -163,6 +174,121 @@ def test_a_bad_record_costs_that_record_and_is_named(tmp_path: Path, breakage: B
     assert len(graph.activities()) + len(graph.attributes()) + len(graph.relations()) >= 4
     with pytest.raises(DataError, match="Remedy"):
         SceneGraph(tmp_path, strict=True)["v1"]
+
+
+def bytes_of(breakage: bytes, by: bytes) -> bytes:
+    data = json.dumps(document()).encode()
+    assert breakage in data
+    return data.replace(breakage, by, 1)
+
+
+BAD_BYTES = {
+    "a number beyond numbers": (bytes_of(b'"bbox": [4.0', b'"bbox": [1e999'), "annotations[0].bbox[0]"),
+    "text that is no UTF-8": (bytes_of(b'"Extract coffee"', b'"Extract \xff"'), "process_steps[0]"),
+}
+
+
+@pytest.mark.parametrize(("content", "key"), BAD_BYTES.values(), ids=BAD_BYTES)
+def test_bytes_that_no_writer_of_ours_makes_cost_their_record(tmp_path: Path, content: bytes, key: str) -> None:
+    graph = read(tmp_path, content)
+    assert [(p.severity, p.key) for p in graph.problems] == [("error", key)]
+    assert len(graph.instances()) + len(graph.steps()) == 170
+
+
+def test_nan_where_no_field_is_typed_costs_nothing_and_is_written_back(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"][3]["confidence"] = math.nan
+    content["annotations"][4]["segmentation"] = [[-math.inf, 1, 2, 3, 4, 5]]
+    content["attributes"][1]["value"] = 'NaN, "Infinity" and \\" NaN'
+    content["info"] = {"score": [math.inf]}
+    graph = read(tmp_path, content)
+    assert len(graph.instances()) == 170
+    assert {p.severity for p in graph.problems} == {"warning"}
+    written, meant = (json.loads(text, parse_constant=str) for text in (release_bytes(graph), json.dumps(content)))
+    assert written == meant
+    assert [type(rle) for rle in graph.rles(graph.instances(1))].count(DataError) == 1
+
+
+ODD_RECORDS: list[tuple[str, Breakage, str, str]] = [
+    (
+        "box outside",
+        set_annotation(2, bbox=[200, 0, 5, 5]),
+        "annotations[2].bbox",
+        "has no area inside the 96x64 frame",
+    ),
+    ("box of no width", set_annotation(2, bbox=[1, 1, 0, 5]), "annotations[2].bbox", "has no area"),
+    ("box over the edge", set_annotation(2, bbox=[-9, 1, 20, 5]), "annotations[2].bbox", "sticks out"),
+    ("box that is huge", set_annotation(2, bbox=[0, 0, 1e9, 1e9]), "annotations[2].bbox", "sticks out"),
+    (
+        "two categories of one name",
+        lambda c: c["categories"].append({"id": "c-x", "name": "coffee cup"}),
+        "categories[5].name",
+        "also the name of categories[1]",
+    ),
+    (
+        "two categories that differ in case",
+        lambda c: c["categories"].append({"id": "c-x", "name": "Coffee  Cup"}),
+        "categories[5].name",
+        "also the name of categories[1], 'coffee cup'",
+    ),
+    ("same object twice", double_annotation, "annotations[170]", "already on frame 0"),
+    (
+        "activity past the end",
+        lambda c: c["activities"][0].update(image_range=span(50, 60)),
+        "activities[0].image_range",
+        "is not within the 40 frames",
+    ),
+    (
+        "activity without a frame",
+        lambda c: c["activities"][0].update(image_range=span(5, 5)),
+        "activities[0].image_range",
+        "is not within the 40 frames",
+    ),
+]
+
+
+@pytest.mark.parametrize(("breakage", "key", "what"), [r[1:] for r in ODD_RECORDS], ids=[r[0] for r in ODD_RECORDS])
+def test_an_odd_record_is_kept_and_named(tmp_path: Path, breakage: Breakage, key: str, what: str) -> None:
+    content = document()
+    breakage(content)
+    graph = read(tmp_path, content)
+    (problem,) = graph.problems
+    assert (problem.severity, str(problem.key)) == ("warning", key)
+    assert what in problem.what
+    boxed = sum("bbox" in record for record in content["annotations"])
+    assert (len(graph.instances()), len(graph.activities())) == (boxed, len(content["activities"]))
+
+
+def test_of_two_annotations_of_an_object_the_last_one_counts_by_its_id(tmp_path: Path) -> None:
+    content = document()
+    first = content["annotations"][0]
+    content["annotations"].append({**first, "bbox": [1, 2, 3, 4]})
+    graph = read(tmp_path, content)
+    assert graph.boxes(first["image_id"])[first["object_id"]] == (1, 2, 3, 4)
+    index = [item.id for item in graph.objects].index(first["object_id"])
+    assert graph.frames_of(index).tolist().count(first["image_id"]) == 1
+
+
+def test_ids_are_one_in_every_spelling_of_a_uuid(tmp_path: Path) -> None:
+    content = document()
+    name = "88acdb91-6a48-5bf4-aef8-195802a88b14"
+    text = json.dumps(content).replace('"o-cup"', f'"{name}"')
+    content = json.loads(text)
+    for position, record in enumerate(content["annotations"]):
+        if record["object_id"] == name and position % 2:
+            record["object_id"] = name.upper()
+    graph = read(tmp_path, content)
+    assert graph.problems == ()
+    assert [item.id for item in graph.objects].count(name) == 1
+    assert len(graph.instances()) == len(read(tmp_path, document()).instances())
+
+
+def test_a_range_may_begin_before_the_video(tmp_path: Path) -> None:
+    content = document()
+    content["relations"][0]["image_ranges"] = [span(-5, 3)]
+    graph = read(tmp_path, content)
+    assert [relation.row for relation in graph.relations(0)].count(0) == 1
+    assert any("cut to 40 frames" in problem.what for problem in graph.problems)
 
 
 def test_rows_lead_back_to_the_file_after_records_were_left_out(tmp_path: Path) -> None:
@@ -192,7 +318,8 @@ BAD_FILES = {
     "empty": (b"", "not valid JSON"),
     "not an object": (b"[1, 2]", "not a JSON object"),
     "binary": (b"\x00\xff\xfe", "not valid JSON"),
-    "not a number": (b'{"video_metadata": NaN}', "not valid JSON"),
+    "not a number": (b'{"video_metadata": NaN, }', "not valid JSON"),
+    "text that is no UTF-8": (b'{"\xff": 1}', "not valid JSON"),
     "deeply nested": (b"[" * 100_000, "JSON"),
     "an unknown key nested deeply": (json.dumps(document()).encode()[:-1] + b', "x": ' + b"[" * 100_000, "JSON"),
     "no objects": (
@@ -263,7 +390,18 @@ def test_problems_of_a_hostile_file_are_counted_but_not_all_kept(tmp_path: Path)
     content = document()
     content["annotations"] = [{"image_id": 0, "object_id": "o-x", "bbox": [0, 0, 1, 1]}] * 5000
     graph = read(tmp_path, content)
-    assert len(graph.problems) == 1000
+    assert len(graph.problems) == 1001
+    assert "4000 further" in graph.problems[-1].what
+
+
+def test_no_number_of_warnings_hides_an_error(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"] = [{"image_id": 0, "object_id": MACHINE, "bbox": [-9, 0, 20, 9]}] * 1500
+    content["relations"][0]["target_object_id"] = "o-x"
+    graph = read(tmp_path, content)
+    assert [p.key for p in graph.problems if p.severity == "error"] == ["relations[0].target_object_id"]
+    with pytest.raises(DataError, match="o-x"):
+        SceneGraph(tmp_path, strict=True)["v1"]
 
 
 def test_videos_come_sorted_and_cached(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_names_from_the_file_break_no_table_and_no_plot(tmp_path: Path) -> None:
     paths = write_statistics(statistics(SceneGraph(root)), tmp_path / "out")
     tables = paths[1].read_text(encoding="utf-8")
     assert "<b>" not in tables
-    assert "\\|$\\frac" in tables
+    assert r"\|$\\frac" in tables
 
 
 def test_a_release_without_segments_and_relations_is_shown_too(tmp_path: Path) -> None:

@@ -63,6 +63,16 @@ def test_without_a_heading_the_whole_answer_counts_for_the_released_rule_alone()
         ("label_0 label_1 5", 5.0),
         ("label_0: -3", 3.0),  # no signs
         ("label_0 _7", None),
+        ("label_0 _12", 2.0),  # behind the underscore only the first digit is lost
+        ("label_0 beside label_10", 0.0),
+        ("LABEL_10 and (LABEL_0) 1", 1.0),  # nothing is cut: 0 of LABEL_10 is a number, that of LABEL_0 none
+        ("label_0: v1.2.3", 3.0),  # 1.2, then 3
+        ("label_0: .5", 5.0),
+        ("label_0: 1e3", 3.0),
+        ("label_0: 3,5", 5.0),
+        ("label_0: \uff13", None),  # digits of ASCII alone
+        ("label_0:" + " " * 3000 + "4", 4.0),
+        ("label_0\x85 4", 4.0),  # a line ends where a line feed is
         ("label_0 five", None),
         ("mylabel_0: 3", None),  # no word of its own
         ("label_0: " + "9" * 400, None),  # no number of this world
@@ -131,6 +141,71 @@ ANSWERS = st.lists(
     )
     | st.text(max_size=5)
 ).map("".join)
+
+
+def scores_by_the_released_rule(text: str, labels: list[str]) -> dict[str, float]:
+    """An independent transcription: by characters, without an expression."""
+    scores = {}
+    for label in labels:
+        numbers = []
+        for line in text.split("Final Scores")[-1].split("\n"):
+            if holds_word(line.lower(), label.lower()):
+                numbers += numbers_in(line.split(label)[-1])
+        scores[label] = max(numbers, default=-0.1)
+    return scores
+
+
+def holds_word(line: str, word: str) -> bool:
+    def is_word(text: str) -> bool:
+        return text.isalnum() or text == "_"
+
+    starts = (at for at in range(len(line)) if line.startswith(word, at))
+    return any(
+        not is_word(line[at - 1 : at]) and not is_word(line[at + len(word) : at + len(word) + 1]) for at in starts
+    )
+
+
+def numbers_in(text: str) -> list[float]:
+    digits, numbers, at = "0123456789", [], 0
+    while at < len(text):
+        if text[at] not in digits or text[:at].endswith("_"):
+            at += 1
+            continue
+        end = at
+        while end < len(text) and text[end] in digits:
+            end += 1
+        if text[end : end + 1] == "." and text[end + 1 : end + 2] in [*digits]:
+            end += 1
+            while end < len(text) and text[end] in digits:
+                end += 1
+        numbers.append(float(text[at:end]))
+        at = end
+    return numbers
+
+
+PIECES = [
+    "Final Scores",
+    "\n",
+    "label_0",
+    "label_1",
+    "LABEL_1",
+    "label_10",
+    "(",
+    ") ",
+    "5",
+    " 3.",
+    ".5",
+    "_",
+    "-",
+    "/5",
+    " ",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_scores_are_those_of_a_transcription_of_the_released_rule(text: str) -> None:
+    scores = read(text)
+    assert {label: scores.get(label, MISSING) for label in LABELS} == scores_by_the_released_rule(text, LABELS)
 
 
 @given(ANSWERS)

@@ -6,6 +6,9 @@ from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.benchmarks.barista.release_prompts import WORDING, released_prompts, released_rubric
+from barista_bench.benchmarks.barista.released_lines import identity, released_record
+from barista_bench.benchmarks.barista.released_sampling import released_parameters
 from barista_bench.benchmarks.barista.released_tasks import import_example
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.scene_graph.release import VIDEO_FILE
@@ -29,6 +32,12 @@ BENCHMARK = Benchmark(
     splits=("train", "test"),
     leaderboards=("all", "test"),
     import_example=import_example,
+    released_record=released_record,
+    released_parameters=released_parameters,
+    identity=identity,
+    released_prompts=released_prompts,
+    released_wording=WORDING,
+    released_rubric=released_rubric,
 )
 
 __all__ = ["BENCHMARK", "TASKS", "Activity", "Grounding", "HandObject", "Referring", "Relations", "TemporalVQA"]

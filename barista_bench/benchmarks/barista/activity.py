@@ -6,10 +6,9 @@ choices. Scored by accuracy: an answer that cannot be read is wrong.
 Where the sources differ or are silent:
 * the paper does not say that segments which overlap another one are dropped; the release does, and so do we unless
   `protocol="paper"`;
-* segments are half-open everywhere else, but here the release counts their `end` frame too (bisect_right, 1.2). Two
-  segments that share nothing but that frame do not overlap;
-* calls on the random generator are ours: the seed is the released string, the order in which it is used is unknown;
-* `idx_<k>` of an id is the segment's row in the file.
+* segments are half-open everywhere else, but here the release counts their `end` frame too. Two segments that share
+  nothing but that frame do not overlap;
+* an activity whose name is one word ends the released build; here it is left out, and counted.
 """
 
 from __future__ import annotations
@@ -17,11 +16,12 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, ClassVar, TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista import released_answers
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, frozen_sentence, metadata_features
 from barista_bench.benchmarks.barista.draws import choice_figures
 from barista_bench.benchmarks.barista.frame_index import even_places
 from barista_bench.benchmarks.barista.priors import class_counts
@@ -31,7 +31,7 @@ from barista_bench.benchmarks.pooling import Floats
 from barista_bench.choices import read_scores
 from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.metrics.choice_accuracy.scoring import choice_accuracy
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.prompt import BoxFormat, Prompt
 from barista_bench.scene_graph import Segment, VideoGraph
 from barista_bench.task import (
     Example,
@@ -76,17 +76,14 @@ class Activity(GraphTask):
     benchmark = "barista"
     name = "activity"
     upstream_name = "activity_mcq"
-    version = 1
+    version = 2
     primary = "accuracy"
     sample_score = "accuracy"
-    sampling = Sampling(limit=500, seed=42, frames=4, choices=25, per_class=20)
-    sampling_uses = frozenset({"frames", "choices", "per_class"})
+    sampling = Sampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
+    sampling_uses = frozenset({"frames", "choices", "per_class", "same_verb"})
     prompt_package = PROMPT_PACKAGE
     row_note = "frames of one activity, its lettered choices, and the right one"
     protocol_rules = RULES[name]
-
-    same_verb: ClassVar[int] = 4
-    """Distractors that share the verb of the truth, if there are as many."""
 
     def features(self) -> Features:
         from datasets import Features, List, Value
@@ -101,7 +98,9 @@ class Activity(GraphTask):
                     "verb": Value("string"),
                     "segment_start": Value("int64"),
                     "segment_end": Value("int64"),
+                    "segment_frames": Value("int32"),
                     "segment_seconds": Value("float64"),
+                    "activity_index": Value("int32"),
                     "same_verb_distractors": Value("int32"),
                 },
                 "evidence": {
@@ -112,26 +111,27 @@ class Activity(GraphTask):
             }
         )
 
-    def vocabulary(self, video: VideoGraph) -> Vocabulary:
-        """(class id, name) pairs: the choices come from the classes of all videos."""
-        named = ((segment.class_id, segment.name) for segment in video.activities() if _verb(segment.name))
-        return tuple(dict.fromkeys((class_id, name) for class_id, name in named if class_id is not None))
+    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+        """(class id, name) pairs: the choices come from the classes of all sampled videos."""
+        if not sampling.selects(video):
+            return ()
+        return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in _named(video)))
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
-        """Segments by start: named, alone in their time (unless by the paper), long enough, inside `frame_range`."""
+        """Segments in the order of the file: named, alone in their time (unless by the paper), and long enough."""
         first, stop = sampling.frame_range or (0, video.frame_count)
-        segments = video.activities()
-        # A segment without a class does not exist for the release (upstream.md 1.2); it is in no one's way.
-        present = [segment for segment in segments if segment.class_id is not None]
-        for segment in sorted(segments, key=lambda s: (s.start, s.end, s.row)):
-            frames = _frames(video, segment)
-            if frames.start < first or frames.stop > stop:
-                continue
-            if segment.class_id is None or not _verb(segment.name):
+        for segment in video.activities():
+            if segment.class_id is None or not _is_named(segment):
                 what = "has no class" if segment.class_id is None else f"is called {segment.name!r}, not 'Verb noun'"
-                yield SkippedExample(FrameRef(video.video_id, segment.start), f"activities[{segment.row}] {what}")
-            elif len(frames) >= sampling.frames and (self.follows_paper or not _crowded(segment, present)):
-                yield Candidate(video.video_id, _shown(frames, sampling)[0], segment.class_id, segment.row)
+                yield SkippedExample(
+                    FrameRef(video.video_id, max(0, segment.start)), f"activities[{segment.row}] {what}"
+                )
+        crowded = frozenset() if self.follows_paper else _crowded(_named(video))
+        for index, segment in enumerate(_named(video)):
+            frames = _frames(video, segment)
+            long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
+            if long_enough and index not in crowded:
+                yield Candidate(video.video_id, _shown(frames, sampling)[0], str(segment.class_id), index)
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
@@ -139,47 +139,43 @@ class Activity(GraphTask):
         """Of each class at most `per_class`, in turn from each video that has it, if there are enough choices."""
         classes = len({class_id for class_id, _ in vocabulary})
         count = min(sampling.choices or classes, classes)
-        for candidate in _capped(candidates, sampling.per_class):
-            if count < FEWEST_CHOICES:
+        if count < FEWEST_CHOICES:
+            for candidate in candidates:
                 frame = FrameRef(candidate.video_id, candidate.frame)
                 yield SkippedExample(frame, f"{count} choices are fewer than {FEWEST_CHOICES}")
-            else:
-                yield candidate
+        else:
+            yield from _capped(candidates, sampling)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
         # Of several names of a class the first counts.
         names = dict(reversed(vocabulary))
-        texts = _texts(names)
-        verbs = {class_id: _verb(name) for class_id, name in names.items()}
-        by_row = {segment.row: segment for segment in video.activities()}
+        segments = _named(video)
         for candidate in candidates:
-            yield self.stamped(self._example(video, by_row[candidate.item], texts, verbs, sampling))
+            yield self.stamped(self._example(video, segments[candidate.item], candidate.item, names, sampling))
 
     def _example(
-        self,
-        video: VideoGraph,
-        segment: Segment,
-        texts: Mapping[str, str],
-        verbs: Mapping[str, str],
-        sampling: Sampling,
+        self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: Sampling
     ) -> Example:
         class_id, frames = str(segment.class_id), _frames(video, segment)
         shown = _shown(frames, sampling)
-        rng = random.Random(f"{sampling.seed}:{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311
-        drawn = _draw(class_id, verbs, sampling.choices or len(texts), self.same_verb, rng)
+        seed = "" if sampling.seed is None else f"{sampling.seed}:"
+        rng = random.Random(f"{seed}{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311  (the released seed)
+        verbs = {class_id: _verb(name) for class_id, name in names.items()}
+        drawn = _draw(class_id, verbs, sampling, rng)
+        texts = _texts({item: names[item] for item in drawn})
         choices = [
-            Choice(choice_id=_letters(place), class_id=item, text=texts[item], verb=verbs[item])
+            Choice(choice_id=_letters(place), class_id=item, text=texts[item], verb=shown_verb(names[item]))
             for place, item in enumerate(drawn)
         ]
         contacts = video.hand_contacts((frames.start, frames.stop))
         return Example(
             example_id=f"{self.upstream_name}:{video.video_id}:segment_{segment.start}_{segment.end}"
-            f":class_{class_id}:idx_{segment.row}",
+            f":class_{class_id}:idx_{index}",
             benchmark=self.benchmark,
             task=self.name,
-            label=texts[class_id],
+            label=names[class_id],
             frames=tuple(FrameRef(video.video_id, frame) for frame in shown),
             inputs={"choices": cast("Json", choices)},
             target={"choice_id": _letters(drawn.index(class_id)), "class_id": class_id},
@@ -187,8 +183,10 @@ class Activity(GraphTask):
                 **frame_metadata(video, shown[0]),
                 "segment_start": segment.start,
                 "segment_end": segment.end,
+                "segment_frames": len(frames),
                 "segment_seconds": len(frames) / video.video.fps if video.video.fps else 0.0,
-                "verb": verbs[class_id],
+                "activity_index": index,
+                "verb": shown_verb(names[class_id]),
                 "same_verb_distractors": sum(verbs[item] == verbs[class_id] for item in drawn) - 1,
             },
             evidence={
@@ -201,22 +199,25 @@ class Activity(GraphTask):
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         count = len(example.frames)
         choices = "\n".join(f"{choice['choice_id']}. {choice['text']}" for choice in _choices(example.inputs))
-        system, user = self.prompts.fill(frame_count=str(count), last=str(count), choices=choices)
-        return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
+        return self.prompts.prompt(count, frame_count=str(count), last=str(count), choices=choices)
+
+    def frozen_question(self, example: Example) -> str:
+        return frozen_sentence(self, frame_count=str(len(example.frames)))
 
     def choices(self, example: Example) -> Mapping[str, str]:
         return {choice["choice_id"]: choice["text"] for choice in _choices(example.inputs)}
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The last `answer:` that is followed by a letter of the choices, else the last `<CHOICE_ID_x>` tag with one.
+        """As `released_answers.read_choice`; of a model that scores the choices, the best one.
 
-        Letters count in either case. What stands between (`CHOICE_`, the placeholder itself, punctuation) is passed
-        over; the first word after it decides, so an `answer:` followed by a sentence says nothing. Of a model that
-        scores the choices, the best one.
+        By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
+        placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
         """
         scores = read_scores(text, [choice["choice_id"] for choice in _choices(inputs)])
         if scores is not None:
             return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
+        if not self.follows_paper:
+            return released_answers.read_choice(text, {choice["choice_id"] for choice in _choices(inputs)})
         text = text[-MAX_ANSWER:]
         known = {choice["choice_id"].casefold(): choice["choice_id"] for choice in _choices(inputs)}
         ends = [match.end() for match in _ANSWER.finditer(text)]
@@ -244,6 +245,10 @@ class Activity(GraphTask):
             for group in figures[name].values():
                 group["support"] = group.pop("n")
         return _defined(figures)
+
+    @property
+    def counts_provider_errors(self) -> bool:
+        return not self.follows_paper
 
     def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
         return choice_figures(
@@ -295,56 +300,97 @@ class Activity(GraphTask):
         return f"ANSWER: {ranked[0]['choice_id']}"
 
 
+def _named(video: VideoGraph) -> list[Segment]:
+    """The video's activities that have a class and are called `Verb noun`; their places here are in example ids."""
+    return [segment for segment in video.activities() if segment.class_id is not None and _is_named(segment)]
+
+
+def _is_named(segment: Segment) -> bool:
+    return " " in segment.name
+
+
 def _frames(video: VideoGraph, segment: Segment) -> range:
     """All frames that the release counts to a segment, its `end` included."""
-    return range(segment.start, min(segment.end + 1, video.frame_count))
+    return range(max(0, segment.start), min(segment.end + 1, video.frame_count))
 
 
 def _shown(frames: range, sampling: Sampling) -> list[int]:
     return [frames[place] for place in even_places(len(frames), sampling.frames)]
 
 
-def _crowded(segment: Segment, segments: Iterable[Segment]) -> bool:
-    """Whether any other segment shares time with this one."""
-    return any(
-        other.start < segment.end and other.end > segment.start for other in segments if other.row != segment.row
-    )
+def _crowded(segments: Sequence[Segment]) -> frozenset[int]:
+    """Places of the segments that share time with another one; what only touches does not."""
+    by_start = sorted(range(len(segments)), key=lambda place: segments[place].start)
+    crowded: set[int] = set()
+    for rank, place in enumerate(by_start):
+        for other in by_start[rank + 1 :]:
+            if segments[other].start >= segments[place].end:
+                break
+            crowded |= {place, other}
+    return frozenset(crowded)
 
 
-def _capped(candidates: Sequence[Candidate], per_class: int | None) -> list[Candidate]:
-    """Of each class the first from every video, then the second, ..., up to the cap; in the order given."""
+def _capped(candidates: Sequence[Candidate], sampling: Sampling) -> list[Candidate]:
+    """Of each class one from every video in turn, up to the cap; in the order given.
+
+    The videos of a class are shuffled by one generator for all classes, as released.
+    """
+    if sampling.per_class is None:
+        return list(candidates)
     by_class: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for place, candidate in enumerate(candidates):
         by_class[candidate.group][candidate.video_id].append(place)
+    rng = sampling.generator()
     kept: list[int] = []
     for by_video in by_class.values():
-        rounds = chain.from_iterable(zip_longest(*by_video.values()))
-        kept += [place for place in rounds if place is not None][:per_class]
+        queues = list(by_video.values())
+        rng.shuffle(queues)
+        rounds = chain.from_iterable(zip_longest(*queues))
+        kept += [place for place in rounds if place is not None][: sampling.per_class]
     return [candidates[place] for place in sorted(kept)]
 
 
-def _draw(class_id: str, verbs: Mapping[str, str], count: int, same_verb: int, rng: random.Random) -> list[str]:
-    """The classes of one question, shuffled: the truth, distractors of its verb, and others of any verb."""
+def _draw(class_id: str, verbs: Mapping[str, str], sampling: Sampling, rng: random.Random) -> list[str]:
+    """The classes of one question, shuffled: the truth, distractors of its verb, and others of any verb.
+
+    The calls on the generator are the release's, in its order.
+    """
     others = [item for item in sorted(verbs) if item != class_id]
     alike = [item for item in others if verbs[item] == verbs[class_id]]
-    drawn = rng.sample(alike, min(same_verb, len(alike), max(0, count - 1)))
-    rest = [item for item in others if item not in set(drawn)]
-    drawn += rng.sample(rest, max(0, min(count - 1 - len(drawn), len(rest))))
+    different = [item for item in others if verbs[item] != verbs[class_id]]
+    rng.shuffle(alike)
+    rng.shuffle(different)
+    drawn = [*alike, *different]
+    if sampling.choices is not None:
+        wrong = sampling.choices - 1
+        first = min(sampling.same_verb, len(alike), wrong)
+        pool = [*alike[first:], *different]
+        rng.shuffle(pool)
+        drawn = [*alike[:first], *pool][:wrong]
     drawn.append(class_id)
-    rng.shuffle(drawn)
+    if len(drawn) > 1:
+        rng.shuffle(drawn)
     return drawn
 
 
 def _texts(names: Mapping[str, str]) -> dict[str, str]:
-    """What a class is called in a question: its first name; classes that share a name show their id too."""
+    """What the classes of a question are called: those that share a name show their id too."""
     times = Counter(names.values())
-    return {class_id: name if times[name] == 1 else f"{name} ({class_id})" for class_id, name in sorted(names.items())}
+    return {class_id: name if times[name] == 1 else f"{name} ({class_id})" for class_id, name in names.items()}
 
 
 def _verb(name: str) -> str:
-    """The verb of a `Verb noun` label, in lower case; empty where there is no noun."""
-    verb, _, noun = name.partition(" ")
-    return verb.casefold() if noun.strip() else ""
+    """The verb of a `Verb noun` label, as choices are drawn by it; empty where the label begins with a blank."""
+    return name.split(" ", 1)[0]
+
+
+def shown_verb(name: str) -> str:
+    """The verb that figures are grouped by, which is never empty.
+
+    >>> shown_verb("Pour milk"), shown_verb(" Pour milk")
+    ('Pour', 'Pour')
+    """
+    return next(iter(name.split()), name)
 
 
 def _noun(name: str) -> str:

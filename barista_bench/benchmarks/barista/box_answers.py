@@ -1,4 +1,4 @@
-"""Boxes in answers of models: read within bounds, and made up for the `chance` model."""
+"""Boxes in prompts and answers: asked for, read within bounds, and made up for the `chance` model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import random
 from collections.abc import Mapping, Sequence
 
 from barista_bench.boxes import GRID, Xyxy, from_grid, read_box, write_box
-from barista_bench.errors import DataError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.prompt import BoxFormat
+from barista_bench.prompt_sets import PromptTexts
 from barista_bench.task import Fields, Json
 
 
@@ -25,9 +26,16 @@ def read_pixels(numbers: Sequence[float], inputs: Fields, boxes: BoxFormat) -> l
     return list(read_box(numbers, boxes, *frame_size(inputs)))
 
 
-def grid_pixels(grid_box: Sequence[float], inputs: Fields) -> list[float]:
-    """A box on the release's grid as [x0, y0, x1, y1] in pixels."""
-    return list(from_grid(grid_box, *frame_size(inputs)))
+def grid_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID) -> list[float]:
+    """A box on the release's grid of 0..scale as [x0, y0, x1, y1] in pixels."""
+    return list(from_grid(grid_box, *frame_size(inputs), scale))
+
+
+def truth_scale(target: Fields) -> int:
+    """The number that stands for a whole side of the frame in an example's true boxes."""
+    scale = target.get("bbox_scale", GRID)
+    assert isinstance(scale, int)
+    return scale
 
 
 def annotated(fields: Mapping[str, Json], name: str, example_id: str) -> Json:
@@ -44,10 +52,36 @@ def annotated(fields: Mapping[str, Json], name: str, example_id: str) -> Json:
     return fields[name]
 
 
-def write_grid(grid_box: Sequence[float], inputs: Fields, boxes: BoxFormat) -> list[int] | list[float]:
-    """A box on the release's grid as the model would write it."""
+def on_usual_grid(box: Sequence[float], target: Fields) -> list[float]:
+    """One of an example's true boxes on the usual grid of 0..1000, as baselines take it."""
+    scale = truth_scale(target)
+    return list(box) if scale == GRID else [value / scale * GRID for value in box]
+
+
+def write_grid(
+    grid_box: Sequence[float], inputs: Fields, boxes: BoxFormat, scale: int = GRID
+) -> list[int] | list[float]:
+    """A box on the release's grid of 0..scale as the model would write it."""
     width, height = frame_size(inputs)
-    return write_box(from_grid(grid_box, width, height), boxes, width, height)
+    return write_box(from_grid(grid_box, width, height, scale), boxes, width, height)
+
+
+def box_places(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
+    """The places of a wording that speaks of boxes in its own words, for models that write them as `boxes` says.
+
+    `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order.
+
+    Raises:
+        ConfigError: the wording names a scale, and the model writes pixels.
+    """
+    if boxes.scale is None and "{scale}" in prompts.system:
+        raise ConfigError(
+            f"the wording {prompts.wording} asks for boxes on a scale, and this model writes pixels. "
+            "Remedy: give another --box-format, such as xyxy/1000"
+        )
+    ending = f".{boxes.order}"
+    own = {name.removesuffix(ending): text for name, text in prompts.extra.items() if name.endswith(ending)}
+    return {"scale": str(boxes.scale), **own}
 
 
 def random_grid_box(rng: random.Random) -> list[float]:

@@ -1,28 +1,19 @@
-"""What changes within a clip, read from the graph: four detectors (paper, sections 4.2.2 and A.3.3; upstream.md 1.10).
+"""What changes within a clip, read from the graph: four detectors (BARISTA release and paper, sections 4.2.2, A.3.3).
 
-A clip is a few keyframes; its first and last windows are the frames within 2 of the first and of the last keyframe. An
-object is persistent if it has a box on 2 or more frames of both. Detectors are pure: one clip in, its changes out, in
-canonical order. Objects of category `unknown` are passed over everywhere.
+A clip is a few keyframes; around each lies a window of the frames within 2 of it that the video has. An object is
+persistent if the first and the last window hold 2 annotations of it or more. An object that no keyframe shows counts
+as `unknown` in that clip, but for where it is the target of a relation. `unknown` objects have no changes of their own;
+what is `unknown` can be touched, and things can be put on it. Detectors are pure: one clip in, its changes out.
 
-Ranges are half-open but for activities, whose end frame counts here as in the release.
-
-Where the sources are silent:
-* a window is cut at the ends of the video, and shares of it are of the frames that are left;
-* an attribute without a value on a frame counts as `no value` there; of values that are equally frequent, one that is
-  stated goes before none, and what the file states first goes before the rest;
-* `opened` and `closed` need another stated value before; starting and stopping do not need a stated value on the other
-  side;
-* a hand touches a category at a keyframe if it does so on more than half of the frames within 2 of it. Touching nothing
-  is an entry of its hand's timeline;
-* both ends of a relation must be persistent, and the frames of its stability are those on which its source is seen;
-* activities without a class do not count; those that go on at all keyframes are listed as `continuing`, and a category
-  with nothing but those has no change.
+Ranges are half-open but for activities, whose end frame counts here. Changes that read the same are one. The release
+leaves the order of changes to hashing; here objects come in the order of the file's object table, relations sorted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Literal, NamedTuple, TypedDict
@@ -36,30 +27,35 @@ from barista_bench.task import Sampling
 
 Category = Literal["state_change", "action_transition", "relation_change", "activity_progression"]
 CATEGORIES: tuple[Category, ...] = ("state_change", "action_transition", "relation_change", "activity_progression")
+Keyframes = tuple[int, ...]
+"""Frame indices of a clip; the first of them is the clip's index."""
 WINDOW = 2
 """Frames before and after a keyframe."""
 PERSISTENT = 2
-"""Frames of a window on which a persistent object has a box, at the least."""
+"""Annotations of a persistent object in a window, at the least."""
 POSITION, PART_OF = "position", "part of"
-SWITCHED = {"open": "opened", "close": "closed"}
-RUNNING = ("extracting", "rinsing")
-_NAMED = {*SWITCHED, *RUNNING}
+_RUNNING = ("extracting", "rinsing")
+_IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
+"""An id that a display name carries, such as ` (#9492f2cd)`."""
 
 
 class Change(TypedDict):
-    """One change, or one entry of a timeline, as evidence.
+    """One change, or one part of it, as evidence.
 
     category: the question's category, one of `CATEGORIES`.
-    kind: `opened`, `closed`, `started extracting` ...; `contact`; `new` or `lost`; `started`, `ended` or `continuing`.
-    subject: category of the object, the hand, the relation's source, or the activity's display name.
+    number: which of the clip's changes of the category this is part of, from 0: a hand's timeline, all relations that
+        an object gains and loses, and the activities of two keyframes are one change each.
+    kind: `opened`, `closed`, `started extracting` ...; `contact`; `new` or `lost`; `ended`, `started` or `continuing`.
+    subject: category of the object, the hand, the relation's source, or the activity's name.
     value: the relation's value, else empty.
     objects: categories touched, or the relation's target.
-    object_ids: all objects meant; for an activity, those that a hand acts on from `start` to `end`.
+    object_ids: all objects meant; for an activity, those that a hand acts on around the keyframes of `start` to `end`.
     rows: places in the file's `attributes`, `relations` or `activities`, by category.
     start, end: the keyframes between which it happens, or at which it holds; both included.
     """
 
     category: Category
+    number: int
     kind: str
     subject: str
     value: str
@@ -70,22 +66,17 @@ class Change(TypedDict):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
-    """`index` counts the clips of a video; `keyframes` are frame indices."""
+def clips(video: VideoGraph, sampling: Sampling) -> Iterator[Keyframes]:
+    """Clips one after the other without overlap; the last one may be shorter, but not below 2 keyframes.
 
-    index: int
-    keyframes: tuple[int, ...]
-
-
-def clips(video: VideoGraph, sampling: Sampling) -> Iterator[Clip]:
-    """Clips that lie within the video and the sampled frame range whole, one after the other without overlap."""
+    With a sampled frame range, those that lie in it whole.
+    """
     low, high = sampling.frame_range or (0, video.frame_count)
     length = sampling.frames * sampling.spacing
-    for index, start in enumerate(range(0, min(high, video.frame_count), length)):
-        keyframes = tuple(range(start, start + length, sampling.spacing))
-        if start >= low and keyframes[-1] < min(high, video.frame_count):
-            yield Clip(index, keyframes)
+    for start in range(0, video.frame_count, length):
+        keyframes = tuple(range(start, min(start + length, video.frame_count), sampling.spacing))
+        if len(keyframes) > 1 and start >= low and keyframes[-1] < high:
+            yield keyframes
 
 
 class _Held(NamedTuple):
@@ -100,28 +91,42 @@ class _Held(NamedTuple):
 
 
 class ClipView:
-    """One clip's part of the graph as boolean arrays (object or range, frame), for the detectors.
+    """One clip's part of the graph as arrays (object or range, frame), for the detectors.
 
-    `ends` are the columns of the first and of the last window.
+    `frames` are those of all windows; `ends` are the columns of the first and of the last window; `categories` are
+    those that objects have here, by index of `VideoGraph.objects`.
     """
 
-    def __init__(self, video: VideoGraph, clip: Clip) -> None:
-        self.video, self.clip = video, clip
-        self.low = max(0, clip.keyframes[0] - WINDOW)
-        self.high = min(video.frame_count, clip.keyframes[-1] + WINDOW + 1)
-        self.frames = np.arange(self.low, self.high)
-        table = video.instances_table
-        part = table.slice((self.low, self.high))
-        self.seen = np.zeros((len(video.objects), len(self.frames)), dtype=bool)
-        self.seen[table.object[part], table.frame[part] - self.low] = True
-        self.ends = (self.window(clip.keyframes[0]), self.window(clip.keyframes[-1]))
-        self.known = np.array([item.category != UNNAMED for item in video.objects], dtype=bool)
-        first, last = (self.seen[:, part].sum(axis=1) >= PERSISTENT for part in self.ends)
-        self.persistent: NDArray[np.bool_] = self.known & first & last
+    def __init__(self, video: VideoGraph, keyframes: Keyframes) -> None:
+        self.video, self.keyframes = video, keyframes
+        around = (np.array(keyframes)[:, None] + np.arange(-WINDOW, WINDOW + 1)).ravel()
+        self.frames = np.unique(around[(around >= 0) & (around < video.frame_count)])
+        self.span = (int(self.frames[0]), int(self.frames[-1]) + 1)
+        self.annotations = self._annotations()
+        self.seen: NDArray[np.bool_] = self.annotations > 0
+        shown = np.logical_or.reduce(self.seen[:, np.searchsorted(self.frames, keyframes)], axis=1).tolist()
+        named = zip(video.objects, shown, strict=True)
+        self.categories = tuple(item.category if on_keyframe else UNNAMED for item, on_keyframe in named)
+        self.ends = (self.window(keyframes[0]), self.window(keyframes[-1]))
+        known = np.array([category != UNNAMED for category in self.categories], dtype=bool)
+        first, last = (self.annotations[:, part].sum(axis=1) >= PERSISTENT for part in self.ends)
+        self.persistent: NDArray[np.bool_] = known & first & last
 
-    def window(self, keyframe: int) -> slice:
-        """The columns within `WINDOW` frames of a keyframe."""
-        return slice(max(self.low, keyframe - WINDOW) - self.low, min(self.high, keyframe + WINDOW + 1) - self.low)
+    def _annotations(self) -> NDArray[np.int32]:
+        """(objects, frames): how often each object is annotated on each frame."""
+        table = self.video.instances_table
+        part = table.slice(self.span)
+        inside = np.isin(table.frame[part], self.frames)
+        counts = np.zeros((len(self.video.objects), len(self.frames)), dtype=np.int32)
+        columns = np.searchsorted(self.frames, table.frame[part][inside])
+        np.add.at(counts, (table.object[part][inside], columns), 1)
+        return counts
+
+    def window(self, first: int, last: int | None = None) -> slice:
+        """The columns from `WINDOW` frames before one keyframe to as many after it, or after another one."""
+        last = first if last is None else last
+        low, high = np.searchsorted(self.frames, [first - WINDOW, last + WINDOW + 1])
+        return slice(int(low), int(high))
 
     def stated(self, table: Ranges, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(positions, frames): which ranges of an attribute or relation table cover which frames."""
@@ -130,129 +135,215 @@ class ClipView:
 
     @cached_property
     def relations(self) -> list[_Held]:
-        """Relation ranges that hold somewhere in the clip, between objects that are not `unknown`."""
+        """Relation ranges that hold on some frame, with both ends annotated there; in the order of the file."""
         table = self.video.relations_table
-        positions = table.active((self.low, self.high))
+        positions = table.active(self.span)
         source, target = table.source[positions], table.target[positions]
         holds = self.stated(table, positions) & self.seen[source] & self.seen[target]
-        kept = np.flatnonzero(holds.any(axis=1) & self.known[source] & self.known[target])
         held = []
-        for i, position in zip(kept.tolist(), positions[kept].tolist(), strict=True):
-            kind, value, _, _, row = table.entry(position)
+        for i in np.flatnonzero(holds.any(axis=1)).tolist():
+            kind, value, _, _, row = table.entry(int(positions[i]))
             held.append(_Held(int(source[i]), int(target[i]), kind, value, row, holds[i]))
         return held
 
-    def category(self, index: int) -> str:
-        return self.video.objects[index].category
+    @cached_property
+    def contacts(self) -> list[_Held]:
+        """What hands do to objects."""
+        return [r for r in self.relations if r.type == HAND_RELATION and self.categories[r.source] in HANDS]
 
-    def is_contact(self, relation: _Held) -> bool:
-        return relation.type == HAND_RELATION and self.category(relation.source).lower() in HANDS
+    @cached_property
+    def activities(self) -> list[dict[str, list[int]]]:
+        """For each keyframe, the names of activities with their rows in the file."""
+        active: list[dict[str, list[int]]] = []
+        for keyframe in self.keyframes:
+            names: dict[str, list[int]] = {}
+            for segment in self.video.activities(keyframe, inclusive=True):
+                name = _IDENTIFIER.sub("", segment.name).strip()
+                if segment.class_id is not None and name:
+                    names.setdefault(name, []).append(segment.row)
+            active.append(names)
+        return active
+
+    def target(self, relation: _Held) -> str:
+        """The category of a relation's target, whether or not a keyframe shows it."""
+        return self.video.objects[relation.target].category
+
+    def ids(self, objects: Iterable[int]) -> list[str]:
+        """Ids of objects given by index, each once."""
+        return list(dict.fromkeys(self.video.objects[index].id for index in objects))
 
 
-def detect_changes(video: VideoGraph, clip: Clip) -> dict[Category, list[Change]]:
+def detect_changes(view: ClipView) -> dict[Category, list[Change]]:
     """The changes of each category that has any, in the order of `CATEGORIES`."""
-    view = ClipView(video, clip)
     detectors = (state_changes, action_transitions, relation_changes, activity_progression)
-    found = ((category, detect(view)) for category, detect in zip(CATEGORIES, detectors, strict=True))
-    return {category: changes for category, changes in found if changes}
+    detected = ((category, detect(view)) for category, detect in zip(CATEGORIES, detectors, strict=True))
+    return {category: changes for category, changes in detected if changes}
 
 
 def state_changes(view: ClipView) -> list[Change]:
     """Persistent objects whose usual value of an attribute differs between the windows, where that has a name."""
     table = view.video.attributes_table
-    positions = table.active((view.low, view.high))
-    groups: dict[tuple[int, str], list[int]] = {}
-    for position in positions[view.persistent[table.source[positions]]].tolist():
+    positions = table.active(view.span)
+    positions = positions[view.persistent[table.source[positions]]]
+    ranges: dict[tuple[int, str], list[int]] = {}
+    for position in positions.tolist():
         kind, _ = table.labels[table.label[position]]
-        groups.setdefault((int(table.source[position]), kind), []).append(position)
-    found = []
-    for (index, _), group in groups.items():
-        values = [table.labels[table.label[position]][1] for position in group]
-        if not _NAMED & set(values):
-            continue
-        stated = view.stated(table, np.array(group)) & view.seen[index]
-        before, after = (_usual(values, stated[:, part], view.seen[index, part]) for part in view.ends)
-        touched = stated[:, view.ends[0]].any(axis=1) | stated[:, view.ends[1]].any(axis=1)
-        rows = {
-            int(table.row[p])
-            for p, value, used in zip(group, values, touched, strict=True)
-            if used and value in (before, after)
-        }
-        item = view.video.objects[index]
-        found += [
-            _change(view, "state_change", kind, item.category, [item.id], rows) for kind in _names_of(before, after)
-        ]
-    return sorted(found, key=_order)
+        ranges.setdefault((int(table.source[position]), kind), []).append(position)
+    events: list[tuple[Hashable, list[Change]]] = []
+    for (index, _), group in sorted(ranges.items(), key=lambda item: item[0][0]):
+        # An entry counts once on a frame, whatever number of its ranges hold there.
+        entries: dict[int, tuple[str, NDArray[np.bool_]]] = {}
+        for position, frames in zip(group, view.stated(table, np.array(group)), strict=True):
+            _, value, _, _, row = table.entry(position)
+            entries[row] = (value, entries[row][1] | frames if row in entries else frames)
+        before, after = (_usual(entries, view.annotations[index], part) for part in view.ends)
+        description = _description(before, after)
+        if description:
+            category, ids = view.categories[index], view.ids([index])
+            rows = [
+                row
+                for row, (value, frames) in entries.items()
+                if value in (before, after) and any(frames[part].any() for part in view.ends)
+            ]
+            change = _change(view, "state_change", description, category, ids, rows)
+            events.append(((category, description), [change]))
+    return _numbered(events)
+
+
+def _usual(
+    entries: dict[int, tuple[str, NDArray[np.bool_]]], annotations: NDArray[np.int32], part: slice
+) -> str | None:
+    """The value that a window states most often, the one stated first of several; None where it states none."""
+    stated: Counter[str] = Counter()
+    for column in range(part.start, part.stop):
+        for row in sorted(entries):
+            value, frames = entries[row]
+            if frames[column] and annotations[column]:
+                stated[value] += int(annotations[column])
+    return max(stated, key=stated.__getitem__, default=None)
+
+
+def _description(before: str | None, after: str | None) -> str:
+    """What a change of value is called; empty for most, which have no name."""
+    if before is None or after is None or before == after:
+        return ""
+    old, new = before.lower().strip(), after.lower().strip()
+    switched = {("open", "close"): "closed", ("close", "open"): "opened"}
+    if (old, new) in switched:
+        return switched[old, new]
+    for state in _RUNNING:
+        if new == state:
+            return f"started {state}"
+        if old == state:
+            return f"stopped {state}"
+    return ""
 
 
 def action_transitions(view: ClipView) -> list[Change]:
-    """For each hand that touches different things at different keyframes: its timeline, equal entries merged."""
-    found = []
+    """For each hand that touches different things at different keyframes: its timeline, equal steps merged.
+
+    What it touches at a keyframe is what most frames of the window show, of those that show the hand. A timeline begins
+    with the first contact.
+    """
+    events: list[tuple[Hashable, list[Change]]] = []
     for hand in HANDS:
-        contacts = [r for r in view.relations if view.is_contact(r) and view.category(r.source).lower() == hand]
-        by_category: dict[str, NDArray[np.bool_]] = {}
-        for contact in contacts:
-            category = view.category(contact.target)
-            by_category[category] = by_category.get(category, False) | contact.frames
-        timeline = groupby(view.clip.keyframes, key=lambda keyframe: _touched(view, keyframe, by_category))
-        runs = [(categories, list(keyframes)) for categories, keyframes in timeline]
-        for categories, keyframes in runs if len(runs) > 1 else ():
-            used = [
-                contact
-                for contact in contacts
-                if view.category(contact.target) in categories
-                and any(contact.frames[view.window(keyframe)].any() for keyframe in keyframes)
-            ]
-            ids = dict.fromkeys(view.video.objects[end].id for c in used for end in (c.source, c.target))
-            rows = [contact.row for contact in used]
-            span = (keyframes[0], keyframes[-1])
-            found.append(_change(view, "action_transition", "contact", hand, ids, rows, objects=categories, span=span))
-    return found
+        contacts = [contact for contact in view.contacts if view.categories[contact.source] == hand]
+        hands = [index for index, category in enumerate(view.categories) if category == hand]
+        seen = view.seen[hands].any(axis=0)
+        touched = {
+            column: tuple(sorted({view.target(c) for c in contacts if c.frames[column]}))
+            for column in np.flatnonzero(seen).tolist()
+        }
+        steps: list[tuple[int, tuple[str, ...]]] = []
+        for keyframe in view.keyframes:
+            part = view.window(keyframe)
+            states = Counter(touched[column] for column in range(part.start, part.stop) if column in touched)
+            if states:
+                steps.append((keyframe, states.most_common(1)[0][0]))
+        timeline = [
+            (categories, [keyframe for keyframe, _ in run]) for categories, run in groupby(steps, key=lambda s: s[1])
+        ]
+        if timeline and not timeline[0][0]:
+            del timeline[0]
+        if len(timeline) > 1:
+            events.append((hand, [_step(view, hand, contacts, *step) for step in timeline]))
+    return _numbered(events)
+
+
+def _step(
+    view: ClipView, hand: str, contacts: list[_Held], categories: tuple[str, ...], keyframes: list[int]
+) -> Change:
+    """What a hand touches at some keyframes in a row."""
+    used = [
+        contact
+        for contact in contacts
+        if view.target(contact) in categories
+        and any(contact.frames[view.window(keyframe)].any() for keyframe in keyframes)
+    ]
+    ids = view.ids(end for contact in used for end in (contact.source, contact.target))
+    rows = [contact.row for contact in used]
+    span = (keyframes[0], keyframes[-1])
+    return _change(view, "action_transition", "contact", hand, ids, rows, objects=categories, span=span)
 
 
 def relation_changes(view: ClipView) -> list[Change]:
-    """Relations of place between persistent objects that are stable in one of the windows only."""
-    groups: dict[tuple[int, str, int], tuple[NDArray[np.bool_], list[int]]] = {}
-    for source, target, kind, value, row, frames in view.relations:
-        if kind == POSITION and value != PART_OF and view.persistent[source] and view.persistent[target]:
-            holds, rows = groups.get((source, value, target), (frames, []))
-            groups[source, value, target] = (holds | frames, [*rows, row])
-    found = []
-    for (source, value, target), (holds, rows) in groups.items():
-        before, after = (2 * holds[part].sum() >= view.seen[source, part].sum() for part in view.ends)
-        if before != after:
-            first, second = view.video.objects[source], view.video.objects[target]
-            kind, ids, objects = "new" if after else "lost", [first.id, second.id], [second.category]
-            found.append(
-                _change(view, "relation_change", kind, first.category, ids, rows, value=value, objects=objects)
-            )
-    return sorted(found, key=_order)
+    """Persistent objects that stand in a relation of place in one of the windows only.
+
+    A relation holds in a window if it does on half of the frames or more on which the object is seen there.
+    """
+    relations: dict[int, dict[tuple[str, str], list[_Held]]] = {}
+    for relation in view.relations:
+        if relation.type == POSITION and relation.value != PART_OF and view.persistent[relation.source]:
+            pair = (relation.value, view.target(relation))
+            relations.setdefault(relation.source, {}).setdefault(pair, []).append(relation)
+    events: list[tuple[Hashable, list[Change]]] = []
+    for source, pairs in sorted(relations.items()):
+        category, changes = view.categories[source], []
+        for pair, held in sorted(pairs.items()):
+            frames = np.logical_or.reduce([relation.frames for relation in held])
+            before, after = (2 * frames[part].sum() >= view.seen[source, part].sum() for part in view.ends)
+            if before != after:
+                kind, ids = "new" if after else "lost", view.ids((source, *(relation.target for relation in held)))
+                rows, (value, target) = [relation.row for relation in held], pair
+                changes.append(
+                    _change(view, "relation_change", kind, category, ids, rows, value=value, objects=[target])
+                )
+        if changes:
+            changes.sort(key=lambda change: change["kind"] == "lost")
+            key = (category, *((change["kind"], change["value"], *change["objects"]) for change in changes))
+            events.append((key, changes))
+    return _numbered(events)
 
 
 def activity_progression(view: ClipView) -> list[Change]:
-    """Activities that end or start from one keyframe to the next; then those that go on at all of them."""
-    active: list[dict[str, list[int]]] = []
-    for keyframe in view.clip.keyframes:
-        names: dict[str, list[int]] = {}
-        for segment in view.video.activities(keyframe, inclusive=True):
-            if segment.class_id is not None:
-                names.setdefault(segment.name, []).append(segment.row)
-        active.append(names)
-    found = []
-    for (start, before), (end, after) in pairwise(zip(view.clip.keyframes, active, strict=True)):
-        for kind, here, there in (("ended", before, after), ("started", after, before)):
-            for name in sorted(set(here) - set(there)):
-                ids = _acted_on(view, start, end)
-                span = (start, end)
-                found.append(_change(view, "activity_progression", kind, name, ids, here[name], span=span))
-    if not found:
-        return []
-    throughout = sorted(set.intersection(*(set(names) for names in active)))
-    for name in throughout:
-        rows = {row for names in active for row in names[name]}
-        ids = _acted_on(view, view.clip.keyframes[0], view.clip.keyframes[-1])
-        found.append(_change(view, "activity_progression", "continuing", name, ids, rows))
-    return found
+    """From one keyframe to the next, where they differ: activities that end, start and go on."""
+    events: dict[Hashable, list[Change]] = {}
+    for (start, before), (end, after) in pairwise(zip(view.keyframes, view.activities, strict=True)):
+        ended, started = sorted(set(before) - set(after)), sorted(set(after) - set(before))
+        key = (tuple(ended), tuple(started))
+        if (ended or started) and key not in events:
+            ids = _acted_on(view, start, end)
+            kinds = (("ended", ended), ("started", started), ("continuing", sorted(set(before) & set(after))))
+            events[key] = [
+                _change(
+                    view,
+                    "activity_progression",
+                    kind,
+                    name,
+                    ids,
+                    [*before.get(name, ()), *after.get(name, ())],
+                    span=(start, end),
+                )
+                for kind, names in kinds
+                for name in names
+            ]
+    return _numbered(events.items())
+
+
+def _acted_on(view: ClipView, start: int, end: int) -> list[str]:
+    """Ids of the objects that a hand acts on around the keyframes from `start` to `end`, sorted."""
+    part = view.window(start, end)
+    return sorted(view.ids(contact.target for contact in view.contacts if contact.frames[part].any()))
 
 
 def _change(
@@ -260,7 +351,7 @@ def _change(
     category: Category,
     kind: str,
     subject: str,
-    object_ids: Iterable[str],
+    object_ids: list[str],
     rows: Iterable[int],
     *,
     value: str = "",
@@ -268,57 +359,29 @@ def _change(
     span: tuple[int, int] | None = None,
 ) -> Change:
     """A change; without `span` it lies between the first and the last keyframe."""
-    start, end = span or (view.clip.keyframes[0], view.clip.keyframes[-1])
+    start, end = span or (view.keyframes[0], view.keyframes[-1])
     return Change(
         category=category,
+        number=0,
         kind=kind,
         subject=subject,
         value=value,
         objects=list(objects),
-        object_ids=list(object_ids),
+        object_ids=object_ids,
         rows=sorted(set(rows)),
         start=start,
         end=end,
     )
 
 
-def _acted_on(view: ClipView, start: int, end: int) -> list[str]:
-    """Ids of the objects that a hand acts on at some frame from `start` to `end`, sorted."""
-    part = slice(start - view.low, end + 1 - view.low)
-    contacts = (item for item in view.relations if view.is_contact(item) and item.frames[part].any())
-    return sorted({view.video.objects[item.target].id for item in contacts})
-
-
-def _order(change: Change) -> tuple[str, ...]:
-    return (change["kind"], change["subject"], change["value"], *change["objects"], *change["object_ids"])
-
-
-def _usual(values: list[str], stated: NDArray[np.bool_], seen: NDArray[np.bool_]) -> str | None:
-    """The most frequent value in a window; None where that is no value at all."""
-    counts: dict[str, NDArray[np.bool_]] = {}
-    for value, frames in zip(values, stated, strict=True):
-        counts[value] = counts.get(value, np.zeros_like(frames)) | frames
-    best, most = None, 0
-    for value, frames in counts.items():
-        if int(frames.sum()) > most:
-            best, most = value, int(frames.sum())
-    return best if most >= int((seen & ~stated.any(axis=0)).sum()) else None
-
-
-def _names_of(before: str | None, after: str | None) -> list[str]:
-    """What a change of value is called; most have no name, and then it is none for the release."""
-    if before == after:
-        return []
-    names = [f"stopped {before}"] if before in RUNNING else []
-    if after in RUNNING:
-        names.append(f"started {after}")
-    if after in SWITCHED and before is not None:
-        names.append(SWITCHED[after])
-    return names
-
-
-def _touched(view: ClipView, keyframe: int, by_category: dict[str, NDArray[np.bool_]]) -> tuple[str, ...]:
-    """The categories that a hand touches on most of the frames around a keyframe, sorted."""
-    part = view.window(keyframe)
-    frames = part.stop - part.start
-    return tuple(sorted(name for name, holds in by_category.items() if 2 * np.count_nonzero(holds[part]) > frames))
+def _numbered(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Change]:
+    """The parts of all changes in order; changes with the same key are one, of all their objects."""
+    merged: dict[Hashable, list[Change]] = {}
+    for key, changes in events:
+        for kept, again in zip(merged.setdefault(key, changes), changes, strict=True):
+            kept["object_ids"] = list(dict.fromkeys((*kept["object_ids"], *again["object_ids"])))
+            kept["rows"] = sorted({*kept["rows"], *again["rows"]})
+    for number, changes in enumerate(merged.values()):
+        for change in changes:
+            change["number"] = number
+    return [change for changes in merged.values() for change in changes]

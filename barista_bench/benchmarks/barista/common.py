@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import random
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from barista_bench.graph_task import Candidate
+from barista_bench.prompt_sets import FROZEN_QUESTION, packaged_prompts
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.task import Fields, Sampling
+from barista_bench.task import Fields, Task
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -30,6 +27,13 @@ def frame_metadata(graph: VideoGraph, frame: int) -> Fields:
     }
 
 
+def frozen_sentence(task: Task, **values: str) -> str:
+    """The sentence that the release freezes with an example, in the task's wording, or in ours where that has none."""
+    has_it = FROZEN_QUESTION in task.prompts.extra
+    texts = task.prompts if has_it else packaged_prompts(task.prompt_package, task.name)
+    return texts.text(FROZEN_QUESTION, **values)
+
+
 def metadata_features() -> Features:
     """`datasets` features of `frame_metadata`."""
     from datasets import Features, List, Value
@@ -45,16 +49,3 @@ def metadata_features() -> Features:
             "fps": Value("float64"),
         }
     )
-
-
-def capped(candidates: Sequence[Candidate], sampling: Sampling) -> Iterator[Candidate]:
-    """At most `per_class` candidates of each group, drawn by the released seed, in their old order."""
-    groups: dict[str, list[int]] = defaultdict(list)
-    for position, candidate in enumerate(candidates):
-        groups[candidate.group].append(position)
-    kept: list[int] = []
-    for group, positions in groups.items():
-        if sampling.per_class is not None:
-            random.Random(f"{sampling.seed}:{group}").shuffle(positions)  # noqa: S311  (the released seed)
-        kept += positions[: sampling.per_class]
-    yield from (candidates[position] for position in sorted(kept))

@@ -38,11 +38,20 @@ class State:
     evidence: Fields
 
 
-def contact_ranges(video: VideoGraph) -> list[int]:
+def hand_side(category: str) -> str | None:
+    """left or right; None for what is no hand.
+
+    >>> hand_side(" Left hand"), hand_side("handle")
+    ('left', None)
+    """
+    return HANDS.get(category.strip().lower())
+
+
+def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> list[int]:
     """Positions in the relations table that state a hand acting on an object, in the order of the file."""
     table = video.relations_table
-    kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == HAND_RELATION]
-    hands = [i for i, item in enumerate(video.objects) if item.category.lower() in HANDS]
+    kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == relation_type]
+    hands = [i for i, item in enumerate(video.objects) if hand_side(item.category)]
     return np.flatnonzero(np.isin(table.label, kinds) & np.isin(table.source, hands)).tolist()
 
 
@@ -77,7 +86,7 @@ def _state(video: VideoGraph, positions: Sequence[int]) -> State:
 def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> Action:
     table = video.relations_table
     hands = tuple(dict.fromkeys(int(table.source[i]) for i in positions))
-    sides = {HANDS[video.objects[hand].category.lower()] for hand in hands}
+    sides = {side for hand in hands if (side := hand_side(video.objects[hand].category))}
     entries = [table.entry(i) for i in positions]
     return Action(
         target,

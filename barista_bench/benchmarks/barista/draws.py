@@ -15,16 +15,20 @@ from barista_bench.metrics.interaction_f1.scoring import FrameScore
 from barista_bench.metrics.mean_ap.accumulate import STATISTICS
 from barista_bench.metrics.mean_ap.scoring import Evaluated
 from barista_bench.metrics.mean_ap.weighted import weighted_statistics
-from barista_bench.metrics.tuple_f1.scoring import Relation, f1_score
+from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, f1_score
 
 Row = Mapping[Hashable, float]
 
 
 def tuple_figures(
-    answers: Sequence[Counter[Relation] | None], truths: Sequence[Counter[Relation]], weights: Floats
+    answers: Sequence[Counter[Relation] | None],
+    truths: Sequence[Counter[Relation]],
+    weights: Floats,
+    *,
+    groups_of: GroupsOf = "all",
 ) -> dict[str, Floats]:
     """What `tuple_f1` gives in figures, for relations as multisets; None is an unreadable answer."""
-    rows = [_tuple_row(answer, truth) for answer, truth in zip(answers, truths, strict=True)]
+    rows = [_tuple_row(answer, truth, groups_of) for answer, truth in zip(answers, truths, strict=True)]
     sums = weighted_sums(rows, weights)
     n = sums["n"]
     tp, predicted, reference = sums["tp"], sums["predicted"], sums["reference"]
@@ -44,13 +48,13 @@ def tuple_figures(
     return {name: np.where(n > 0, values, np.nan) for name, values in figures.items()}
 
 
-def _tuple_row(answer: Counter[Relation] | None, truth: Counter[Relation]) -> Row:
+def _tuple_row(answer: Counter[Relation] | None, truth: Counter[Relation], groups_of: GroupsOf) -> Row:
     said = answer or Counter()
     hits = said & truth
     row: Counter[Hashable] = Counter()
     for part, relations in (("tp", hits), ("predicted", said), ("reference", truth)):
         row[part] = relations.total()
-        for relation, count in relations.items():
+        for relation, count in relations.items() if answer is not None or groups_of == "all" else ():
             row["type", relation.relation_type, part] += count
             row["label", (relation.relation_type, relation.value), part] += count
     shares = [

@@ -23,12 +23,12 @@ Frames = NDArray[np.int64]
 class FrameIndex:
     """`place[object, frame]` is where that object's box stands in the instances table, or -1.
 
-    `pixels`, `grid` and `row` say of the box at a place: its corners in pixels as annotated, its corners on the
-    release's grid of 0..1000, and its row in the file. `is_flat` says whether it has no area left on the grid, so that
-    no answer can overlap it.
+    Of an object that is annotated twice on a frame it is the last one, as released. `pixels`, `grid` and `row` say of
+    the box at a place: its corners in pixels as annotated, its corners on the grid of 0..`scale`, and its row in the
+    file.
     """
 
-    def __init__(self, video: VideoGraph) -> None:
+    def __init__(self, video: VideoGraph, scale: int = GRID) -> None:
         table = video.instances_table
         self.video = video
         self.place = np.full((len(video.objects), video.frame_count), -1, dtype=np.int32)
@@ -37,8 +37,7 @@ class FrameIndex:
         corners = np.hstack([table.bbox[:, :2], table.bbox[:, :2] + table.bbox[:, 2:]])
         size = np.array([video.video.width, video.video.height] * 2)
         # The array form of boxes.to_grid: rint rounds halves to even, as Python's round does.
-        self._grid = np.clip(np.rint(corners / size * GRID), 0, GRID).astype(np.int64)
-        self._flat = (self._grid[:, 2] <= self._grid[:, 0]) | (self._grid[:, 3] <= self._grid[:, 1])
+        self._grid = np.clip(np.rint(corners / size * scale), 0, scale).astype(np.int64)
         self._pixels = corners
         ends = {end for segment in (*video.activities(), *video.steps()) for end in (segment.start, segment.end)}
         turns = np.array(sorted(ends), dtype=np.int64)
@@ -51,17 +50,13 @@ class FrameIndex:
     def grid(self, place: int) -> list[int]:
         return self._grid[place].tolist()
 
-    def is_flat(self, place: int) -> bool:
-        return bool(self._flat[place])
-
-    def has_flat(self, frames: Frames) -> Bools:
-        """(frames) whether some box there has no area left on the grid."""
-        if not self._flat.any():
-            return np.zeros(len(frames), dtype=bool)
-        return any_row(self._flat[self.place[:, frames]] & self.seen[:, frames])
-
     def row(self, place: int) -> int:
         return int(self.video.instances_table.row[place])
+
+    def places_at(self, frame: int) -> range:
+        """Where the boxes of a frame stand in the instances table, in the order of the file."""
+        part = self.video.instances_table.slice(frame)
+        return range(part.start, part.stop)
 
     def relations(self, positions: Sequence[int]) -> Bools:
         """(positions, frames) whether the relation range at each position holds with both its ends boxed."""
@@ -77,21 +72,20 @@ class FrameIndex:
         table = self.video.attributes_table
         return self._during(table.start, table.end, positions)
 
-    def in_activity(self) -> Bools:
-        """(frames) whether an activity that has a class covers the frame; ends are excluded (upstream.md 1.2)."""
+    def frames(self, sampling: Sampling) -> Frames:
+        """Frames in the sampled range, at the sampled step, and inside an activity where the sampling says so.
+
+        Activities without a class do not count, and their ends are excluded.
+        """
+        chosen = sampling.frame_indices(self.video)
+        frames = np.arange(chosen.start, chosen.stop, chosen.step)
+        if not sampling.in_activities:
+            return frames
         inside = np.zeros(self.video.frame_count, dtype=bool)
         for segment in self.video.activities():
             if segment.class_id is not None:
-                inside[segment.start : segment.end] = True
-        return inside
-
-    def sampled(self, candidates: Bools, sampling: Sampling) -> Frames:
-        """Frames that are candidates and that the sampling keeps: range and step first, then the even fraction."""
-        chosen = sampling.frame_indices(self.video)
-        frames = np.arange(chosen.start, chosen.stop, chosen.step)
-        frames = frames[candidates[frames]]
-        count = max(1, round(len(frames) * sampling.fraction))
-        return frames[even_places(len(frames), count)] if len(frames) else frames
+                inside[max(0, segment.start) : max(0, segment.end)] = True
+        return frames[inside[frames]]
 
     def metadata(self, frame: int) -> Fields:
         """`frame_metadata`, computed once for all frames between two segment ends. Do not change it in place."""
@@ -112,11 +106,22 @@ def any_row(matrix: Bools) -> Bools:
     return np.asarray(matrix.any(axis=0))
 
 
-def even_places(length: int, count: int) -> list[int]:
-    """The release's even sampling (upstream.md 1.3): `i * last // (count - 1)`; a single one stands in the middle.
+def thinned(frames: Frames, fraction: float) -> Frames:
+    """The even share of the frames that the release keeps: of a single one, that before the middle.
 
-    Not `frame_sampling.evenly_spaced`: of an even length the middle is the later place, and where there are fewer
-    places than asked for, some come more than once.
+    >>> thinned(np.arange(10), 0.1).tolist(), thinned(np.arange(10), 0.3).tolist()
+    ([4], [0, 4, 9])
+    """
+    count = max(1, round(len(frames) * fraction))
+    if count >= len(frames):
+        return frames
+    return frames[[(len(frames) - 1) // 2] if count == 1 else even_places(len(frames), count)]
+
+
+def even_places(length: int, count: int) -> list[int]:
+    """The release's even positions: `i * last // (count - 1)`; a single one stands in the middle, the later of two.
+
+    Not `frame_sampling.evenly_spaced`: where there are fewer places than asked for, some come more than once.
 
     >>> even_places(10, 4), even_places(10, 1)
     ([0, 3, 6, 9], [5])

@@ -1,16 +1,14 @@
 """Phrase grounding (paper, sections 4.2.1, A.1 and A.2.1; released rules, upstream.md 1.5).
 
 A frame and a phrase such as `white coffee cup held by the left hand`; the model boxes every object that the phrase
-means. Scored by COCO's mean average precision: each example is an image, its category the label, all scores 1 unless a
-detector gives its own (`Grounding.aggregate`).
+means. Scored by COCO's mean average precision: each example is an image, its category the label, all scores 1; by
+the paper's protocol a detector may give its own (`Grounding.evaluated`).
 
 Where the sources differ or are silent:
 * the truth is frozen on the release's grid of 0..1000 and scored from there, as the released code does; the paper
   says absolute pixels, which `target.boxes` keeps and `protocol="paper"` scores against;
-* the relation that a phrase uses is drawn by an unseeded generator upstream; here by `content_seed` of video, frame
-  and object, so a frame's phrases are the same under every sampling;
-* the fraction of frames is taken video by video, so that a set does not depend on which other videos there are;
-* a candidate with a box that has no area left on the grid is skipped: no answer could match it;
+* the released configuration leaves the generator of the relations told unseeded; here it is `Sampling.draw_seed`, or
+  the seed of the shuffle. Which frames and categories are asked for does not depend on it;
 * mean average precision of answers without confidences depends on the order of the examples. As in the release it is
   that of the frozen set; `tie_spread` says what other orders give, and the F1 figures depend on none.
 """
@@ -19,45 +17,48 @@ from __future__ import annotations
 
 import json
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from barista_bench.benchmarks.barista import grounding_answers, released_answers
 from barista_bench.benchmarks.barista.box_answers import (
     annotated,
     as_xyxy,
+    box_places,
     grid_pixels,
     random_grid_box,
-    read_pixels,
+    truth_scale,
     write_grid,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, metadata_features
 from barista_bench.benchmarks.barista.draws import box_figures
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
-from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, any_row
-from barista_bench.benchmarks.barista.grounding_answers import explain_boxes, read_boxes
+from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, Frames, any_row, thinned
 from barista_bench.benchmarks.barista.phrases import (
+    Described,
     Phrase,
-    Seen,
-    Subject,
     colors_of,
+    described_in,
     is_color,
-    link_ends,
-    links_of,
-    subject_of,
+    keys_of,
+    make_phrase,
+    range_keys,
 )
 from barista_bench.benchmarks.barista.priors import CENTRE, boxes_by_category
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import grounding_schema
 from barista_bench.benchmarks.pooling import Floats
-from barista_bench.boxes import GRID, box_names, describe_format
+from barista_bench.boxes import box_names, describe_format
 from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, summarise
 from barista_bench.metrics.mean_ap.spread import spread_of
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.prompt import BoxFormat, Prompt
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 from barista_bench.task import (
@@ -72,8 +73,6 @@ from barista_bench.task import (
     Prediction,
     Sampling,
     Scored,
-    SkippedExample,
-    content_seed,
     evidence_objects,
 )
 
@@ -92,11 +91,13 @@ class Grounding(GraphTask):
     benchmark = "barista"
     name = "grounding"
     upstream_name = "grounding"
-    version = 1
+    version = 2
     primary = "map"
     sample_score = "mean_best_iou"
-    sampling = Sampling(limit=1000, seed=42, fraction=0.1, min_area=100.0)
-    sampling_uses = frozenset({"fraction", "frame_step", "min_area"})
+    sampling = Sampling(limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100.0)
+    sampling_uses = frozenset(
+        {"in_activities", "with_relations", "fraction", "frame_step", "min_area", "box_scale", "draw_seed"}
+    )
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
     protocol_rules = RULES[name]
@@ -129,7 +130,6 @@ class Grounding(GraphTask):
                 },
                 "evidence": {
                     "object_ids": strings,
-                    "described_object_id": Value("string"),
                     "related_object_id": Value("string"),
                     "instance_rows": rows,
                     "relation_rows": rows,
@@ -138,50 +138,62 @@ class Grounding(GraphTask):
             }
         )
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
-        """Frames in an activity with a relation, evenly thinned; on each at most one phrase a category, sorted.
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
+        """Of each frame, evenly thinned, the categories of which a phrase can tell a relation or a colour, sorted.
 
-        A category can be asked for where one of its objects has a relation to tell or a colour: where `subject_of`
-        finds something to say.
+        `numbers` are how many keys each object of the category has that has any; `item` says which of them is
+        described, -1 where that has none.
         """
         view = _View(video, sampling)
-        frames = view.index.sampled(view.index.in_activity() & any_row(view.relations), sampling)
-        says = view.tellable()[:, frames] & view.large[:, frames]
-        names = sorted({item.category for item in video.objects if item.category.casefold() != UNNAMED})
-        members = [[i for i, item in enumerate(video.objects) if item.category == name] for name in names]
-        asked = np.array([says[group].any(axis=0) for group in members], dtype=bool).reshape(len(names), len(frames))
-        doubtful = view.index.has_flat(frames).tolist()
-        places = (axis.tolist() for axis in np.nonzero(asked.T))
-        for column, category in zip(*places, strict=True):
-            candidate = Candidate(video.video_id, int(frames[column]), names[category])
-            if doubtful[column] and view.has_flat_box(candidate):
-                reason = f"a box of {candidate.group} has no area on the grid"
-                yield SkippedExample(FrameRef(candidate.video_id, candidate.frame), reason)
-            else:
-                yield candidate
+        keys, colors = view.key_counts(), view.color_counts()
+        objects, large = video.instances_table.object, view.large
+        categories = [item.category for item in video.objects]
+        for frame in view.frames(sampling).tolist():
+            groups: dict[str, list[int]] = defaultdict(list)
+            for place in view.index.places_at(frame):
+                number = int(objects[place])
+                if large[place] and categories[number].lower() != UNNAMED:
+                    groups[categories[number]].append(number)
+            for category in sorted(groups):
+                counts = [int(keys[number, frame]) for number in groups[category]]
+                hues = [int(colors[number, frame]) for number in groups[category]]
+                if any(counts) or any(hues):
+                    described = described_in(counts, hues)
+                    drawing = sum(count > 0 for count in counts[:described]) if counts[described] else -1
+                    yield Candidate(video.video_id, frame, category, drawing, tuple(filter(None, counts)))
+
+    def select(
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Candidate]:
+        """Draws the relation that each phrase tells: `item` then says which key, -1 for none.
+
+        One generator serves all videos, and every object with a key draws, described or not, as released.
+        """
+        rng = sampling.generator()
+        for candidate in candidates:
+            drawn = [rng.choice(range(count)) for count in candidate.numbers]
+            yield candidate._replace(item=drawn[candidate.item] if candidate.item >= 0 else -1, numbers=())
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
         view = _View(video, sampling)
         for candidate in candidates:
-            yield _example(view.index, candidate, view.question(candidate))
+            yield _example(view.index, candidate, view.question(candidate), sampling.box_scale)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        system, user = self.prompts.fill(
-            box_format=describe_format(boxes), box_order=box_names(boxes), phrase=str(example.inputs["phrase"])
-        )
-        return Prompt(system, (ImagePart(0), TextPart(user)))
+        places = {
+            "box_format": describe_format(boxes),
+            "box_order": box_names(boxes),
+            "phrase": str(example.inputs["phrase"]),
+        }
+        return self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """Boxes, and `scores` beside them where the answer has them, as `grounding_answers.read_boxes` reads them."""
-        answer = read_boxes(text, boxes, repair=self.follows_paper)
-        if answer is None:
-            return ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
-        value: Fields = {"boxes": [read_pixels(numbers, inputs, boxes) for numbers in answer.boxes]}
-        if answer.scores is not None:
-            value["scores"] = answer.scores
-        return Prediction(value, answer.dropped)
+        """As `released_answers.read_boxes`, which knows no confidences; by the paper as `grounding_answers.read`."""
+        if self.follows_paper:
+            return grounding_answers.read(text, inputs, boxes)
+        return released_answers.read_boxes(text, inputs, boxes)
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
         """Mean over the answered boxes of the best IoU with any true one; 0 without a readable or filled answer."""
@@ -190,12 +202,8 @@ class Grounding(GraphTask):
         return {"mean_best_iou": sum(best) / len(best) if best else 0.0}
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """COCO's figures in the order given, in torchmetrics' single precision; those without a reference left out.
-
-        All confidences are 1, as released, unless every sample that has boxes has `scores` for them: those of a
-        detector rank its boxes over all images, while a mixture would rank answers by whether they have any.
-        """
-        evaluated = self._evaluated(samples)
+        """COCO's figures in the order given, in torchmetrics' single precision; those without a reference left out."""
+        evaluated = self.evaluated(samples)
         figures = {
             # COCO says -1 where there is nothing of a size; only a figure can be a float.
             name: value
@@ -206,7 +214,7 @@ class Grounding(GraphTask):
         return {**figures, "tie_spread": {name: spread[name] for name in ("map", "map_50", "map_75")}}
 
     def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        return box_figures(self._evaluated(samples), weights)
+        return box_figures(self.evaluated(samples), weights)
 
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(box) for box in self._truth(example)})}
@@ -221,11 +229,12 @@ class Grounding(GraphTask):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
-        return explain_boxes(str(example.inputs["phrase"]), self._truth(example), _boxes(prediction))
+        return grounding_answers.explain_boxes(str(example.inputs["phrase"]), self._truth(example), _boxes(prediction))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         grid = cast("list[list[int]]", example.target["ground_truth_boxes"])
-        return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes) for box in grid]})
+        scale = truth_scale(example.target)
+        return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes, scale) for box in grid]})
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """One box anywhere: most phrases mean one object."""
@@ -251,12 +260,18 @@ class Grounding(GraphTask):
         truth = [Overlay(0, as_xyxy(box), "truth", phrase) for box in self._truth(example)]
         return (*truth, *(Overlay(0, as_xyxy(box), "predicted") for box in _boxes(prediction)))
 
-    def _evaluated(self, samples: Sequence[Scored]) -> Evaluated:
+    def evaluated(self, samples: Sequence[Scored]) -> Evaluated:
+        """Each example as one image, its category the label.
+
+        All confidences are 1, as released, unless every sample that has boxes has `scores` for them, as only the
+        paper's protocol reads them: those of a detector rank its boxes over all images, while a mixture would rank
+        answers by whether they have any.
+        """
         with_boxes = [s.prediction for s in samples if _boxes(s.prediction)]
         scored = all(prediction is not None and "scores" in prediction.value for prediction in with_boxes)
         return evaluate_images(
             [_predicted(s.example, s.prediction, scored) for s in samples],
-            [{"boxes": self._truth(s.example), "labels": s.example.label} for s in samples],
+            [{"boxes": self._truth(s.example), "labels": _category(s.example)} for s in samples],
             rounding="float32",
         )
 
@@ -264,7 +279,8 @@ class Grounding(GraphTask):
         """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
         if self.follows_paper:
             return cast("Boxes", annotated(example.target, "boxes", example.example_id))
-        return [grid_pixels(box, example.inputs) for box in cast("Boxes", example.target["ground_truth_boxes"])]
+        scale = truth_scale(example.target)
+        return [grid_pixels(box, example.inputs, scale) for box in cast("Boxes", example.target["ground_truth_boxes"])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,79 +296,82 @@ class _View:
     """One video as grounding asks of it: what holds on which frame, and the question that one candidate is."""
 
     def __init__(self, video: VideoGraph, sampling: Sampling) -> None:
-        self.video, self.index = video, FrameIndex(video)
+        self.video, self.index = video, FrameIndex(video, sampling.box_scale)
         attributes = video.attributes_table
         self.relations = self.index.relations(range(len(video.relations_table.start)))
         kinds = [i for i, (kind, _) in enumerate(attributes.labels) if kind == "color"]
         self.color_ranges: list[int] = np.flatnonzero(np.isin(attributes.label, kinds)).tolist()
         self.colored = self.index.attributes(self.color_ranges)
         box = video.instances_table.bbox
-        wide = np.append(box[:, 2] * box[:, 3] >= sampling.min_area, False)  # the last one stands for no box: -1
-        self.large: Bools = wide[self.index.place]
+        self.large: Bools = box[:, 2] * box[:, 3] >= sampling.min_area
 
-    def tellable(self) -> Bools:
-        """(objects, frames) whether an object has a relation with a template, or a colour that a phrase may use."""
-        objects, colors = self.video.objects, self.video.attributes_table
-        says = np.zeros((len(objects), self.video.frame_count), dtype=bool)
+    def frames(self, sampling: Sampling) -> Frames:
+        frames = self.index.frames(sampling)
+        if sampling.with_relations:
+            frames = frames[any_row(self.relations)[frames]]
+        return thinned(frames, sampling.fraction)
+
+    def key_counts(self) -> NDArray[np.int32]:
+        """(objects, frames) how many keys an object has."""
+        counts = np.zeros((len(self.video.objects), self.video.frame_count), dtype=np.int32)
         for position, frames in enumerate(self.relations):
-            for number, link in link_ends(self.video, position):
-                if link.words:
-                    says[number] |= frames
+            for number, _ in range_keys(self.video, position):
+                counts[number] += frames
+        return counts
+
+    def color_counts(self) -> NDArray[np.int32]:
+        """(objects, frames) how many colours of an object a phrase may use."""
+        stated: dict[tuple[int, str], Bools] = {}
         for position, frames in zip(self.color_ranges, self.colored, strict=True):
-            number = int(colors.source[position])
-            if is_color(colors.entry(position)[1], objects[number].category):
-                says[number] |= frames
-        return says
+            number = int(self.video.attributes_table.source[position])
+            value = self.video.attributes_table.entry(position)[1]
+            if is_color(value, self.video.objects[number].category):
+                stated[number, value] = stated.get((number, value), np.False_) | frames
+        counts = np.zeros((len(self.video.objects), self.video.frame_count), dtype=np.int32)
+        for (number, _), frames in stated.items():
+            counts[number] += frames
+        return counts
 
     def question(self, candidate: Candidate) -> _Question:
-        """What is asked at a candidate. The relation told is drawn by `content_seed`; see the module's text."""
+        """What is asked at a candidate that has been drawn."""
         frame, category = candidate.frame, candidate.group
-        table = self.video.instances_table
-        links = links_of(self.video, np.flatnonzero(self.relations[:, frame]).tolist())
+        keys = keys_of(self.video, np.flatnonzero(self.relations[:, frame]).tolist())
         colors = colors_of(self.video, [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()])
+        numbers = self.video.instances_table.object
         group = [
-            Seen(self.video.objects[number], number, colors.get(number, {}), links.get(number, ()))
-            for number in table.object[table.slice(frame)].tolist()
-            if self.video.objects[number].category == category and self.large[number, frame]
+            Described(self.video.objects[number], place, colors.get(number, {}), keys.get(number, ()))
+            for place in self.index.places_at(frame)
+            for number in [int(numbers[place])]
+            if self.video.objects[number].category == category and self.large[place]
         ]
-        subject = subject_of(group)
-        assert subject is not None, f"{candidate} has nothing to say"
-        count = len(subject.links)
-        seed = (frame, subject.described.object.id)
-        choice = content_seed("grounding", self.video.video_id, *seed) % count if count > 1 else 0
-        return _question(category, subject, subject.phrase(choice))
-
-    def has_flat_box(self, candidate: Candidate) -> bool:
-        """Whether a true box of a candidate has no area left on the grid."""
-        truth = self.question(candidate).phrase.truth
-        return any(self.index.is_flat(self.index.place[seen.number, candidate.frame]) for seen in truth)
+        return _question(category, make_phrase(group, candidate.item))
 
 
-def _question(category: str, subject: Subject, phrase: Phrase) -> _Question:
-    link = phrase.link
+def _question(category: str, phrase: Phrase) -> _Question:
+    key, truth = phrase.key, phrase.truth
+    told = [own for item in truth for own in item.keys if key is not None and own.fits(key)]
     return _Question(
         phrase,
         metadata={
             "category": category,
-            "colors": sorted(subject.described.colors),
-            "relation": link.value if link else "",
-            "related_category": link.other.category if link else "",
-            "objects": len(phrase.truth),
+            "colors": sorted(truth[0].colors),
+            "relation": key.value if key else "",
+            "related_category": key.other.category if key else "",
+            "objects": len(truth),
         },
         evidence={
-            "object_ids": [seen.object.id for seen in phrase.truth],
-            "described_object_id": subject.described.object.id,
-            "related_object_id": link.other.id if link else "",
-            "relation_rows": sorted({own.row for seen in phrase.truth for own in seen.links if phrase.is_told(own)}),
-            "attribute_rows": sorted({row for seen in phrase.truth for row in seen.colors.values()}),
+            "object_ids": [item.object.id for item in truth],
+            "related_object_id": key.other.id if key else "",
+            "relation_rows": sorted({own.row for own in told}),
+            "attribute_rows": sorted({row for item in truth for row in item.colors.values()}),
         },
     )
 
 
-def _example(index: FrameIndex, candidate: Candidate, question: _Question) -> Example:
+def _example(index: FrameIndex, candidate: Candidate, question: _Question, scale: int) -> Example:
     video, phrase = index.video, question.phrase
     frame, category = candidate.frame, candidate.group
-    places = [int(index.place[seen.number, frame]) for seen in phrase.truth]
+    places = [item.place for item in phrase.truth]
     return Example(
         example_id=f"{Grounding.upstream_name}:{video.video_id}:{frame}:{category}",
         benchmark=Grounding.benchmark,
@@ -369,11 +388,15 @@ def _example(index: FrameIndex, candidate: Candidate, question: _Question) -> Ex
             "boxes": [index.pixels(place) for place in places],
             "ground_truth_boxes": [index.grid(place) for place in places],
             "bbox_format": "xyxy",
-            "bbox_scale": GRID,
+            "bbox_scale": scale,
         },
         metadata={**index.metadata(frame), **question.metadata},
         evidence={**question.evidence, "instance_rows": [index.row(place) for place in places]},
     )
+
+
+def _category(example: Example) -> str:
+    return str(example.inputs["category"])
 
 
 def _boxes(prediction: Prediction | None) -> Boxes:
@@ -385,4 +408,4 @@ def _predicted(example: Example, prediction: Prediction | None, scored: bool) ->
         return None
     boxes = _boxes(prediction)
     scores = {"scores": prediction.value["scores"]} if scored and boxes else {}
-    return {"boxes": boxes, "labels": example.label, **scores}
+    return {"boxes": boxes, "labels": _category(example), **scores}

@@ -1,4 +1,4 @@
-"""Answers to phrase grounding: read from text, with confidences where a specialist gives them, and explained."""
+"""Answers to phrase grounding: read by the paper's protocol, with confidences of detectors; explained."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from barista_bench.benchmarks.barista.box_answers import in_words
+from barista_bench.benchmarks.barista.box_answers import in_words, read_pixels
 from barista_bench.benchmarks.parsing import unfenced
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.boxes import four_numbers
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.prompt import BoxFormat
-from barista_bench.task import Explanation, ExplanationRow
+from barista_bench.task import Explanation, ExplanationRow, Fields, ParseError, Prediction
 
 _INTEGERS = re.compile(r"(?<![\d.])(-?\d{1,9})" + r"\s*,\s*(-?\d{1,9})" * 3 + r"(?!\d|\.\d)")
 _NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
-_FRACTIONS = re.compile(r"(?<![\d.])" + rf"{_NUMBER}\s*,\s*" * 3 + rf"{_NUMBER}(?!\.?\d)")
+FRACTIONS = re.compile(r"(?<![\d.])" + rf"{_NUMBER}\s*,\s*" * 3 + rf"{_NUMBER}(?!\.?\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class BoxAnswer:
+class _BoxAnswer:
     """Boxes as the model wrote them, four numbers each, and one confidence in 0..1 a box; None where none are given.
 
     `dropped` counts entries that are no boxes, and a list of confidences that cannot be used.
@@ -32,35 +32,45 @@ class BoxAnswer:
     dropped: int
 
 
-def read_boxes(text: str, boxes: BoxFormat, *, repair: bool = False) -> BoxAnswer | None:
-    """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text; else None.
+def read(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text.
 
     Of the list, entries that are lists of four numbers or more count, by their first four. Numbers are rounded to
-    integers, as released, unless the model writes fractions. A list `scores` beside it counts if it has a number from
-    0 to 1 for every entry. With `repair`, an object that breaks off is read as far as its boxes are complete: its text
-    would give half a number as a whole one.
+    integers unless the model writes fractions. A list `scores` beside it counts if it has a number from 0 to 1 for
+    every entry. An object that breaks off is read as far as its boxes are complete: its text would give half a number
+    as a whole one.
     """
+    answer = _read(text, boxes)
+    if answer is None:
+        return ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
+    value: Fields = {"boxes": [read_pixels(numbers, inputs, boxes) for numbers in answer.boxes]}
+    if answer.scores is not None:
+        value["scores"] = answer.scores
+    return Prediction(value, answer.dropped)
+
+
+def _read(text: str, boxes: BoxFormat) -> _BoxAnswer | None:
     body = unfenced(text)
     answer = _answer_object(body)
     listed = _listed(answer)
     begun = 0
-    if not answer and repair and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
+    if not answer and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
         listed, answer, begun = cut[0].entries, cut[1], cut[0].begun
         if not listed:
             return None
     if listed is None:
-        pattern = _FRACTIONS if boxes.scale == 1 else _INTEGERS
+        pattern = FRACTIONS if boxes.scale == 1 else _INTEGERS
         runs = [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
-        return BoxAnswer([_rounded(run, boxes) for run in runs], None, 0) if runs else None
+        return _BoxAnswer([_rounded(run, boxes) for run in runs], None, 0) if runs else None
     read = [_box_numbers(entry) for entry in listed]
     found = [_rounded(numbers, boxes) for numbers in read if numbers is not None]
     dropped = len(listed) - len(found) + begun
     if "scores" not in answer:
-        return BoxAnswer(found, None, dropped)
+        return _BoxAnswer(found, None, dropped)
     scores = _confidences(answer["scores"], len(listed))
     if scores is None:
-        return BoxAnswer(found, None, dropped + 1)
-    return BoxAnswer(found, [s for s, numbers in zip(scores, read, strict=True) if numbers is not None], dropped)
+        return _BoxAnswer(found, None, dropped + 1)
+    return _BoxAnswer(found, [s for s, numbers in zip(scores, read, strict=True) if numbers is not None], dropped)
 
 
 def explain_boxes(phrase: str, truth: Sequence[list[float]], answered: Sequence[list[float]]) -> Explanation:

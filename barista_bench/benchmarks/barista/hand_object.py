@@ -11,8 +11,7 @@ Where the sources differ or are silent (`protocol="paper"` does what is said of 
 * F1 is not in the released code; the paper's equals 2PR / (P + R) of the pooled figures;
 * interactions, and the hands of one, stand in the order in which the file states their relations. Objects of
   category `unknown` count: nothing in the rules of this task leaves them out;
-* the fraction of frames is taken video by video, among frames with an interaction;
-* a frame on which the box of an object acted on has no area left on the grid is skipped: no answer could match it.
+* the fraction of frames is taken video by video, before it is known which of them have an interaction.
 """
 
 from __future__ import annotations
@@ -21,22 +20,26 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from barista_bench.benchmarks.barista import released_answers
 from barista_bench.benchmarks.barista.box_answers import (
     as_xyxy,
+    box_places,
     in_words,
     random_grid_box,
     read_pixels,
+    truth_scale,
     write_grid,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, metadata_features
 from barista_bench.benchmarks.barista.contacts import State, contact_ranges, state_at
 from barista_bench.benchmarks.barista.draws import interaction_figures
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
-from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, any_row
+from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row, thinned
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     Interaction,
@@ -53,7 +56,7 @@ from barista_bench.boxes import GRID, describe_format, four_numbers
 from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.metrics.interaction_f1.scoring import IOU_THRESHOLD, FrameScore, pool, score_frame
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.prompt import BoxFormat, ImagePart, Prompt
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
     Example,
@@ -69,7 +72,6 @@ from barista_bench.task import (
     Prediction,
     Sampling,
     Scored,
-    SkippedExample,
 )
 
 if TYPE_CHECKING:
@@ -80,11 +82,11 @@ class HandObject(GraphTask):
     benchmark = "barista"
     name = "hand_object"
     upstream_name = "hand_object"
-    version = 1
+    version = 2
     primary = "f1"
     sample_score = "f1"
     sampling = Sampling(limit=1000, seed=42, fraction=1.0)
-    sampling_uses = frozenset({"fraction", "frame_step"})
+    sampling_uses = frozenset({"fraction", "frame_step", "relation_type", "box_scale"})
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, and every interaction of a hand with an object: boxes and hand"
     protocol_rules = RULES[name]
@@ -127,36 +129,37 @@ class HandObject(GraphTask):
             }
         )
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
-        """Frames on which a hand acts on an object."""
-        index, contacts = FrameIndex(video), contact_ranges(video)
-        active = index.relations(contacts)
-        frames = index.sampled(any_row(active), sampling)
-        for frame, doubtful in zip(frames.tolist(), index.has_flat(frames).tolist(), strict=True):
-            reason = _flat_object(index, frame, contacts, active) if doubtful else ""
-            yield (
-                SkippedExample(FrameRef(video.video_id, frame), reason) if reason else Candidate(video.video_id, frame)
-            )
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
+        """Of the video's frames, evenly thinned, those on which a hand acts on an object."""
+        index = FrameIndex(video)
+        acted = any_row(index.relations(contact_ranges(video, sampling.relation_type)))
+        for frame in thinned(index.frames(sampling), sampling.fraction).tolist():
+            if acted[frame]:
+                yield Candidate(video.video_id, frame)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        index, contacts = FrameIndex(video), contact_ranges(video)
+        index, contacts = FrameIndex(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
         active = index.relations(contacts)
         for candidate in candidates:
-            yield _example(index, candidate.frame, state_at(video, candidate.frame, contacts, active))
+            state = state_at(video, candidate.frame, contacts, active)
+            yield _example(index, candidate.frame, state, sampling.box_scale)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         exemplars = {name: _written(items, example.inputs, boxes) for name, items in EXEMPLARS.items()}
-        system, user = self.prompts.fill(box_format=describe_format(boxes), **exemplars)
-        return Prompt(system, (ImagePart(0),) if self.follows_paper else (ImagePart(0), TextPart(user)))
+        places = {"box_format": describe_format(boxes), **exemplars}
+        prompt = self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
+        return replace(prompt, parts=(ImagePart(0),)) if self.follows_paper else prompt
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The whole answer as a JSON array, else the first array in it of which every entry is valid.
+        """As `released_answers.read_interactions`. By the paper's protocol numbers must be numbers, and within bounds.
 
-        One invalid entry rejects an array, as released; an empty array says that there is no interaction. By the
-        paper's protocol, an array that breaks off is read as far as its entries are complete.
+        Also, arrays inside of another one are not looked at, and one that breaks off is read as far as its entries are
+        complete.
         """
+        if not self.follows_paper:
+            return released_answers.read_interactions(text, inputs, boxes)
         body = unfenced(text)
         try:
             whole = json.loads(body)
@@ -166,7 +169,7 @@ class HandObject(GraphTask):
             interactions = [_interaction(item, inputs, boxes) for item in array]
             if None not in interactions:
                 return Prediction({"interactions": cast("Json", interactions)})
-        if self.follows_paper and (cut := cut_array(text)):
+        if cut := cut_array(text):
             interactions = [_interaction(item, inputs, boxes) for item in cut.entries]
             if None not in interactions:
                 return Prediction({"interactions": cast("Json", interactions)}, dropped=cut.begun)
@@ -174,7 +177,7 @@ class HandObject(GraphTask):
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
         """Precision, recall and F1 of one frame; no readable answer scores 0 in all three."""
-        frame = self._score(example, prediction)
+        frame = self.frame_score(example, prediction)
         return {"precision": frame.precision, "recall": frame.recall, "f1": frame.f1}
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
@@ -182,14 +185,14 @@ class HandObject(GraphTask):
 
         `per_hand_type` and `per_category` give the share of true interactions found, and how well.
         """
-        scores = [self._score(s.example, s.prediction) for s in samples]
+        scores = [self.frame_score(s.example, s.prediction) for s in samples]
         figures: dict[str, Json] = {name: value for name, value in pool(scores).items() if value is not None}
         for key, name in (("per_hand_type", "hand_type"), ("per_category", "category")):
             figures[key] = _found_by([s.example for s in samples], scores, name)
         return figures
 
     def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        return interaction_figures([self._score(s.example, s.prediction) for s in samples], weights)
+        return interaction_figures([self.frame_score(s.example, s.prediction) for s in samples], weights)
 
     def facets(self, example: Example) -> Fields:
         truth = true_interactions(example, as_annotated=self.follows_paper)
@@ -202,7 +205,7 @@ class HandObject(GraphTask):
         objects = [str(item["object_id"]) for item in cast("list[Fields]", example.target["interactions"])]
         named = [(name,) if name else () for name in objects]  # released files may not tell
         truth = [item["object_box"] for item in true_interactions(example, as_annotated=self.follows_paper)]
-        pairs = self._score(example, prediction).pairs
+        pairs = self.frame_score(example, prediction).pairs
         found = [Failure("wrong_hand", named[pair.reference]) for pair in pairs if not pair.hand_type_right]
         found += [
             Failure("loose_hand", named[pair.reference])
@@ -213,7 +216,7 @@ class HandObject(GraphTask):
         return (*found, *box_failures(truth, answered, [pair[:2] for pair in pairs], objects))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        truth, frame = _items(example.target), self._score(example, prediction)
+        truth, frame = _items(example.target), self.frame_score(example, prediction)
         answered = _items(prediction.value) if prediction else []
         pairs = {pair.reference: pair for pair in frame.pairs}
         used = {pair.prediction for pair in frame.pairs}
@@ -235,7 +238,7 @@ class HandObject(GraphTask):
         return Explanation((*hits, *misses, *wrong))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return _written(_items(example.target), example.inputs, boxes)
+        return _written(_items(example.target), example.inputs, boxes, truth_scale(example.target))
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """One interaction anywhere, with as many hands as its type says."""
@@ -263,21 +266,14 @@ class HandObject(GraphTask):
         found = [drawn for item, name in zip(truth, names, strict=True) for drawn in _drawn(item, "truth", name)]
         return (*found, *(drawn for item in answered for drawn in _drawn(item, "predicted", "object")))
 
-    def _score(self, example: Example, prediction: Prediction | None) -> FrameScore:
+    def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
         """One frame in pixels, matched as the protocol says."""
         answered = _items(prediction.value) if prediction else None
         matching = "highest_first" if self.follows_paper else "greedy"
         return score_frame(answered, true_interactions(example, as_annotated=self.follows_paper), matching=matching)
 
 
-def _flat_object(index: FrameIndex, frame: int, contacts: Sequence[int], active: Bools) -> str:
-    """Why a frame is skipped: the first object acted on whose box has no area; empty where there is none."""
-    targets = [action.target for action in state_at(index.video, frame, contacts, active).actions]
-    flat = [index.video.objects[i] for i in targets if index.is_flat(index.place[i, frame])]
-    return f"the box of {flat[0].category} {flat[0].id} has no area on the grid" if flat else ""
-
-
-def _example(index: FrameIndex, frame: int, state: State) -> Example:
+def _example(index: FrameIndex, frame: int, state: State, scale: int) -> Example:
     video = index.video
     place = {
         number: int(index.place[number, frame]) for action in state.actions for number in (action.target, *action.hands)
@@ -301,7 +297,7 @@ def _example(index: FrameIndex, frame: int, state: State) -> Example:
         label=state.label,
         frames=(FrameRef(video.video_id, frame),),
         inputs={"frame_width": video.video.width, "frame_height": video.video.height},
-        target={"interactions": interactions, "bbox_format": "xyxy", "bbox_scale": GRID},
+        target={"interactions": interactions, "bbox_format": "xyxy", "bbox_scale": scale},
         metadata={**index.metadata(frame), **state.metadata},
         evidence={**state.evidence, "instance_rows": sorted(index.row(at) for at in place.values())},
     )
@@ -321,13 +317,13 @@ def _interaction(item: object, inputs: Fields, boxes: BoxFormat) -> Interaction 
     return Interaction(hand_boxes=pixels[:-1], object_box=pixels[-1], hand_type=str(hand_type))
 
 
-def _written(items: Sequence[Interaction], inputs: Fields, boxes: BoxFormat) -> str:
-    """Interactions on the grid as a model writes them."""
+def _written(items: Sequence[Interaction], inputs: Fields, boxes: BoxFormat, scale: int = GRID) -> str:
+    """Interactions on the grid of 0..scale as a model writes them."""
     return json.dumps(
         [
             {
-                "hand_boxes": [write_grid(box, inputs, boxes) for box in item["hand_boxes"]],
-                "object_box": write_grid(item["object_box"], inputs, boxes),
+                "hand_boxes": [write_grid(box, inputs, boxes, scale) for box in item["hand_boxes"]],
+                "object_box": write_grid(item["object_box"], inputs, boxes, scale),
                 "hand_type": item["hand_type"],
             }
             for item in items

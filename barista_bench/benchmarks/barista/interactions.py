@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict, cast
 
-from barista_bench.benchmarks.barista.box_answers import annotated, grid_pixels
+from barista_bench.benchmarks.barista.box_answers import annotated, grid_pixels, on_usual_grid, truth_scale
 from barista_bench.benchmarks.barista.priors import CENTRE, most_frequent, remembered, usual_boxes
 from barista_bench.task import Example, Fields
 
@@ -56,10 +56,11 @@ def true_interactions(example: Example, *, as_annotated: bool) -> list[Interacti
             )
             for item in items
         ]
+    scale = truth_scale(example.target)
     return [
         Interaction(
-            hand_boxes=[grid_pixels(box, example.inputs) for box in item["hand_boxes"]],
-            object_box=grid_pixels(item["object_box"], example.inputs),
+            hand_boxes=[grid_pixels(box, example.inputs, scale) for box in item["hand_boxes"]],
+            object_box=grid_pixels(item["object_box"], example.inputs, scale),
             hand_type=item["hand_type"],
         )
         for item in _items(example)
@@ -73,7 +74,10 @@ def usual_interactions(examples: Sequence[Example]) -> list[Interaction]:
     Interactions of a frame are paired by hand type, then from left to right; hands as in `usual_boxes`. Empty where
     there are no examples.
     """
-    frames = [sorted(_items(example), key=lambda item: (item["hand_type"], item["object_box"])) for example in examples]
+    frames = [
+        sorted(_on_usual_grid(example), key=lambda item: (item["hand_type"], item["object_box"]))
+        for example in examples
+    ]
     if not frames:
         return []
     types = most_frequent(tuple(item["hand_type"] for item in frame) for frame in frames)
@@ -85,6 +89,17 @@ def usual_interactions(examples: Sequence[Example]) -> list[Interaction]:
             hand_type=column[0]["hand_type"],
         )
         for column in zip(*alike, strict=True)
+    ]
+
+
+def _on_usual_grid(example: Example) -> list[Interaction]:
+    return [
+        Interaction(
+            hand_boxes=[on_usual_grid(box, example.target) for box in item["hand_boxes"]],
+            object_box=on_usual_grid(item["object_box"], example.target),
+            hand_type=item["hand_type"],
+        )
+        for item in _items(example)
     ]
 
 

@@ -1,13 +1,13 @@
-"""Phrases that single out objects of one category on one frame: colours, category, one relation (upstream.md 1.5).
+"""Phrases that single out objects of one category on one frame: colours, category, one relation.
 
-For example `white coffee cup held by the left hand`. The template words are ours; which phrase is built, and which
-objects it then means, follows the release.
+For example `white coffee cup held by left hand`. Which phrase is built, and which objects it then means, is the
+release's rule (docs/upstream/barista.md, "Grounding").
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ AS_SOURCE = {
     "inside": "inside",
     "contains": "containing",
     "attached to": "attached to",
-    "part of": "that is part of",
+    "part of": "part of",
     "pulls": "pulling",
     "pushes": "pushing",
     "presses": "pressing",
@@ -31,7 +31,7 @@ AS_SOURCE = {
     "touches": "touching",
     "turns": "turning",
 }
-"""Relation value to words for its source, followed by `the <category of the target>`."""
+"""Relation value to words for its source, followed by the category of the target."""
 AS_TARGET = {
     "inside": "containing",
     "contains": "inside",
@@ -42,129 +42,106 @@ AS_TARGET = {
     "touches": "touched by",
     "turns": "turned by",
 }
-"""The same for its target. under, on, attached to and part of are told from the source's side only, as released."""
+"""The same for its target. under, on, attached to and part of are told from the source's side only."""
 
 
-class Link(NamedTuple):
-    """A relation that one object has on a frame, seen from that object; `row` is its place in the file."""
+class Key(NamedTuple):
+    """A relation that a phrase may tell of an object: `value` in lower case; `row` is its place in the file."""
 
     value: str
     other: SceneObject
-    from_source: bool
+    as_source: bool
     row: int
 
     @property
-    def words(self) -> str | None:
-        """For example `held by the left hand`; None where the release has no template."""
-        if self.other.category.casefold() == UNNAMED:
-            return None
-        words = (AS_SOURCE if self.from_source else AS_TARGET).get(self.value)
-        return words and f"{words} the {self.other.category}"
+    def words(self) -> str:
+        """For example `held by left hand`."""
+        return f"{(AS_SOURCE if self.as_source else AS_TARGET)[self.value]} {self.other.category}"
+
+    def fits(self, told: Key) -> bool:
+        """Whether an object with this key is meant by a phrase that tells another; direction does not count."""
+        return self.value == told.value and self.other.category == told.other.category
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """One object on one frame; `number` is its index in `VideoGraph.objects`.
+class Described:
+    """One annotation of an object on a frame; `place` is its row in the instances table.
 
-    `colors` maps each colour that a phrase may use to the row of the attribute that states it.
+    `colors` maps each colour that a phrase may use to the row of the attribute that states it; `keys` stand in the
+    order of the frame's relations, a relation that is stated twice twice.
     """
 
     object: SceneObject
-    number: int
+    place: int
     colors: Mapping[str, int]
-    links: Sequence[Link]
-
-    @property
-    def has_tellable(self) -> bool:
-        return any(link.words for link in self.links)
-
-    def tellable(self) -> list[Link]:
-        """Links with a template, in an order that the order of the file does not change."""
-        return sorted(
-            (link for link in self.links if link.words),
-            key=lambda link: (link.value, link.from_source, link.other.category, link.other.id, link.row),
-        )
+    keys: Sequence[Key]
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase, the link that it uses, and all objects that it means."""
+    """A phrase, the key that it tells, and all annotations that it means."""
 
     text: str
-    link: Link | None
-    truth: tuple[Seen, ...]
-
-    def is_told(self, own: Link) -> bool:
-        """Whether a link fits the phrase: same value and same category at the other end. Direction does not count."""
-        return _alike(own, self.link)
+    key: Key | None
+    truth: tuple[Described, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The object of a category that there is most to say of, what can be said, and all objects of the category."""
+def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
+    """The phrase about one category on one frame.
 
-    described: Seen
-    links: tuple[Link, ...]
-    group: tuple[Seen, ...]
-
-    def phrase(self, choice: int) -> Phrase:
-        """The phrase with the link at `choice`; without a link where there are none."""
-        link = self.links[choice] if self.links else None
-        colors = self.described.colors.keys()
-        words = [*sorted(colors), self.described.object.category]
-        if link and link.words:
-            words.append(link.words)
-        truth = (
-            seen
-            for seen in self.group
-            if seen.colors.keys() == colors and (not link or any(_alike(own, link) for own in seen.links))
-        )
-        return Phrase(" ".join(words), link, tuple(truth))
+    Args:
+        group: the category's objects in the order of the file.
+        choice: which key of the object described is told; -1 where it has none.
+    """
+    subject = group[described_in([len(item.keys) for item in group], [len(item.colors) for item in group])]
+    key = subject.keys[choice] if choice >= 0 else None
+    colors = subject.colors.keys()
+    words = [*sorted(colors), subject.object.category, *([key.words] if key else [])]
+    truth = (
+        item
+        for item in group
+        if item.colors.keys() == colors and (key is None or any(own.fits(key) for own in item.keys))
+    )
+    return Phrase(" ".join(words), key, tuple(truth))
 
 
-def _alike(own: Link, link: Link | None) -> bool:
-    return link is not None and own.value == link.value and own.other.category == link.other.category
+def described_in(keys: Sequence[int], colors: Sequence[int]) -> int:
+    """Which object of a category is described: one with a key, and of those the most colours; of equals the first.
+
+    >>> described_in([0, 2, 1], [3, 1, 1])
+    1
+    """
+    return max(range(len(keys)), key=lambda number: (keys[number] > 0, colors[number]))
 
 
 def is_color(value: str, category: str) -> bool:
     """Whether a phrase may name this colour: `skin` says nothing, and `milk` of a milk carton says it twice.
 
-    >>> is_color("red", "button"), is_color("skin", "left hand"), is_color("milk", "milk carton")
+    >>> is_color("red", "button"), is_color("skin", "left hand"), is_color("Milk", "milk carton")
     (True, False, False)
     """
-    return value.casefold() != NO_COLOR and value.casefold() not in category.casefold()
+    return value != NO_COLOR and value.lower() not in category.lower()
 
 
-def subject_of(group: Sequence[Seen]) -> Subject | None:
-    """What to ask for in one category on one frame; None where its name is all that there is to say.
-
-    `group` holds the category's objects in the order of the file. The object described is the one that has a
-    relation to tell and, among those, the most colours; of equals the first.
-    """
-    described = max(group, key=lambda seen: (seen.has_tellable, len(seen.colors)))
-    links = tuple(described.tellable())
-    return Subject(described, links, tuple(group)) if links or described.colors else None
-
-
-def link_ends(video: VideoGraph, position: int) -> tuple[tuple[int, Link], tuple[int, Link]]:
-    """A relation range as each of its ends sees it: object index and link."""
+def range_keys(video: VideoGraph, position: int) -> Iterator[tuple[int, Key]]:
+    """What a relation range adds to the keys of its ends: object index and key, the source first."""
     table = video.relations_table
     source, target = int(table.source[position]), int(table.target[position])
-    _, value, _, _, row = table.entry(position)
-    return (source, Link(value, video.objects[target], True, row)), (
-        target,
-        Link(value, video.objects[source], False, row),
-    )
+    _, stated, _, _, row = table.entry(position)
+    value = " ".join(stated.lower().split())
+    if value in AS_SOURCE and video.objects[target].category != UNNAMED:
+        yield source, Key(value, video.objects[target], True, row)
+    if value in AS_TARGET and video.objects[source].category != UNNAMED:
+        yield target, Key(value, video.objects[source], False, row)
 
 
-def links_of(video: VideoGraph, positions: Sequence[int]) -> dict[int, list[Link]]:
-    """Object index to its relations; a record counts once, even if two of its ranges overlap."""
-    table = video.relations_table
-    links: dict[int, list[Link]] = defaultdict(list)
-    for position in {int(table.row[i]): i for i in positions}.values():
-        for number, link in link_ends(video, position):
-            links[number].append(link)
-    return links
+def keys_of(video: VideoGraph, positions: Sequence[int]) -> dict[int, list[Key]]:
+    """Object index to its keys, of the relation ranges at `positions`, in their order."""
+    keys: dict[int, list[Key]] = defaultdict(list)
+    for position in positions:
+        for number, key in range_keys(video, position):
+            keys[number].append(key)
+    return keys
 
 
 def colors_of(video: VideoGraph, positions: Sequence[int]) -> dict[int, dict[str, int]]:

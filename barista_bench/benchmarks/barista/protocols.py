@@ -22,11 +22,25 @@ _JUDGE_INPUT = ProtocolRule(
     "not stated",
 )
 
+_FENCE = ProtocolRule(
+    "parsing",
+    "a fenced block",
+    "counts if three backticks and a plain tag, or none, end the line",
+    "not stated; whatever follows on the line of the backticks",
+)
+
 _BROKEN_OFF = ProtocolRule(
     "parsing",
     "a JSON array that breaks off",
     "cannot be read",
     "not stated; read as far as its entries are complete",
+)
+
+_NO_ANSWER = ProtocolRule(
+    "scores",
+    "an example for which the provider gave no answer",
+    "counts as one whose answer cannot be read",
+    "not stated; left out, and missing in the coverage",
 )
 
 RULES: dict[str, tuple[ProtocolRule, ...]] = {
@@ -38,6 +52,19 @@ RULES: dict[str, tuple[ProtocolRule, ...]] = {
             "every four numbers in a row count, the last one even if it was cut short",
             "not stated; read as far as its boxes are complete",
         ),
+        _FENCE,
+        ProtocolRule(
+            "parsing",
+            "numbers of a box",
+            "true and false count; a NaN gives the list up; in running text digits alone, cut at signs and points",
+            "not stated; up to 1e9, with signs, fractions only of models that write them; other entries are dropped",
+        ),
+        ProtocolRule(
+            "scores",
+            "confidences in an answer",
+            "ignored: all are 1",
+            "not stated; they rank the boxes of all images if every answer with boxes has them",
+        ),
         ProtocolRule(
             "nothing",
             "relation that a phrase uses",
@@ -48,6 +75,25 @@ RULES: dict[str, tuple[ProtocolRule, ...]] = {
     "hand_object": (
         _GRID,
         _BROKEN_OFF,
+        _FENCE,
+        ProtocolRule(
+            "parsing",
+            "numbers of a box",
+            "rounded; texts and booleans that Python makes a number of count too",
+            "not stated; numbers up to 1e9, as they are",
+        ),
+        ProtocolRule(
+            "parsing",
+            "a JSON array inside of another one",
+            "is tried where the outer one in running text is not valid, so that an empty one says `none`",
+            "not stated; is not looked at",
+        ),
+        ProtocolRule(
+            "scores",
+            "a true hand that no answered hand overlaps",
+            "uses up the first one left",
+            "not stated; uses up none",
+        ),
         ProtocolRule("prompt", "text beside the frame", "a short request", "none (A.2.2)"),
         ProtocolRule(
             "scores",
@@ -79,9 +125,42 @@ RULES: dict[str, tuple[ProtocolRule, ...]] = {
             "left out",
             "not left out: only too short ones are (A.3.1)",
         ),
+        ProtocolRule(
+            "parsing",
+            "what stands between `answer:` and the letter",
+            "blanks and parts of `<CHOICE_ID>`, in this order; the letter may stand after blanks before the colon",
+            "not stated; any punctuation too, as in `**A**` or `(A)`",
+        ),
+        _NO_ANSWER,
     ),
     "relations": (
+        ProtocolRule(
+            "images",
+            "inside of a mark",
+            "a tenth of the mark's colour, so that it darkens the frame",
+            "not stated; the mark's colour",
+        ),
         _BROKEN_OFF,
+        _FENCE,
+        ProtocolRule(
+            "parsing",
+            "fields of a relation",
+            "numbers as Python's `int` reads them of anything, type and value as the text of anything",
+            "not stated; whole numbers, also as digits, and texts",
+        ),
+        ProtocolRule(
+            "parsing",
+            "a JSON array inside of another one",
+            "is tried where the outer one in running text has no valid entry",
+            "not stated; is not looked at",
+        ),
+        ProtocolRule(
+            "scores",
+            "relations of frames without a readable answer, by type",
+            "left out of the figures by type, and of those made of them",
+            "not stated; counted",
+        ),
+        _NO_ANSWER,
         ProtocolRule(
             "scores",
             "texts of a relation are compared",
@@ -96,7 +175,12 @@ RULES: dict[str, tuple[ProtocolRule, ...]] = {
         ),
     ),
     "temporal_vqa": (
-        ProtocolRule("examples", "reference answers under 16 words", "left out", "not left out (A.3.3)"),
+        ProtocolRule(
+            "nothing",
+            "reference answers under 16 words",
+            "left out when a model writes the questions",
+            "not left out (A.3.3; `barista-bench questions --protocol paper`)",
+        ),
         ProtocolRule(
             "parsing",
             "the answer",

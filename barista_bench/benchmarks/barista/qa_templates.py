@@ -1,47 +1,48 @@
 """Question-answer pairs about the changes of a clip: written by templates, or read from a file that a model wrote.
 
 Templates cover every change that was found, and nothing else. Their answers have `FEWEST_WORDS` words or more, the
-length below which the release drops an answer (upstream.md 1.10).
+length below which a model's answer is dropped before it is written to a file, as released.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
-from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
-from barista_bench.benchmarks.barista.reference_text import is_place, listing, plural
+from barista_bench.benchmarks.barista.change_detection import Category, Change, ClipView
+from barista_bench.benchmarks.barista.reference_text import is_place, listing
+from barista_bench.benchmarks.parsing import is_text
+from barista_bench.benchmarks.released import MAX_FRAMES
 from barista_bench.bounded_files import read_bounded_json, read_json_lines
 from barista_bench.errors import DataError
+from barista_bench.scene_graph.video_graph import UNNAMED
 
 FEWEST_WORDS = 16
 SUFFIX = "_qa_pairs.jsonl"
 PROVENANCE_FILE = "provenance.json"
-"""Beside pairs that `barista-bench questions` wrote: by which model, with what prompt, and when."""
-MAX_LINE = 2**20
+"""Beside pairs that `barista-bench questions` wrote: by which model, with what prompt, when, and for which videos."""
+MAX_LINE = 2**22
 """Bytes of one line, and of the provenance; what is longer is refused."""
 _REMEDY = 'write {"clip_index", "frame_indices", "qa_pairs": [{"question", "answer", "category"}]}'
 
 
 class QaPair(TypedDict):
+    """`category` is one of `CATEGORIES` but for files that others wrote; there each may also be empty."""
+
     question: str
     answer: str
-    category: Category
+    category: str
 
 
 class ClipPairs(TypedDict):
-    """The pairs of one clip as cached: `frame_indices` are its keyframes."""
+    """The pairs of one clip as cached: `frame_indices` are its keyframes, `clip_index` is the first of them."""
 
     clip_index: int
     frame_indices: list[int]
     qa_pairs: list[QaPair]
-
-
-CachedPairs = Mapping[tuple[str, int], ClipPairs]
-"""By video id and clip index."""
 
 
 def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
@@ -50,26 +51,33 @@ def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
     return QaPair(question=question, answer=answer, category=category)
 
 
+def told(changes: Sequence[Change]) -> list[Change]:
+    """The changes that are told in words: of activities that go on, those alone that neither begin nor end, once."""
+    said = {change["subject"] for change in changes if change["kind"] in ("started", "ended")}
+    going_on = {c["subject"]: c for c in reversed(changes) if c["kind"] == "continuing" and c["subject"] not in said}
+    others = [change for change in changes if change["kind"] != "continuing"]
+    return [*others, *(going_on[name] for name in sorted(going_on))]
+
+
 def describe_change(change: Change) -> str:
     """One change in words, for explanations.
 
     >>> describe_change({"category": "relation_change", "kind": "lost", "subject": "lid", "value": "on",
-    ...     "objects": ["jar"], "object_ids": [], "rows": [], "start": 0, "end": 120})
+    ...     "number": 0, "objects": ["jar"], "object_ids": [], "rows": [], "start": 0, "end": 120})
     'the lid is no longer on the jar'
     """
     if change["category"] == "state_change":
-        return _state(change, 1)
+        return _state(change)
     if change["category"] == "action_transition":
         return f"the {change['subject']} touches {_things(change)}"
     if change["category"] == "relation_change":
-        return _relation(change, 1)
+        return _relation(change)
     return _activity(change)
 
 
 def _write_states(changes: Sequence[Change]) -> tuple[str, str]:
     question = "How does the state of the objects in view change between the beginning and the end of this clip?"
-    facts = [_state(change, count) for change, count in _counted(changes)]
-    return question, f"Comparing the first frames of this clip with the last ones that it shows, {listing(facts)}."
+    return question, _compared(changes)
 
 
 def _write_contacts(changes: Sequence[Change]) -> tuple[str, str]:
@@ -87,13 +95,12 @@ def _write_contacts(changes: Sequence[Change]) -> tuple[str, str]:
 
 def _write_relations(changes: Sequence[Change]) -> tuple[str, str]:
     question = "How does the place of objects relative to each other change between the beginning and end of this clip?"
-    facts = [_relation(change, count) for change, count in _counted(changes)]
-    return question, f"Comparing the first frames of this clip with the last ones that it shows, {listing(facts)}."
+    return question, _compared(changes)
 
 
 def _write_activities(changes: Sequence[Change]) -> tuple[str, str]:
     question = "How do the activities of the person who films follow each other while this clip runs?"
-    facts = [_activity(change) for change in changes]
+    facts = [_activity(change) for change in told(changes)]
     return (
         question,
         f"Following the frames of this clip one after the other in their given order, {', then '.join(facts)}.",
@@ -108,28 +115,22 @@ _WRITERS: Mapping[Category, Callable[[Sequence[Change]], tuple[str, str]]] = {
 }
 
 
-def _counted(changes: Sequence[Change]) -> Iterator[tuple[Change, int]]:
-    """Changes that read the same, once with their count."""
-    texts = [describe_change(change) for change in changes]
-    counts = Counter(texts)
-    for text, change in dict(zip(texts, changes, strict=True)).items():
-        yield change, counts[text]
+def _compared(changes: Sequence[Change]) -> str:
+    facts = list(dict.fromkeys(map(describe_change, changes)))
+    return f"Comparing the first frames of this clip with the last ones that it shows, {listing(facts)}."
 
 
-def _state(change: Change, count: int) -> str:
-    """`the lid was opened`, `2 lids were opened`, `the coffee machine started rinsing`."""
-    subject = f"the {change['subject']}" if count == 1 else plural(change["subject"], count)
-    if change["kind"] in ("opened", "closed"):
-        return f"{subject} {'was' if count == 1 else 'were'} {change['kind']}"
-    return f"{subject} {change['kind']}"
+def _state(change: Change) -> str:
+    """`the lid was opened`, `the coffee machine started rinsing`."""
+    verb = "was " if change["kind"] in ("opened", "closed") else ""
+    return f"the {change['subject']} {verb}{change['kind']}"
 
 
-def _relation(change: Change, count: int) -> str:
+def _relation(change: Change) -> str:
     """`the lid is now on the jar`, or `the jar no longer contains the lid`."""
     word = "now" if change["kind"] == "new" else "no longer"
     verb = f"is {word}" if is_place(change["value"]) else word
-    times = "" if count == 1 else f" ({count} of them)"
-    return f"the {change['subject']} {verb} {change['value']} the {change['objects'][0]}{times}"
+    return f"the {change['subject']} {verb} {change['value']} the {change['objects'][0]}"
 
 
 def _activity(change: Change) -> str:
@@ -142,29 +143,61 @@ def _things(change: Change) -> str:
     return listing([f"the {name}" for name in change["objects"]]) or "nothing"
 
 
-def load_qa_pairs(folder: str | Path) -> dict[tuple[str, int], ClipPairs]:
-    """Cached pairs of all videos: files `<video>_qa_pairs.jsonl`, one clip a line, as the release caches them.
+def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
+    """What a model that writes a question is told of a clip: objects, activities, and the changes to ask about.
+
+    Exactly the released text (BARISTA release, question generation).
+    """
+    objects = sorted(set(view.categories) - {UNNAMED})
+    activities = [" + ".join(sorted(names)) for names in view.activities if names]
+    blocks = [
+        f"Objects present: {', '.join(objects)}" if objects else "",
+        f"Activity timeline: {' -> '.join(text for text, _ in groupby(activities))}" if activities else "",
+        "\n".join(["Detected changes:", *_lines(changes)]),
+    ]
+    return "\n\n".join(filter(None, blocks))
+
+
+def _lines(changes: Sequence[Change]) -> list[str]:
+    """One line a change, of all its parts."""
+    lines = []
+    for _, group in groupby(changes, key=lambda change: change["number"]):
+        parts = list(group)
+        category, subject = parts[0]["category"], parts[0]["subject"]
+        if category == "state_change":
+            text = f'"{subject}" {parts[0]["kind"]}'
+        elif category == "action_transition":
+            steps = (" & ".join(part["objects"]) or "idle" for part in parts)
+            text = f'"{subject}" contacts: {" -> ".join(steps)}'
+        else:
+            texts: dict[str, list[str]] = {}
+            for part in parts:
+                name = f"{part['value']} {part['objects'][0]}" if category == "relation_change" else part["subject"]
+                texts.setdefault(part["kind"], []).append(name)
+            text = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in texts.items())
+            text = f'"{subject}" \N{EM DASH} {text}' if category == "relation_change" else text
+        lines.append(f"- {category}: {text}")
+    return lines
+
+
+def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
+    """The pairs of one video from a folder of files `<video>_qa_pairs.jsonl`, one clip a line, as the release caches
+    them; none where the folder has no file for it.
 
     Raises:
-        DataError: there is no such file, or a line is no clip with pairs of the four categories, each at most once, or
-            a clip is given twice; names file and line.
+        DataError: there is no such file of any video, or a line is no clip with pairs; names file and line.
     """
-    files = sorted(Path(folder).glob(f"*{SUFFIX}"))
-    if not files:
+    path = Path(folder) / f"{video_id}{SUFFIX}"
+    if path.exists():
+        lines = read_json_lines(path, MAX_LINE, _clip_pairs, what="no question-answer pairs", remedy=_REMEDY)
+        return [clip for _, clip in lines]
+    if not any(Path(folder).glob(f"*{SUFFIX}")):
         raise DataError(f"{folder}: no file *{SUFFIX}. Remedy: give the folder that holds one such file a video")
-    pairs: dict[tuple[str, int], ClipPairs] = {}
-    for path in files:
-        clips = read_json_lines(path, MAX_LINE, _clip_pairs, what="no question-answer pairs", remedy=_REMEDY)
-        for number, clip in clips:
-            key = (path.name.removesuffix(SUFFIX), clip["clip_index"])
-            if key in pairs:
-                raise DataError(f"{path}: line {number}: clip {key[1]} is given twice. Remedy: keep one")
-            pairs[key] = clip
-    return pairs
+    return []
 
 
-def read_writer(folder: str | Path) -> str:
-    """Who wrote a folder of pairs, in one line; `cached` where no provenance lies beside them.
+def read_writer(folder: str | Path, video_id: str) -> str:
+    """Who wrote the pairs of a video, in one line; `cached` where the folder's provenance does not say so.
 
     Raises:
         DataError: the provenance cannot be read.
@@ -173,11 +206,13 @@ def read_writer(folder: str | Path) -> str:
     if not path.exists():
         return "cached"
     remedy = "write the questions again"
-    found: Any = read_bounded_json(path, MAX_LINE, what="no provenance", remedy=remedy)
+    provenance: Any = read_bounded_json(path, MAX_LINE, what="no provenance", remedy=remedy)
     try:
-        identity = found["identity"]
+        if video_id not in provenance["videos"]:
+            return "cached"
+        identity = provenance["identity"]
         name, revision = identity["model"]["name"], identity["model"]["revision"] or "no revision"
-        return f"{name} ({revision[:12]}), prompt {identity['prompt'][:12]}, {found['date']}"
+        return f"{name} ({revision[:12]}), prompt {identity['prompt'][:12]}, {provenance['date']}"
     except (KeyError, TypeError) as error:
         raise DataError(f"{path}: no provenance ({error}). Remedy: {remedy}") from error
 
@@ -189,25 +224,21 @@ def _clip_pairs(line: bytes) -> ClipPairs:
     index, frames, listed = (record[key] for key in ("clip_index", "frame_indices", "qa_pairs"))
     if not _is_index(index) or not isinstance(frames, list) or not all(_is_index(frame) for frame in frames):
         raise TypeError("clip_index and frame_indices must be whole numbers from 0")
+    if len(frames) > MAX_FRAMES:
+        raise ValueError(f"{len(frames)} frames are more than {MAX_FRAMES}")
     if not isinstance(listed, list):
         raise TypeError("qa_pairs is no list")
-    pairs = [_pair(item) for item in listed]
-    categories = [pair["category"] for pair in pairs]
-    if len(set(categories)) < len(categories):
-        raise ValueError("more than one pair of a category")
-    return ClipPairs(clip_index=index, frame_indices=frames, qa_pairs=pairs)
+    return ClipPairs(clip_index=index, frame_indices=frames, qa_pairs=[_pair(item) for item in listed])
 
 
 def _pair(item: object) -> QaPair:
     if not isinstance(item, dict):
         raise TypeError("a pair is no object")
-    question, answer, category = (item[key] for key in ("question", "answer", "category"))
-    for name, text in (("question", question), ("answer", answer)):
-        if not isinstance(text, str) or not text.strip():
+    texts = {name: item.get(name) or "" for name in ("question", "answer", "category")}
+    for name, text in texts.items():
+        if not is_text(text):
             raise TypeError(f"{name} is {text!r}, not a text")
-    if category not in CATEGORIES:
-        raise ValueError(f"category is {category!r}, not one of {', '.join(CATEGORIES)}")
-    return QaPair(question=question, answer=answer, category=cast("Category", category))
+    return QaPair(question=texts["question"], answer=texts["answer"], category=texts["category"])
 
 
 def _is_index(value: object) -> bool:

@@ -6,20 +6,18 @@ The structured reference (upstream.md 1.7; paper, section A.2.3), line by line:
     Attributes: color=white, state=empty
     Relations: coffee cup under coffee machine, right hand holds coffee cup
     Related objects:
-      coffee machine: (type=capsule; coffee cup under coffee machine)
-      right hand: (color=skin; right hand holds coffee cup)
+      coffee machine: type=capsule; coffee machine contains 2x capsule
+      right hand: color=skin
 
 Relations of one kind with objects of one category are stated once with their count, as in `coffee machine contains
-2x capsule`.
-Relations in which the described object is the target of `part of` or `attached to` are left out, and so is the context
-of related objects that are counted. Where the release is silent: attributes and relations stand in the file's order,
-lines and parts without content are left out, the context follows the same rules as the object itself, and relations
-with an object of category `unknown` are passed over.
+2x capsule`; a relation that the file states twice counts twice. Relations in which the described object is the target
+of `part of` or `attached to` are left out, and so is the context of related objects that are counted. A related
+object's own relations are told without those to the described object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,17 +42,18 @@ class Property(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A relation that holds on a frame; ends are indices of `VideoGraph.objects`."""
+    """A relation of an object on a frame; `other` is the index of its other end in `VideoGraph.objects`."""
 
-    source: int
-    target: int
+    other: int
+    as_source: bool
+    type: str
     value: str
     row: int
 
 
 @dataclass(slots=True)
 class FrameFacts:
-    """Attributes and relations of one frame, by object index, without the graph that they were read from."""
+    """Attributes and relations of one frame, by object index, in the order of the file."""
 
     objects: tuple[SceneObject, ...]
     properties: dict[int, list[Property]] = field(default_factory=dict)
@@ -71,38 +70,40 @@ class Statement:
     subject: str
     value: str
     other: str
-    outgoing: bool
+    as_source: bool
     others: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
 
     def __str__(self) -> str:
-        other = self.other if len(self.others) == 1 else f"{len(self.others)}x {self.other}"
-        return f"{self.subject} {self.value} {other}" if self.outgoing else f"{other} {self.value} {self.subject}"
+        other = self.other if len(self.rows) == 1 else f"{len(self.rows)}x {self.other}"
+        return f"{self.subject} {self.value} {other}" if self.as_source else f"{other} {self.value} {self.subject}"
 
 
 def frame_facts(video: VideoGraph, frames: NDArray[np.int64]) -> list[FrameFacts]:
     """Facts of each of the sorted `frames`, one pass over the ranges of the video.
 
-    As in the release, ranges are half-open, and a relation holds on a frame only if both its ends have a box there.
+    Ranges are half-open, and a relation holds on a frame only if both its ends have a box there. An attribute record
+    counts once even if two of its ranges hold; a relation counts once for every range.
     """
     seen = seen_on(video, frames)
     facts = [FrameFacts(video.objects) for _ in frames]
-    known = np.array([item.category != UNNAMED for item in video.objects], dtype=bool)
     table = video.attributes_table
     for position, columns in _covered(table.start, table.end, frames):
-        owner = int(table.source[position])
+        owner, row = int(table.source[position]), int(table.row[position])
         kind, value = table.labels[table.label[position]]
         for column in columns[seen[owner, columns]].tolist():
-            listed = facts[column].properties.setdefault(owner, [])
-            if all((kind, value) != item[:2] for item in listed):
-                listed.append(Property(kind, value, int(table.row[position])))
+            properties = facts[column].properties.setdefault(owner, [])
+            if not properties or properties[-1].row != row:
+                properties.append(Property(kind, value, row))
     table = video.relations_table
     for position, columns in _covered(table.start, table.end, frames):
-        source, target = int(table.source[position]), int(table.target[position])
-        link = Link(source, target, table.labels[table.label[position]][1], int(table.row[position]))
-        if known[source] and known[target]:
-            for column in columns[seen[source, columns] & seen[target, columns]].tolist():
-                _add(facts[column].links, link)
+        source, target, row = int(table.source[position]), int(table.target[position]), int(table.row[position])
+        kind, value = table.labels[table.label[position]]
+        for column in columns[seen[source, columns] & seen[target, columns]].tolist():
+            links = facts[column].links
+            links.setdefault(source, []).append(Link(target, True, kind, value, row))
+            if target != source:
+                links.setdefault(target, []).append(Link(source, False, kind, value, row))
     return facts
 
 
@@ -120,28 +121,23 @@ def seen_on(video: VideoGraph, frames: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def statements(facts: FrameFacts, index: int) -> list[Statement]:
     """The entries of the object's `Relations` line, in the order in which the file first states them."""
-    grouped: dict[tuple[bool, str, str], Statement] = {}
-    for link in facts.links.get(index, ()):
-        outgoing = link.source == index
-        if not outgoing and link.value in LEFT_OUT_FOR_TARGETS:
-            continue
-        other = link.target if outgoing else link.source
-        category = facts.category(other)
-        key = (outgoing, link.value, category)
-        entry = grouped.setdefault(key, Statement(facts.category(index), link.value, category, outgoing))
-        entry.rows.append(link.row)
-        if other not in entry.others:
-            entry.others.append(other)
-    return list(grouped.values())
+    direct = (
+        link
+        for link in facts.links.get(index, ())
+        if link.as_source or link.value.lower().strip() not in LEFT_OUT_FOR_TARGETS
+    )
+    return _grouped(facts, index, direct)
 
 
 def told(facts: FrameFacts, index: int) -> list[Statement]:
-    """`statements` without those that say an earlier one the other way round, `coffee cup contains milk`."""
+    """`statements` for people: without things of unknown name, repetitions, and what only says an earlier entry the
+    other way round, as `coffee cup contains milk` does."""
     kept: list[Statement] = []
     for entry in statements(facts, index):
+        entry.rows = entry.rows[: len(entry.others)]
         converse = CONVERSE.get(entry.value)
-        if not any(
-            (e.value, e.outgoing, set(e.others)) == (converse, not entry.outgoing, set(entry.others)) for e in kept
+        if entry.other != UNNAMED and not any(
+            (e.value, e.as_source, set(e.others)) == (converse, not entry.as_source, set(entry.others)) for e in kept
         ):
             kept.append(entry)
     return kept
@@ -158,11 +154,11 @@ def structured_reference(facts: FrameFacts, index: int, *, every_context: bool =
         lines.append(f"Attributes: {_properties(facts, index)}")
     if stated:
         lines.append(f"Relations: {', '.join(map(str, stated))}")
-    told_of = (entry.others for entry in stated if every_context or len(entry.others) == 1)
-    related = dict.fromkeys(other for others in told_of for other in others)
-    context = [(facts.category(other), _context(facts, other)) for other in related]
+    alone = (entry.others for entry in stated if every_context or len(entry.rows) == 1)
+    related = dict.fromkeys(other for others in alone for other in others)
+    context = [(facts.category(other), text) for other in related if (text := _context(facts, other, index))]
     if context:
-        lines += ["Related objects:", *(f"  {name}: ({text})" for name, text in context)]
+        lines += ["Related objects:", *(f"  {name}: {text}" for name, text in context)]
     return "\n".join(lines)
 
 
@@ -233,20 +229,26 @@ def _covered(
         yield position, np.arange(low[position], high[position])
 
 
-def _add(links: dict[int, list[Link]], link: Link) -> None:
-    """List a link with both its ends, once however many ranges or records state it."""
-    for end in {link.source, link.target}:
-        listed = links.setdefault(end, [])
-        if all(link[:3] != other[:3] for other in listed):
-            listed.append(link)
+def _grouped(facts: FrameFacts, index: int, links: Iterable[Link]) -> list[Statement]:
+    grouped: dict[tuple[bool, str, str], Statement] = {}
+    for link in links:
+        category = facts.category(link.other)
+        key = (link.as_source, link.value, category)
+        entry = grouped.setdefault(key, Statement(facts.category(index), link.value, category, link.as_source))
+        entry.rows.append(link.row)
+        if link.other not in entry.others:
+            entry.others.append(link.other)
+    return list(grouped.values())
 
 
 def _properties(facts: FrameFacts, index: int) -> str:
     return ", ".join(f"{item.type}={item.value}" for item in facts.properties.get(index, ()))
 
 
-def _context(facts: FrameFacts, index: int) -> str:
-    parts = (_properties(facts, index), ", ".join(map(str, statements(facts, index))))
+def _context(facts: FrameFacts, index: int, described: int) -> str:
+    """What is said of a related object; empty where there is nothing."""
+    stated = _grouped(facts, index, (link for link in facts.links.get(index, ()) if link.other != described))
+    parts = (_properties(facts, index), ", ".join(map(str, stated)))
     return "; ".join(part for part in parts if part)
 
 
@@ -254,7 +256,7 @@ def _clause(entry: Statement) -> str:
     """`that is under a coffee machine`, `that holds 2 lids`, or for a target `that a right hand holds`."""
     many = len(entry.others) > 1
     other = plural(entry.other, len(entry.others)) if many else with_article(entry.other)
-    if entry.outgoing:
+    if entry.as_source:
         return f"that {'is ' if is_place(entry.value) else ''}{entry.value} {other}"
     if is_place(entry.value):
         return f"that {other} {'are' if many else 'is'} {entry.value}"

@@ -5,15 +5,11 @@ structured text (`reference_text.py`). A judge scores the answer (`judged`, `rub
 `lexical_f1` compares its words with the reference: a floor that must not be published as the paper's Correctness
 (`lexical.py`).
 
-Candidates: frames inside an activity segment (half-open, segments without a class left out) at the stride; objects that
-are not `unknown`, have an attribute and a relation on that frame, and are no border fragments.
+Candidates: frames at the stride that lie inside an activity (half-open, activities without a class left out); objects
+that are not `unknown`, have an attribute and a relation on that frame, and are no border fragments. A relation counts
+in whichever role the object has in it, and whatever its value and other end. Examples stand grouped by category where
+categories are capped, as released.
 
-Where the sources are silent:
-* a relation counts towards candidacy in whichever role the object has in it, also where the reference leaves it out;
-* a box is within 2 pixels of an edge where its side is no more than 2 away from it, or beyond it;
-* the area of a mask that cannot be read is taken from its box, as the release does where there is no mask;
-* candidates of a frame stand in the file's order before they are drawn, and in the drawn order after;
-* what the caps leave is given in the order of videos and frames.
 The paper's context block holds every related object, and the paper leaves no fragments out; the release's block, and
 ours unless `protocol="paper"`, holds only those that are not counted.
 """
@@ -22,14 +18,17 @@ from __future__ import annotations
 
 import json
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.common import capped, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.box_answers import box_places
+from barista_bench.benchmarks.barista.common import frame_metadata, frozen_sentence, metadata_features
 from barista_bench.benchmarks.barista.failures import box_size
+from barista_bench.benchmarks.barista.frame_index import FrameIndex
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
 from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
 from barista_bench.benchmarks.barista.priors import typical_sentence
@@ -42,11 +41,10 @@ from barista_bench.benchmarks.barista.reference_text import (
     structured_reference,
     told,
 )
-from barista_bench.boxes import Xyxy, describe_format, to_grid, write_box, xywh_to_xyxy
-from barista_bench.errors import DataError
+from barista_bench.boxes import Xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.graph_task import Candidate, Vocabulary
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.scene_graph import Instance, VideoGraph
+from barista_bench.prompt import BoxFormat, Prompt
+from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 from barista_bench.task import (
     Example,
@@ -59,6 +57,7 @@ from barista_bench.task import (
     ParseError,
     Prediction,
     Sampling,
+    SkippedExample,
     evidence_objects,
 )
 
@@ -71,7 +70,6 @@ EDGE = 2
 """...and whose box comes this close to an edge of it, in pixels."""
 COLORS = ("black", "white", "silver", "red", "blue", "green", "brown", "transparent")
 PLACES = ("under", "on", "inside", "attached to", "part of")
-JUDGED_QUESTION = "Which object does the marked box surround? Describe it in one sentence."
 
 
 class _Listed(TypedDict):
@@ -84,10 +82,10 @@ class _Listed(TypedDict):
 class Referring(LexicalTask):
     name = "referring"
     upstream_name = "referring"
-    version = 1
+    version = 2
     answer_field = "description"
-    sampling = Sampling(limit=1000, seed=42, frame_step=60, per_frame=10, per_class=50)
-    sampling_uses = frozenset({"frame_step", "per_frame", "per_class"})
+    sampling = Sampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
+    sampling_uses = frozenset({"in_activities", "frame_step", "per_frame", "per_class"})
     row_note = "a frame and a box, and what a description of that object must say"
     protocol_rules = RULES[name]
 
@@ -100,13 +98,22 @@ class Referring(LexicalTask):
                     "frame_width": Value("int32"),
                     "frame_height": Value("int32"),
                     "box": List(Value("float64"), length=4),
-                    "grid_box": List(Value("int32"), length=4),
+                    "bbox_xywh": List(Value("float64"), length=4),
                 },
                 "target": {
                     "category": Value("string"),
                     "reference": Value("string"),
                     "sentence": Value("string"),
                     "facts": List({"kind": Value("string"), "text": Value("string")}),
+                    "attributes": List({"attribute_type": Value("string"), "value": Value("string")}),
+                    "relations": List(
+                        {
+                            **dict.fromkeys(
+                                ("relation_type", "value", "target_category", "target_object_id"), Value("string")
+                            ),
+                            "is_source": Value("bool"),
+                        }
+                    ),
                 },
                 "metadata": {**metadata_features(), "box_share": Value("float64")},
                 "evidence": {
@@ -119,25 +126,29 @@ class Referring(LexicalTask):
         )
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
-        frames = np.array(sampling.frame_indices(video), dtype=np.int64)
-        inside = np.zeros(len(frames), dtype=bool)
-        for segment in video.activities():
-            if segment.class_id is not None:
-                inside |= (frames >= segment.start) & (frames < segment.end)
-        frames = frames[inside]
+        index = FrameIndex(video)
+        frames = index.frames(sampling)
         for frame, facts in zip(frames.tolist(), frame_facts(video, frames), strict=True):
-            for index in _drawn(video, frame, facts, sampling.per_frame, fragments=self.follows_paper):
-                yield Candidate(video.video_id, frame, video.objects[index].category, index)
+            for place in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
+                number = int(video.instances_table.object[place])
+                yield Candidate(video.video_id, frame, video.objects[number].category, place)
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
-    ) -> Iterator[Candidate]:
-        yield from capped(candidates, sampling)
+    ) -> Iterator[Candidate | SkippedExample]:
+        """What the cap on each category leaves, category by category; without a cap all, as they stand."""
+        groups: dict[str, list[Candidate]] = defaultdict(list)
+        for candidate in candidates:
+            groups[candidate.group if sampling.per_class is not None else ""].append(candidate)
+        for category, group in groups.items():
+            if sampling.per_class is not None and len(group) > sampling.per_class:
+                random.Random(f"{sampling.seed}:{category}").shuffle(group)  # noqa: S311  (the released seed)
+            yield from group[: sampling.per_class]
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        """`box` is [x0, y0, x1, y1] in pixels, `grid_box` the same on the release's grid of 0..1000."""
+        """`box` is [x0, y0, x1, y1] in pixels, `bbox_xywh` the same as the file has it."""
         frames = sorted({candidate.frame for candidate in candidates})
         facts = dict(zip(frames, frame_facts(video, np.array(frames, dtype=np.int64)), strict=True))
         for candidate in candidates:
@@ -147,12 +158,12 @@ class Referring(LexicalTask):
         inputs = example.inputs
         box = cast("Xyxy", tuple(cast("list[float]", inputs["box"])))
         written = write_box(box, boxes, cast("int", inputs["frame_width"]), cast("int", inputs["frame_height"]))
-        system, user = self.prompts.fill(format=describe_format(boxes), box=json.dumps(written))
-        return Prompt(system, (ImagePart(0), TextPart(user)))
+        places = {"format": describe_format(boxes), "box": json.dumps(written)}
+        return self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Description:`, else the whole text; nothing left of it is a parse failure."""
-        description = labelled(text, "description")
+        description = labelled(text.strip(), "description")
         return Prediction({"description": description}) if description else ParseError("the answer is empty")
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
@@ -161,8 +172,11 @@ class Referring(LexicalTask):
         return (Overlay(0, box, "given", str(example.target["category"])),)
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
-        """The judge sees no frame, so the question leaves the box's coordinates out."""
-        return Judged(JUDGED_QUESTION, str(example.target["reference"]), self.said(prediction))
+        return Judged(self.frozen_question(example), str(example.target["reference"]), self.said(prediction))
+
+    def frozen_question(self, example: Example) -> str:
+        """For judges, who see no frame: its place for the box is not filled in, as released."""
+        return str(example.metadata.get("question") or frozen_sentence(self))
 
     def facets(self, example: Example) -> Fields:
         return {"category": example.label, "object_size": box_size(cast("list[float]", example.inputs["box"]))}
@@ -198,60 +212,62 @@ class Referring(LexicalTask):
         return f"Description: {typical_sentence(others) or 'An object.'}"
 
 
-def _drawn(video: VideoGraph, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool) -> list[int]:
-    """Indices of the objects that are the frame's candidates; of more than `limit`, as many by the released seed.
+def _drawn(index: FrameIndex, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool) -> list[int]:
+    """Places of the boxes that are the frame's candidates; of more than `limit`, as many by the released seed.
 
     `fragments` says that objects which the edge of the frame cuts off count too.
     """
-    part = video.instances_table.slice(frame)
-    indices = video.instances_table.object[part].tolist()
-    found = [
-        index
-        for index, instance in zip(indices, video.instances(frame), strict=True)
-        if instance.object.category != UNNAMED
-        and index in facts.properties
-        and index in facts.links
-        and (fragments or not is_fragment(video, instance))
+    video, numbers = index.video, index.video.instances_table.object
+    candidates = [
+        place
+        for place in index.places_at(frame)
+        for number in [int(numbers[place])]
+        if video.objects[number].category.lower() != UNNAMED
+        and number in facts.properties
+        and number in facts.links
+        and (fragments or not _is_fragment(index, frame, place))
     ]
-    if limit is not None and len(found) > limit:
-        random.Random(f"{video.video_id}:{frame}").shuffle(found)  # noqa: S311  (the released seed)
-        found = found[:limit]
-    return found
+    if limit is not None and len(candidates) > limit:
+        random.Random(f"{video.video_id}:{frame}").shuffle(candidates)  # noqa: S311  (the released seed)
+        candidates = candidates[:limit]
+    return candidates
 
 
-def is_fragment(video: VideoGraph, instance: Instance) -> bool:
-    """Whether an object is cut off by the frame's edge and too little of it is left: see `SMALL_SHARE` and `EDGE`.
-
-    The mask is looked at only where its box is large enough to matter: a mask is no larger than its box.
-    """
+def _is_fragment(index: FrameIndex, frame: int, place: int) -> bool:
+    """Whether an object is cut off by the frame's edge and too little of it is left: see `SMALL_SHARE` and `EDGE`."""
+    video = index.video
     width, height = video.video.width, video.video.height
-    x, y, box_width, box_height = instance.bbox
-    if min(x, y, width - x - box_width, height - y - box_height) > EDGE:
-        return False
-    smallest = SMALL_SHARE * width * height
-    return box_width * box_height < smallest or _area(video, instance) < smallest
+    x, y, box_width, box_height = video.instances_table.bbox[place].tolist()
+    inside = x > EDGE and y > EDGE and x + box_width < width - EDGE and y + box_height < height - EDGE
+    return not inside and _area(index, frame, place) / (width * height) < SMALL_SHARE
 
 
-def _area(video: VideoGraph, instance: Instance) -> float:
-    """Pixels of the mask, or of the box where there is no usable mask."""
-    try:
-        rle = video.rle(instance)
-    except DataError:
-        return instance.bbox[2] * instance.bbox[3]
-    return float(coco_mask.area({"size": list(rle.size), "counts": rle.counts.encode("ascii")}))
+def _area(index: FrameIndex, frame: int, place: int) -> float:
+    """Pixels of the object's mask on the frame, of two usable masks the last; of the box where there is none."""
+    video, objects = index.video, index.video.instances_table.object
+    annotated = [video.instance(other) for other in index.places_at(frame) if objects[other] == objects[place]]
+    masks = [rle for rle in video.rles(annotated) if isinstance(rle, Rle)]
+    if not masks:
+        width, height = video.instances_table.bbox[place, 2:].tolist()
+        return float(width * height)
+    return float(coco_mask.area({"size": list(masks[-1].size), "counts": masks[-1].counts.encode("ascii")}))
+
+
+def listed_facts(facts: FrameFacts, index: int) -> list[_Listed]:
+    """What an answer should say of an object: its category, its attributes, its direct relations."""
+    listed = [_Listed(kind="object", text=facts.category(index))]
+    listed += [_Listed(kind=entry.type, text=entry.value) for entry in facts.properties.get(index, ())]
+    return listed + [_Listed(kind="relation", text=str(entry)) for entry in told(facts, index)]
 
 
 def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, every_context: bool) -> Example:
-    frame, index = candidate.frame, candidate.item
-    target, width, height = video.objects[index], video.video.width, video.video.height
-    instance = next(item for item in video.instances(frame) if item.object is target)
+    frame, width, height = candidate.frame, video.video.width, video.video.height
+    instance = video.instance(candidate.item)
+    target, index = instance.object, int(video.instances_table.object[candidate.item])
     box = xywh_to_xyxy(instance.bbox)
     stated = statements(facts, index)
     properties = facts.properties[index]
     others = dict.fromkeys(facts.objects[other].id for entry in stated for other in entry.others)
-    listed = [_Listed(kind="object", text=target.category)]
-    listed += [_Listed(kind=entry.type, text=entry.value) for entry in properties]
-    listed += [_Listed(kind="relation", text=str(entry)) for entry in told(facts, index)]
     x0, y0, x1, y1 = box
     return Example(
         example_id=f"{Referring.upstream_name}:{video.video_id}:frame_{frame}:obj_{target.id}",
@@ -263,13 +279,24 @@ def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, ever
             "frame_width": width,
             "frame_height": height,
             "box": list(box),
-            "grid_box": to_grid(box, width, height),
+            "bbox_xywh": list(video.stated_box(candidate.item)),
         },
         target={
             "category": target.category,
             "reference": structured_reference(facts, index, every_context=every_context),
             "sentence": one_sentence(facts, index),
-            "facts": cast("Json", listed),
+            "facts": cast("Json", listed_facts(facts, index)),
+            "attributes": [{"attribute_type": entry.type, "value": entry.value} for entry in properties],
+            "relations": [
+                {
+                    "relation_type": link.type,
+                    "value": link.value,
+                    "target_category": facts.category(link.other),
+                    "target_object_id": facts.objects[link.other].id,
+                    "is_source": link.as_source,
+                }
+                for link in facts.links[index]
+            ],
         },
         metadata={**frame_metadata(video, frame), "box_share": (x1 - x0) * (y1 - y0) / (width * height)},
         evidence={

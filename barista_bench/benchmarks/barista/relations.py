@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, TypedDict, cast
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from barista_bench.benchmarks.barista import released_answers
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
 from barista_bench.benchmarks.barista.draws import tuple_figures
 from barista_bench.benchmarks.barista.failures import relation_failures
@@ -33,8 +34,8 @@ from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.boxes import xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.metrics.tuple_f1.scoring import Relation, as_relations, score_example, tuple_f1
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, score_example, tuple_f1
+from barista_bench.prompt import BoxFormat, Prompt
 from barista_bench.scene_graph import Instance, Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.scene_graph.video_graph import HANDS
@@ -51,7 +52,6 @@ from barista_bench.task import (
     Prediction,
     Sampling,
     Scored,
-    SkippedExample,
     Verdict,
 )
 
@@ -74,6 +74,10 @@ class VocabularyEntry(TypedDict):
     values: list[str]
 
 
+MARK_LOOK = ("mask_alpha", "boundary_alpha", "font_size")
+"""What the marks look like: fields of `Sampling`."""
+
+
 class RelationTuple(TypedDict):
     source_id: int
     target_id: int
@@ -85,11 +89,11 @@ class Relations(GraphTask):
     benchmark = "barista"
     name = "relations"
     upstream_name = "relation_extraction"
-    version = 1
+    version = 2
     primary = "micro_f1"
     sample_score = "f1"
     sampling = Sampling(limit=1000, seed=42, frame_step=300)
-    sampling_uses = frozenset({"frame_step"})
+    sampling_uses = frozenset({"frame_step", *MARK_LOOK})
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
     protocol_rules = RULES[name]
@@ -117,6 +121,7 @@ class Relations(GraphTask):
                     "frame_height": Value("int32"),
                     "objects": List(marked),
                     "vocabulary": List({"relation_type": Value("string"), "values": List(Value("string"))}),
+                    "marks": dict.fromkeys(MARK_LOOK, Value("float64")),
                 },
                 "target": {"relations": List(relation)},
                 "metadata": metadata_features(),
@@ -128,65 +133,52 @@ class Relations(GraphTask):
             }
         )
 
-    def vocabulary(self, video: VideoGraph) -> Vocabulary:
-        """(relation type, value) pairs: a question offers those of all videos."""
-        return video.relations_table.labels
+    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+        """(relation type, value) pairs that hold on some frame: a question offers those of all videos."""
+        return video.held_labels()
 
-    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
-        """Frames with a relation, at the stride, on which every mask can be drawn."""
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
+        """Frames with a relation, at the stride."""
         index = FrameIndex(video)
         related = any_row(index.relations(range(len(video.relations_table.start))))
-        for frame in sampling.frame_indices(video):
-            if related[frame]:
-                damaged = [rle for rle in video.rles(_in_order(video, frame)) if isinstance(rle, DataError)]
-                if damaged:
-                    yield SkippedExample(FrameRef(video.video_id, frame), str(damaged[0]))
-                else:
-                    yield Candidate(video.video_id, frame)
+        frames = index.frames(sampling)
+        for frame in frames[related[frames]].tolist():
+            yield Candidate(video.video_id, frame)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        kinds = sorted({kind for kind, _ in vocabulary})
-        entries = [
-            VocabularyEntry(relation_type=kind, values=sorted(value for other, value in vocabulary if other == kind))
-            for kind in kinds
-        ]
+        index = FrameIndex(video)
+        active = index.relations(range(len(video.relations_table.start)))
+        entries = vocabulary_entries(vocabulary)
         for candidate in candidates:
-            yield _example(video, candidate.frame, entries)
+            positions = np.flatnonzero(active[:, candidate.frame]).tolist()
+            yield self.stamped(_example(video, candidate.frame, positions, entries, sampling))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         vocabulary = "\n".join(
-            f"- {entry['relation_type']}: {', '.join(entry['values'])}" for entry in _vocabulary(example)
+            "\n".join([f"  {entry['relation_type']}:", *(f"    - {value}" for value in entry["values"])])
+            for entry in _vocabulary(example)
         )
-        legend = "\n".join(f"{item['mark']}: {item['category']}" for item in _objects(example))
-        system, user = self.prompts.fill(vocabulary=vocabulary, legend=legend)
-        return Prompt(system, (ImagePart(0), ImagePart(1), TextPart(user)))
+        legend = "\n".join(f"  {item['mark']}: {item['category']}" for item in _objects(example))
+        return self.prompts.prompt(2, vocabulary=vocabulary or "  (none)", legend=legend)
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """The frame as it is, and the same frame marked."""
+        """The frame as it is, and the frame with marks, at the annotations' size."""
         (frame,) = frames
-        marks = []
-        for item in _objects(example):
-            size = cast("list[int]", item["segmentation"]["size"])
-            rle = Rle(counts=cast("str", item["segmentation"]["counts"]), size=(size[0], size[1]))
-            height, width = frame.shape[:2]
-            # A dataset may come from anywhere, and pycocotools trusts its input.
-            problem = run_problems([rle.counts], height * width)[0] if rle.size == (height, width) else "wrong size"
-            if problem:
-                raise DataError(
-                    f"{example.example_id}: mask of mark {item['mark']} ({rle.size}) does not fit the frame "
-                    f"({(height, width)}): {problem}. Remedy: rebuild the dataset with the annotations' own videos"
-                )
-            marks.append(Mark(item["mark"], decode_mask(rle)))
-        return Image.fromarray(frame), draw_marks(frame, marks)
+        size = (cast("int", example.inputs["frame_width"]), cast("int", example.inputs["frame_height"]))
+        marks = [Mark(item["mark"], _mask(item, size, example.example_id)) for item in _objects(example)]
+        look = cast("dict[str, float]", example.inputs["marks"])
+        return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The whole answer as a JSON array, else the first array in it that is empty or has a valid entry.
+        """As `released_answers.read_relations`. By the paper's protocol ids must be whole, types and values texts.
 
-        Invalid entries are dropped and the rest kept, as released. By the paper's protocol, an array that breaks off is
-        read as far as its entries are complete.
+        Also, arrays inside of another one are not looked at, and one that breaks off is read as far as its entries are
+        complete.
         """
+        if not self.follows_paper:
+            return released_answers.read_relations(text)
         body = unfenced(text)
         try:
             whole = json.loads(body)
@@ -198,7 +190,7 @@ class Relations(GraphTask):
             prediction = _prediction(array)
             if not array or prediction.value["relations"]:
                 return prediction
-        cut = cut_array(text) if self.follows_paper else None
+        cut = cut_array(text)
         if cut is not None and (prediction := _prediction(cut.entries)).value["relations"]:
             return replace(prediction, dropped=prediction.dropped + cut.begun)
         return ParseError("the answer holds no JSON array of relations")
@@ -214,11 +206,13 @@ class Relations(GraphTask):
         return tuple_f1(
             [None if s.prediction is None else self._compared(s.prediction.value) for s in samples],
             [self._compared(s.example.target) for s in samples],
+            groups_of=self._groups_of,
         )
 
     def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
         answers = [None if s.prediction is None else self._counted(s.prediction.value) for s in samples]
-        return tuple_figures(answers, [self._counted(s.example.target) for s in samples], weights)
+        truths = [self._counted(s.example.target) for s in samples]
+        return tuple_figures(answers, truths, weights, groups_of=self._groups_of)
 
     def facets(self, example: Example) -> Fields:
         truth = cast("list[RelationTuple]", example.target["relations"])
@@ -294,6 +288,15 @@ class Relations(GraphTask):
     def answer_schema(self, example: Example) -> Fields:
         return relations_schema(example.inputs)
 
+    @property
+    def counts_provider_errors(self) -> bool:
+        return not self.follows_paper
+
+    @property
+    def _groups_of(self) -> GroupsOf:
+        """The release's figures by type leave out the truths of examples that were not answered."""
+        return "all" if self.follows_paper else "answered"
+
     def _counted(self, fields: Fields) -> Counter[Relation]:
         """The relations as the multiset that is matched."""
         return Counter(as_relations(self._compared(fields)))
@@ -304,52 +307,87 @@ class Relations(GraphTask):
         return [_single_spaced(item) for item in relations] if self.follows_paper else relations
 
 
-def _in_order(video: VideoGraph, frame: int) -> list[Instance]:
-    """The objects of a frame in the order of their marks."""
+def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray[np.bool_]:
+    """The mask of a mark, (height, width). A dataset may come from anywhere, and pycocotools trusts its input."""
+    counts, height_width = item["segmentation"]["counts"], tuple(cast("list[int]", item["segmentation"]["size"]))
+    width, height = size
+    if not counts:
+        problem: str | None = "the object has no usable mask"
+    elif height_width != (height, width):
+        problem = f"its size is {list(height_width)}, that of the frame {[height, width]}"
+    else:
+        problem = run_problems([str(counts)], height * width)[0]
+    if not problem:
+        mask = decode_mask(Rle(counts=str(counts), size=(height, width)))
+        if mask.any():
+            return mask
+        problem = "its mask is empty"
+    raise DataError(
+        f"{example_id}: mark {item['mark']} ({item['category']}) cannot be drawn: {problem}. "
+        "Remedy: annotate its mask, or rebuild the dataset with the annotations' own videos"
+    )
+
+
+def mark_order(video: VideoGraph, frame: int) -> list[Instance]:
+    """The annotations of a frame in the order of their marks, from 1; an object annotated twice has two."""
     return sorted(video.instances(frame), key=lambda i: (i.object.category.lower(), i.object.id))
 
 
-def _example(video: VideoGraph, frame: int, vocabulary: list[VocabularyEntry]) -> Example:
-    instances = _in_order(video, frame)
-    marks = {instance.object.id: mark for mark, instance in enumerate(instances, start=1)}
-    objects = []
-    for instance in instances:
-        rle = video.rle(instance)
-        segmentation = {"size": list(rle.size), "counts": rle.counts}
-        objects.append(
-            MarkedObject(
-                mark=marks[instance.object.id],
-                object_id=instance.object.id,
-                category=instance.object.category,
-                bbox=list(instance.bbox),
-                segmentation=cast("dict[str, Json]", segmentation),
-            )
+def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[MarkedObject]:
+    """What the marks stand for. A mask that cannot be used is empty: whoever draws the marks says so."""
+    marked = []
+    for mark, (instance, rle) in enumerate(zip(instances, video.rles(instances), strict=True), start=1):
+        segmentation: dict[str, Json] = {"size": [0, 0], "counts": ""}
+        if isinstance(rle, Rle):
+            segmentation = {"size": list(rle.size), "counts": rle.counts}
+        item, box = instance.object, list(instance.bbox)
+        marked.append(
+            MarkedObject(mark=mark, object_id=item.id, category=item.category, bbox=box, segmentation=segmentation)
         )
-    relations = video.relations(frame)
-    truth = sorted(
-        (marks[r.source.id], marks[r.target.id], r.type, r.value) for r in relations
-    )  # fmt: skip
+    return marked
+
+
+def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry]:
+    """(relation type, value) pairs as a question lists them: types and values sorted.
+
+    >>> vocabulary_entries([("position", "on"), ("human_actions", "holds"), ("position", "inside")])[1]
+    {'relation_type': 'position', 'values': ['inside', 'on']}
+    """
+    values: dict[str, set[str]] = defaultdict(set)
+    for kind, value in pairs:
+        values[kind].add(value)
+    return [VocabularyEntry(relation_type=kind, values=sorted(values[kind])) for kind in sorted(values)]
+
+
+def _example(
+    video: VideoGraph, frame: int, positions: Sequence[int], vocabulary: list[VocabularyEntry], sampling: Sampling
+) -> Example:
+    """`positions` are those of the relation ranges that hold on the frame, in the order of the file."""
+    instances, table = mark_order(video, frame), video.relations_table
+    marks = {instance.object.id: mark for mark, instance in enumerate(instances, start=1)}
+    rows: list[Fields] = []
+    for position in positions:
+        kind, value, *_ = table.entry(position)
+        source, target = (video.objects[int(end[position])].id for end in (table.source, table.target))
+        rows.append({"source_id": marks[source], "target_id": marks[target], "relation_type": kind, "value": value})
     return Example(
         example_id=f"{Relations.upstream_name}:{video.video_id}:{frame}",
         benchmark=Relations.benchmark,
         task=Relations.name,
-        label=f"{len(relations)} relations",
+        label=f"{len(rows)} relations",
         frames=(FrameRef(video.video_id, frame),),
         inputs={
             "frame_width": video.video.width,
             "frame_height": video.video.height,
-            "objects": cast("Json", objects),
+            "objects": cast("Json", marked_objects(video, instances)),
             "vocabulary": cast("Json", vocabulary),
+            "marks": {name: float(getattr(sampling, name)) for name in MARK_LOOK},
         },
-        target={
-            "relations": [
-                {"source_id": s, "target_id": t, "relation_type": kind, "value": value} for s, t, kind, value in truth
-            ]
-        },
+        target={"relations": rows},
         metadata=frame_metadata(video, frame),
         evidence={
             "object_ids": [instance.object.id for instance in instances],
-            "relation_rows": sorted(r.row for r in relations),
+            "relation_rows": sorted({int(table.row[position]) for position in positions}),
             "instance_rows": [instance.row for instance in instances],
         },
     )

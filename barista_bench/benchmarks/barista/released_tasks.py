@@ -1,42 +1,394 @@
-"""The released `task_data` of each BARISTA task as our `inputs` and `target` (upstream.md 1.3 and 1.5 to 1.10).
+"""Lines that the release froze as examples of ours, task by task; the inverse of `released_lines.py`.
 
-Documented are: grounding's fields; the interactions of hand_object; referring's `question`; `{question, answer,
-category}` of visual QA; the keys of a relation. For the others the names that a reader would expect are accepted.
-Boxes are frozen as xyxy on the grid of 0..1000, so that there are no pixel boxes: the paper's protocol, which scores
-against those, refuses such examples. What only annotations could tell (activities, device, ...) stays empty, so that a
-file has one identity wherever it is read; `evidence` is empty for the same reason.
+Boxes are frozen on an integer grid, so that there are no pixel boxes: the paper's protocol, which scores against those,
+refuses such examples. What only annotations tell and no line needs (activities, device, evidence, ...) stays empty:
+the same file gives the same example wherever it is read. Frame sizes, masks and the vocabulary of relations come from
+the release beside the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal, cast
 
-from barista_bench.benchmarks.barista.activity import Activity
+import msgspec
+
+from barista_bench.benchmarks.barista.activity import Activity, shown_verb
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.referring import Referring
-from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.benchmarks.barista.released_objects import grounding, hand_object, referring
-from barista_bench.benchmarks.barista.released_semantics import activity, relations, temporal_vqa
+from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
+from barista_bench.benchmarks.barista.referring import Referring, listed_facts
+from barista_bench.benchmarks.barista.relations import (
+    MARK_LOOK,
+    Relations,
+    mark_order,
+    marked_objects,
+    vocabulary_entries,
+)
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.benchmarks.released import ReleasedExample, ReleaseRoot
-from barista_bench.task import Example, Task
+from barista_bench.benchmarks.released import FilledText, FrameIndex, FrozenLine, ReleaseRoot, converted
+from barista_bench.boxes import xywh_to_xyxy
+from barista_bench.errors import DataError
+from barista_bench.scene_graph import SceneObject
+from barista_bench.task import Example, Fields, Json, Task
 
-_READERS: dict[type[Task], Callable[[ReleasedExample, ReleaseRoot], Example]] = {
-    Grounding: grounding,
-    HandObject: hand_object,
-    Referring: referring,
-    Activity: activity,
-    Relations: relations,
-    TemporalVQA: temporal_vqa,
+UNTOLD = "unknown"
+"""Stands for what a released line does not say and analysis groups by."""
+_COMMON: Fields = {
+    "preparation": UNTOLD,
+    "split": UNTOLD,
+    "activities": [],
+    "steps": [],
+    "device": UNTOLD,
+    "frame_count": 0,
+    "fps": 0.0,
 }
+_MARK_LINE = re.compile(r"\s*(\d{1,6}): (.*)", re.DOTALL)
+
+Side = Annotated[int, msgspec.Meta(ge=1, le=16384)]
+Scale = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
+Box = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]
+PixelBox = Annotated[list[int | float], msgspec.Meta(min_length=4, max_length=4)]
 
 
-def import_example(task: type[Task], line: ReleasedExample, root: ReleaseRoot) -> Example:
+class _OnGrid(msgspec.Struct, kw_only=True):
+    """What lines with true boxes have in common: [x0, y0, x1, y1] from 0 to `bbox_scale`."""
+
+    frame_width: Side
+    frame_height: Side
+    bbox_format: Literal["xyxy"]
+    bbox_scale: Scale
+
+    @property
+    def size(self) -> Fields:
+        return {"frame_width": self.frame_width, "frame_height": self.frame_height}
+
+    def checked(self, boxes: Sequence[list[int]]) -> Json:
+        for box in boxes:
+            if not all(0 <= value <= self.bbox_scale for value in box):
+                raise DataError(f"task_data: box {box} is not within 0 to {self.bbox_scale}. Remedy: correct it")
+        return cast("Json", boxes)
+
+
+class _Grounding(_OnGrid, kw_only=True):
+    phrase: FilledText
+    category: str
+    ground_truth_boxes: Annotated[list[Box], msgspec.Meta(min_length=1)]
+
+
+class _Interaction(msgspec.Struct):
+    object_id: str
+    hand_boxes: Annotated[list[Box], msgspec.Meta(min_length=1)]
+    object_box: Box
+    hand_type: Literal["left", "right", "both"]
+
+
+class _HandObject(_OnGrid, kw_only=True):
+    ground_truth: Annotated[list[_Interaction], msgspec.Meta(min_length=1)]
+
+
+class _Attribute(msgspec.Struct):
+    attribute_type: str
+    value: str
+
+
+class _DirectRelation(msgspec.Struct):
+    relation_type: str
+    value: str
+    target_category: str
+    target_object_id: str
+    is_source: bool
+
+
+class _Described(msgspec.Struct):
+    category: str
+    bbox_xywh: PixelBox
+    object_id: str
+    attributes: list[_Attribute]
+    relations: list[_DirectRelation]
+
+
+class _Referring(msgspec.Struct):
+    metadata: _Described
+    structured: FilledText
+    question: str | None = None
+
+
+class _RelationRow(msgspec.Struct):
+    source_id: FrameIndex
+    target_id: FrameIndex
+    relation_type: str
+    value: str
+
+
+class _Relations(msgspec.Struct):
+    object_id_category_lines: list[str]
+    ground_truth_relations: Annotated[list[_RelationRow], msgspec.Meta(min_length=1)]
+
+
+class _Choice(msgspec.Struct):
+    choice_id: FilledText
+    text: FilledText
+
+
+class _Activity(msgspec.Struct):
+    choices: Annotated[list[_Choice], msgspec.Meta(min_length=2)]
+    correct_choice_id: str
+    question: str | None = None
+
+
+class _Segment(msgspec.Struct):
+    """Metadata of an activity line: frames count from 0, the end is the file's own."""
+
+    segment_frame_start: int
+    segment_frame_end: int
+    segment_num_frames: int
+    activity_index: int
+    activity_class_id: str
+
+
+class _VisualQA(msgspec.Struct):
+    question: FilledText
+    reference_answer: FilledText
+    category: str
+
+
+class _Clip(msgspec.Struct):
+    """Metadata of a line of temporal VQA."""
+
+    clip_index: int
+    qa_index: int
+    original_frame_indices: list[int]
+
+
+def import_example(task: type[Task], line: FrozenLine, root: ReleaseRoot) -> Example:
     """One released line as an example of ours.
 
     Raises:
-        DataError: `task_data` lacks something that the task needs, and the release below `root` does not have it
-            either; names the field, the keys found and the keys wanted.
+        DataError: a field is missing or cannot be used, or the release below `root` does not hold what the line
+            leaves out; names the field.
     """
     return _READERS[task](line, root)
+
+
+def _example(
+    task: type[Task],
+    line: FrozenLine,
+    *,
+    label: str,
+    inputs: Fields,
+    target: Fields,
+    metadata: Fields,
+    evidence: Fields,
+    question: str | None = None,
+) -> Example:
+    asked: Fields = {} if question is None else {"question": question}
+    return Example(
+        example_id=line.example_id,
+        benchmark=task.benchmark,
+        task=task.name,
+        label=label,
+        frames=line.frame_refs,
+        inputs=inputs,
+        target=target,
+        metadata={**_COMMON, **metadata, **asked},
+        evidence=evidence,
+    )
+
+
+def _empty(*names: str) -> Fields:
+    return {name: [] for name in names}
+
+
+def _grounding(line: FrozenLine, root: ReleaseRoot) -> Example:
+    del root
+    data = converted(line.task_data, _Grounding, "task_data")
+    boxes = data.checked(data.ground_truth_boxes)
+    return _example(
+        Grounding,
+        line,
+        label=data.category,
+        inputs={"phrase": data.phrase, "category": data.category, **data.size},
+        target={"ground_truth_boxes": boxes, "bbox_format": data.bbox_format, "bbox_scale": data.bbox_scale},
+        metadata={"category": data.category, "objects": len(data.ground_truth_boxes)},
+        evidence={
+            **_empty("object_ids", "instance_rows", "relation_rows", "attribute_rows"),
+            "related_object_id": "",
+        },
+    )
+
+
+def _hand_object(line: FrozenLine, root: ReleaseRoot) -> Example:
+    del root
+    data = converted(line.task_data, _HandObject, "task_data")
+    interactions: list[Fields] = [
+        {
+            "object_id": item.object_id,
+            "category": "",
+            "hand_type": item.hand_type,
+            "hand_boxes": data.checked(item.hand_boxes),
+            "object_box": cast("list[Json]", data.checked([item.object_box]))[0],
+        }
+        for item in data.ground_truth
+    ]
+    hand_types = sorted({item.hand_type for item in data.ground_truth})
+    return _example(
+        HandObject,
+        line,
+        label=" + ".join(hand_types),
+        inputs=data.size,
+        target={"interactions": interactions, "bbox_format": data.bbox_format, "bbox_scale": data.bbox_scale},
+        metadata={"interactions": len(interactions), "hand_types": cast("Json", hand_types)},
+        evidence={
+            **_empty("hand_ids", "instance_rows", "relation_rows"),
+            "object_ids": [item.object_id for item in data.ground_truth],
+        },
+    )
+
+
+def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
+    data = converted(line.task_data, _Referring, "task_data")
+    described = data.metadata
+    width, height = root.frame_size(line.video_id)
+    x, y, box_width, box_height = described.bbox_xywh
+    facts = _facts(described)
+    return _example(
+        Referring,
+        line,
+        label=described.category,
+        inputs={
+            "frame_width": width,
+            "frame_height": height,
+            "box": list(xywh_to_xyxy((x, y, box_width, box_height))),
+            "bbox_xywh": cast("Json", described.bbox_xywh),
+        },
+        target={
+            "category": described.category,
+            "reference": data.structured,
+            "sentence": one_sentence(facts, 0),
+            "facts": cast("Json", listed_facts(facts, 0)),
+            "attributes": cast("Json", msgspec.to_builtins(described.attributes)),
+            "relations": cast("Json", msgspec.to_builtins(described.relations)),
+        },
+        metadata={"box_share": box_width * box_height / (width * height)},
+        evidence={
+            **_empty("instance_rows", "attribute_rows", "relation_rows"),
+            "object_ids": [described.object_id],
+        },
+        question=data.question,
+    )
+
+
+def _facts(described: _Described) -> FrameFacts:
+    """What the line tells of its object, which has index 0, and of no other; rows of the file are not told: -1."""
+    others = {item.target_object_id: item.target_category for item in described.relations}
+    objects = (SceneObject(described.object_id, described.category), *(SceneObject(*other) for other in others.items()))
+    numbers = {object_id: number for number, object_id in enumerate(others, start=1)}
+    links = [
+        Link(numbers[item.target_object_id], item.is_source, item.relation_type, item.value, -1)
+        for item in described.relations
+    ]
+    properties = [Property(item.attribute_type, item.value, -1) for item in described.attributes]
+    return FrameFacts(objects, {0: properties}, {0: links})
+
+
+def _activity(line: FrozenLine, root: ReleaseRoot) -> Example:
+    del root
+    data, segment = converted(line.task_data, _Activity, "task_data"), converted(line.metadata, _Segment, "metadata")
+    choices = [
+        {"choice_id": item.choice_id, "class_id": "", "text": item.text, "verb": shown_verb(item.text)}
+        for item in data.choices
+    ]
+    right = [choice for choice in choices if choice["choice_id"] == data.correct_choice_id]
+    if len({choice["choice_id"] for choice in choices}) < len(choices) or not right:
+        raise DataError(
+            f"task_data: correct_choice_id {data.correct_choice_id!r:.80} is not that of one of the choices, or two "
+            "choices have one id. Remedy: correct it"
+        )
+    right[0]["class_id"] = segment.activity_class_id
+    return _example(
+        Activity,
+        line,
+        label=line.label,
+        inputs={"choices": cast("Json", choices)},
+        target={"choice_id": data.correct_choice_id, "class_id": segment.activity_class_id},
+        metadata={
+            "verb": right[0]["verb"],
+            "segment_start": segment.segment_frame_start,
+            "segment_end": segment.segment_frame_end,
+            "segment_frames": segment.segment_num_frames,
+            "segment_seconds": 0.0,
+            "activity_index": segment.activity_index,
+            "same_verb_distractors": sum(choice["verb"] == right[0]["verb"] for choice in choices) - 1,
+        },
+        evidence={**_empty("object_ids", "relation_rows"), "activity_row": -1},
+        question=data.question,
+    )
+
+
+def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
+    data = converted(line.task_data, _Relations, "task_data")
+    video, frame = root.video(line.video_id, "masks"), line.frames[0].frame_index
+    objects = marked_objects(video, mark_order(video, frame))
+    lines = [_MARK_LINE.fullmatch(text) for text in data.object_id_category_lines]
+    stated_marks = [(int(match[1]), match[2]) for match in lines if match]
+    if stated_marks != [(item["mark"], item["category"]) for item in objects]:
+        raise DataError(
+            f"task_data.object_id_category_lines are not the objects that the annotations of {line.video_id!r} have on "
+            f"frame {frame}. Remedy: give the release that the file was frozen from with --root"
+        )
+    marks = {item["mark"] for item in objects}
+    for row in data.ground_truth_relations:
+        if row.source_id not in marks or row.target_id not in marks:
+            raise DataError(
+                f"task_data.ground_truth_relations: {row.source_id} or {row.target_id} is not the number of an object. "
+                "Remedy: correct it"
+            )
+    return _example(
+        Relations,
+        line,
+        label=f"{len(data.ground_truth_relations)} relations",
+        inputs={
+            "frame_width": video.video.width,
+            "frame_height": video.video.height,
+            "objects": cast("Json", objects),
+            "vocabulary": cast("Json", vocabulary_entries(root.relation_labels())),
+            "marks": {name: float(getattr(Relations.sampling, name)) for name in MARK_LOOK},
+        },
+        target={"relations": cast("Json", msgspec.to_builtins(data.ground_truth_relations))},
+        metadata={},
+        evidence={
+            **_empty("relation_rows", "instance_rows"),
+            "object_ids": [item["object_id"] for item in objects],
+        },
+    )
+
+
+def _temporal_vqa(line: FrozenLine, root: ReleaseRoot) -> Example:
+    del root
+    data, clip = converted(line.task_data, _VisualQA, "task_data"), converted(line.metadata, _Clip, "metadata")
+    return _example(
+        TemporalVQA,
+        line,
+        label=data.category,
+        inputs={"question": data.question, "n_frames": len(line.frames)},
+        target={"answer": data.reference_answer, "category": data.category},
+        metadata={
+            "clip_index": clip.clip_index,
+            "qa_index": clip.qa_index,
+            "original_frame_indices": cast("Json", clip.original_frame_indices),
+            "writer": "released",
+        },
+        evidence=_empty("object_ids", "attribute_rows", "relation_rows", "activity_rows", "changes"),
+    )
+
+
+_READERS: dict[type[Task], Callable[[FrozenLine, ReleaseRoot], Example]] = {
+    Grounding: _grounding,
+    HandObject: _hand_object,
+    Referring: _referring,
+    Activity: _activity,
+    Relations: _relations,
+    TemporalVQA: _temporal_vqa,
+}

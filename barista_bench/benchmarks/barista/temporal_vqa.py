@@ -1,54 +1,52 @@
-"""Temporal visual question answering (paper, sections 4.2.2 and A.3.3; released rules, upstream.md 1.10).
+"""Temporal visual question answering (paper, sections 4.2.2 and A.3.3, and the released code).
 
 Six frames of a clip and one question; the model answers in free text. What changes in the clip is read from the graph
 (`change_detection.py`) and kept as evidence; the question and its reference answer are written by templates that cover
-every change (`qa_templates.py`), or come from a cached file that a language model wrote. Judges score the answer
-(`judged`, `rubrics/temporal_vqa.yaml`). Without them, `lexical_f1` compares its words with the reference: a floor that
-must not be published as the paper's Accuracy or Completeness (`lexical.py`). An empty answer scores 0; the release
-leaves it out of its mean.
+every change (`qa_templates.py`), or come from files that a language model wrote (`Sampling.pairs`). Judges score the
+answer (`judged`, `rubrics/temporal_vqa.yaml`). Without them, `lexical_f1` compares its words with the reference: a
+floor that must not be published as the paper's Accuracy or Completeness (`lexical.py`). An empty answer scores 0; the
+release leaves it out of its mean.
 
-Where the sources differ or are silent:
-* the paper drops no short answers, and reads all that follows the last `Answer:`: so does `protocol="paper"`;
-* the paper names Gemini 2.5 Flash Lite as generator in 4.2.2 and Gemini 2.5 Flash in A.3.3;
-* ids are `visual_qa:<video>:clip_<i>:<category>`, since the released form is unknown;
-* a clip that the video does not hold whole is passed over;
-* the cap on each category is drawn as referring draws its own, with Random(f"{seed}:{category}").
+Questions are drawn before they are written: of each category up to `per_class` over all videos, by one generator.
+Files hold what was drawn when they were written, and are taken whole.
+
+Where the sources differ:
+* the paper reads all that follows the last `Answer:`: so does `protocol="paper"`;
+* the paper names Gemini 2.5 Flash Lite as generator in 4.2.2 and Gemini 2.5 Flash in A.3.3.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from barista_bench.benchmarks.barista.change_detection import (
-    CATEGORIES,
     Category,
     Change,
-    Clip,
+    ClipView,
     clips,
     detect_changes,
 )
-from barista_bench.benchmarks.barista.common import capped, frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.common import frame_metadata, metadata_features
 from barista_bench.benchmarks.barista.free_text import after_last, domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical import content_words, overlap
+from barista_bench.benchmarks.barista.lexical import overlap
 from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
 from barista_bench.benchmarks.barista.priors import answers_by_question
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.qa_templates import (
-    FEWEST_WORDS,
-    CachedPairs,
+    ClipPairs,
     QaPair,
     describe_change,
-    load_qa_pairs,
+    read_pairs,
     read_writer,
+    told,
     write_pair,
 )
+from barista_bench.frame_sampling import evenly_spaced
 from barista_bench.graph_task import Candidate, Vocabulary
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.prompt_sets import PromptTexts
+from barista_bench.prompt import BoxFormat, Prompt
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.task import (
     Example,
@@ -58,7 +56,6 @@ from barista_bench.task import (
     Judged,
     ParseError,
     Prediction,
-    ProtocolName,
     Sampling,
     SkippedExample,
 )
@@ -66,7 +63,7 @@ from barista_bench.task import (
 if TYPE_CHECKING:
     from datasets import Features
 
-_ROWS: dict[Category, str] = {
+_ROWS = {
     "state_change": "attribute_rows",
     "action_transition": "relation_rows",
     "relation_change": "relation_rows",
@@ -75,39 +72,20 @@ _ROWS: dict[Category, str] = {
 """Which part of the file the rows of a category's changes count in."""
 
 
-class _Question(NamedTuple):
-    """A usable pair, the changes that it is about, and who wrote it."""
-
-    pair: QaPair
-    changes: list[Change]
-    writer: str
-
-
 class TemporalVQA(LexicalTask):
-    """`pairs` are cached question-answer pairs (`qa_templates.load_qa_pairs`) to use instead of the templates.
+    """`Sampling.pairs` names a folder of question-answer pairs to use instead of the templates.
 
-    `Sampling.pairs` names a folder of them instead; who wrote those stands in the examples' metadata.
+    Who wrote them stands in the examples' metadata.
     """
 
     name = "temporal_vqa"
     upstream_name = "visual_qa"
-    version = 1
+    version = 2
     answer_field = "answer"
-    sampling = Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100)
-    sampling_uses = frozenset({"frames", "spacing", "per_class", "pairs"})
+    sampling = Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
+    sampling_uses = frozenset({"frames", "spacing", "per_class", "draw_seed", "max_frames", "pairs"})
     row_note = "frames of a clip, and a question about what changes in it"
     protocol_rules = RULES[name]
-
-    def __init__(
-        self,
-        prompts: PromptTexts | None = None,
-        *,
-        protocol: ProtocolName = "release",
-        options: Mapping[str, object] | None = None,
-        pairs: CachedPairs | None = None,
-    ) -> None:
-        super().__init__(prompts, protocol=protocol, options=options)
-        self.pairs = pairs
 
     def features(self) -> Features:
         from datasets import Features, List, Value
@@ -115,6 +93,7 @@ class TemporalVQA(LexicalTask):
         rows = {name: List(Value("int64")) for name in sorted(set(_ROWS.values()))}
         change = {
             **dict.fromkeys(("category", "kind", "subject", "value"), Value("string")),
+            "number": Value("int32"),
             **dict.fromkeys(("objects", "object_ids"), List(Value("string"))),
             "rows": List(Value("int64")),
             **dict.fromkeys(("start", "end"), Value("int64")),
@@ -123,41 +102,79 @@ class TemporalVQA(LexicalTask):
             {
                 "inputs": {"question": Value("string"), "n_frames": Value("int32")},
                 "target": {"answer": Value("string"), "category": Value("string")},
-                "metadata": {**metadata_features(), "clip_index": Value("int32"), "writer": Value("string")},
+                "metadata": {
+                    **metadata_features(),
+                    **dict.fromkeys(("clip_index", "qa_index"), Value("int32")),
+                    "original_frame_indices": List(Value("int32")),
+                    "writer": Value("string"),
+                },
                 "evidence": {"object_ids": List(Value("string")), **rows, "changes": List(change)},
             }
         )
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
-        """A clip's question-answer pairs; clips follow each other without overlap."""
-        for clip in clips(video, sampling):
-            first = FrameRef(video.video_id, clip.keyframes[0])
-            for question in self._questions(video, clip, sampling):
-                if isinstance(question, str):
-                    yield SkippedExample(first, question)
-                else:
-                    yield Candidate(video.video_id, first.frame_index, question.pair["category"], clip.index)
+        """A clip's categories of changes, or the pairs that were written about it.
+
+        `item` is the clip's first frame, or the line of the file; `numbers` is the place among the clip's pairs.
+        """
+        if sampling.pairs is not None:
+            yield from _written(video, sampling, read_pairs(sampling.pairs, video.video_id))
+            return
+        for keyframes in clips(video, sampling):
+            first = _selected(keyframes, sampling.max_frames)[0]
+            changes = detect_changes(ClipView(video, keyframes))
+            places = {category: place for place, category in enumerate(sorted(changes))}
+            for category in changes:
+                yield Candidate(video.video_id, first, category, keyframes[0], (places[category],))
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Candidate]:
-        yield from capped(candidates, sampling)
+        """Of each category those drawn, by clip and category; what was written is drawn already."""
+        if sampling.pairs is not None:
+            yield from candidates
+            return
+        groups: dict[str, list[Candidate]] = {}
+        for candidate in candidates:
+            groups.setdefault(candidate.group, []).append(candidate)
+        generator = sampling.generator()
+        drawn = []
+        for group in groups.values():
+            generator.shuffle(group)
+            drawn += group[: sampling.per_class]
+        drawn.sort(key=lambda candidate: (candidate.video_id, candidate.item, candidate.group))
+        for _, of_clip in groupby(drawn, key=lambda candidate: (candidate.video_id, candidate.item)):
+            for place, candidate in enumerate(of_clip):
+                yield candidate._replace(numbers=(place,))
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        of_index = {clip.index: clip for clip in clips(video, sampling)}
-        for index, group in groupby(candidates, key=lambda candidate: candidate.item):
-            found = [item for item in self._questions(video, of_index[index], sampling) if not isinstance(item, str)]
-            by_category = {question.pair["category"]: question for question in found}
-            for candidate in group:
-                question = by_category[cast("Category", candidate.group)]
-                yield self.stamped(_example(video, of_index[index], question))
+        if sampling.pairs is None:
+            written, writer = None, "template"
+            frames = {keyframes[0]: keyframes for keyframes in clips(video, sampling)}
+        else:
+            written, writer = read_pairs(sampling.pairs, video.video_id), read_writer(sampling.pairs, video.video_id)
+            frames = {line: _inside(video, clip) for line, clip in enumerate(written)}
+        changes: dict[int, dict[Category, list[Change]]] = {}
+        for candidate in candidates:
+            item, (place,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
+            if item not in changes:
+                changes[item] = detect_changes(ClipView(video, frames[item]))
+            about = changes[item].get(category, [])
+            pair = write_pair(category, about) if written is None else written[item]["qa_pairs"][place]
+            metadata: Fields = {
+                "clip_index": item if written is None else written[item]["clip_index"],
+                "qa_index": place,
+                "original_frame_indices": list(frames[item]),
+                "writer": writer,
+            }
+            selected = _selected(frames[item], sampling.max_frames)
+            yield self.stamped(_example(video, selected, pair, about, metadata))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         count = cast("int", example.inputs["n_frames"])
-        system, user = self.prompts.fill(count=str(count), question=str(example.inputs["question"]))
-        return Prompt(system, (*(ImagePart(index) for index in range(count)), TextPart(user)))
+        return self.prompts.prompt(count, count=str(count), question=str(example.inputs["question"]))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Answer:`, else the whole text. Never a parse failure, as released.
@@ -176,7 +193,7 @@ class TemporalVQA(LexicalTask):
         return Compared(str(example.target["answer"]), asked=str(example.inputs["question"]))
 
     def facts(self, example: Example) -> list[Fact]:
-        changes = cast("list[Change]", example.evidence["changes"])
+        changes = told(cast("list[Change]", example.evidence["changes"]))
         return [
             Fact(text, text, tuple(change["object_ids"])) for change in changes for text in [describe_change(change)]
         ]
@@ -199,60 +216,57 @@ class TemporalVQA(LexicalTask):
         answer = known[alike] if alike is not None else "Nothing changes."
         return f"Answer: {' '.join(answer.split())}"
 
-    def _questions(self, video: VideoGraph, clip: Clip, sampling: Sampling) -> Iterator[_Question | str]:
-        """The usable questions about a clip by category, and for each of the others why it is not."""
-        known, writer = (self.pairs, "cached") if sampling.pairs is None else _written(sampling.pairs)
-        cached = known.get((video.video_id, clip.index)) if known is not None else None
-        if known is not None and cached is None:
-            return
-        changes = detect_changes(video, clip)
-        if cached is None:
-            pairs = [write_pair(category, found) for category, found in changes.items()]
-        elif tuple(cached["frame_indices"]) != clip.keyframes:
-            yield f"pairs of clip {clip.index} are about other frames: {cached['frame_indices']}"
-            return
-        else:
-            pairs = sorted(cached["qa_pairs"], key=lambda pair: CATEGORIES.index(pair["category"]))
-        for pair in pairs:
-            reason = _unusable(pair, changes, 0 if self.follows_paper else FEWEST_WORDS)
-            if reason:
-                yield f"clip {clip.index}: {reason}"
-            else:
-                yield _Question(pair, changes[pair["category"]], "template" if cached is None else writer)
+
+def _written(video: VideoGraph, sampling: Sampling, clips: Sequence[ClipPairs]) -> Iterator[Candidate | SkippedExample]:
+    """The pairs of a file, in its order, of the clips that lie in the sampled frame range whole."""
+    low, high = sampling.frame_range or (0, video.frame_count)
+    for line, clip in enumerate(clips):
+        frames = _inside(video, clip)
+        if not frames:
+            first = FrameRef(video.video_id, 0)
+            yield SkippedExample(first, f"clip {clip['clip_index']}: none of its frames is in the video")
+        elif low <= min(frames) and max(frames) < high:
+            first = FrameRef(video.video_id, _selected(frames, sampling.max_frames)[0])
+            for place, pair in enumerate(clip["qa_pairs"]):
+                if pair["question"].strip() and pair["answer"].strip():
+                    yield Candidate(video.video_id, first.frame_index, pair["category"], line, (place,))
+                else:
+                    yield SkippedExample(first, f"clip {clip['clip_index']}: pair {place} lacks question or answer")
 
 
-@lru_cache(maxsize=4)
-def _written(folder: str) -> tuple[CachedPairs, str]:
-    return load_qa_pairs(folder), read_writer(folder)
+def _inside(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:
+    """The frames of a written clip that the video has."""
+    return tuple(frame for frame in clip["frame_indices"] if frame < video.frame_count)
 
 
-def _unusable(pair: QaPair, changes: dict[Category, list[Change]], fewest_words: int) -> str:
-    """Why a pair does not become an example; empty where it does."""
-    if pair["category"] not in changes:
-        return f"a pair about {pair['category']}, of which the graph has none here"
-    words = len(pair["answer"].split())
-    if words < fewest_words:
-        return f"the answer has {words} words; the release drops those under {fewest_words}"
-    return "" if content_words(pair["answer"]) else "the answer says nothing that could be compared"
+def _selected(frames: tuple[int, ...], most: int | None) -> tuple[int, ...]:
+    """The frames that are shown: up to `most` of them, evenly; the released middle where only one is."""
+    if most is None or len(frames) <= most:
+        return frames
+    return (frames[len(frames) // 2],) if most == 1 else tuple(frames[i] for i in evenly_spaced(len(frames), most))
 
 
-def _example(video: VideoGraph, clip: Clip, question: _Question) -> Example:
-    pair, changes, writer = question
+def _example(
+    video: VideoGraph, frames: tuple[int, ...], pair: QaPair, changes: Sequence[Change], metadata: Fields
+) -> Example:
     category = pair["category"]
     rows: dict[str, Json] = {name: [] for name in sorted(set(_ROWS.values()))}
-    rows[_ROWS[category]] = sorted({row for change in changes for row in change["rows"]})
+    if changes:
+        rows[_ROWS[category]] = sorted({row for change in changes for row in change["rows"]})
+    named = ("clip", metadata["clip_index"]), ("frames", f"{frames[0]}_{frames[-1]}"), ("qa", metadata["qa_index"])
+    parts = [TemporalVQA.upstream_name, video.video_id, *(f"{name}_{value}" for name, value in named)]
     return Example(
-        example_id=f"{TemporalVQA.upstream_name}:{video.video_id}:clip_{clip.index}:{category}",
+        example_id=":".join([*parts, category] if category else parts),
         benchmark=TemporalVQA.benchmark,
         task=TemporalVQA.name,
         label=category,
-        frames=tuple(FrameRef(video.video_id, frame) for frame in clip.keyframes),
-        inputs={"question": pair["question"], "n_frames": len(clip.keyframes)},
+        frames=tuple(FrameRef(video.video_id, frame) for frame in frames),
+        inputs={"question": pair["question"], "n_frames": len(frames)},
         target={"answer": pair["answer"], "category": category},
-        metadata={**frame_metadata(video, clip.keyframes[0]), "clip_index": clip.index, "writer": writer},
+        metadata={**frame_metadata(video, frames[0]), **metadata},
         evidence={
             "object_ids": list(dict.fromkeys(item for change in changes for item in change["object_ids"])),
             **rows,
-            "changes": cast("Json", changes),
+            "changes": cast("Json", list(changes)),
         },
     )

@@ -26,8 +26,8 @@ from barista_bench.benchmarks.egocot.taxonomy import Subtask, group_called, subt
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.boxes import four_numbers
 from barista_bench.paths import valid_video_id
-from barista_bench.printable import printable
 from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.text_out import printable
 
 MAX_TEXT = 20_000
 """Characters of any one text."""

@@ -1,6 +1,6 @@
 """Letters in an answer, read in two ways: as the released script does, and by the format that the prompt asks for.
 
-Released: any letter before a closing bracket anywhere in the text is one, in alphabetical order
+Released: any letter before a closing bracket anywhere in the text is one if it has an option, in alphabetical order
 (`metrics.choice_accuracy.handyvqa_letters`). Strict: only lines that begin with a bracketed capital count, and an
 answer that names a letter without an option, or another option's text behind a letter, is none.
 
@@ -28,8 +28,7 @@ class Reading:
     """One answer.
 
     Args:
-        released: the letters that the released script reads, capitals in alphabetical order; one at least. Some may
-            have no option.
+        released: the letters that the released script reads, capitals in alphabetical order; one at least.
         strict: those of the strict reading in the order of the answer, all with an option; None for none.
         scores: one an option, of models that score.
     """
@@ -51,7 +50,7 @@ class Reading:
 
 
 def parse_letters(text: str, options: Sequence[str]) -> Prediction | ParseError:
-    """Read an answer to a question with these options. Where the released script finds no letter, there is none."""
+    """Read an answer to a question with these options. Where the released script finds none of them, there is none."""
     labels = letters(len(options))
     scores = read_scores(text, labels)
     if scores is not None:
@@ -59,9 +58,9 @@ def parse_letters(text: str, options: Sequence[str]) -> Prediction | ParseError:
         chosen = [label for label in labels if scores[label] == best]
         return _prediction(chosen, chosen, [scores[label] for label in labels])
     text = text[:MAX_ANSWER]
-    released = [letter.upper() for letter in handyvqa_letters(text)]
+    released = [letter.upper() for letter in handyvqa_letters(text, len(options))]
     if not released:
-        return ParseError("no letter before a closing bracket")
+        return ParseError("no letter of an option before a closing bracket")
     return _prediction(released, strict_letters(text, options), None)
 
 
@@ -86,7 +85,7 @@ def strict_letters(text: str, options: Sequence[str]) -> tuple[str, ...] | None:
         if not label:
             continue
         letter, said = label[1], line.strip()[label.end() :].strip().casefold()
-        if letter not in labels or (said in plain and said != plain[labels.index(letter)]):
+        if letter not in labels or (said and said in plain and said != plain[labels.index(letter)]):
             return None
         chosen[letter] = None
     return tuple(chosen) or None

@@ -36,12 +36,12 @@ class Objects(ChoiceTask):
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
         """Exact match and F1 of the options named, by either reading; 0 without an answer."""
         truth = set(truth_of(example))
-        released, strict = named(example, prediction)
+        released, strict = named(prediction)
         return {
             "f1": _f1(released, truth),
-            "exact_match": float(released == truth),
+            "exact_match": float(bool(truth) and released == truth),
             "f1_strict": _f1(strict, truth),
-            "exact_match_strict": float(strict == truth),
+            "exact_match_strict": float(bool(truth) and strict == truth),
         }
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
@@ -107,16 +107,16 @@ class Objects(ChoiceTask):
         return written(drawn or [rng.choice(labels)], options)
 
 
-def named(example: Example, prediction: Prediction | None) -> tuple[set[str], set[str]]:
-    """The options that an answer names by the released and by the strict reading; letters without one are dropped."""
+def named(prediction: Prediction | None) -> tuple[set[str], set[str]]:
+    """The options that an answer names by the released and by the strict reading."""
     if prediction is None:
         return set(), set()
     reading = Reading.of(prediction)
-    return set(reading.released) & set(letters(len(options_of(example)))), set(reading.strict or ())
+    return set(reading.released), set(reading.strict or ())
 
 
 def _f1(said: set[str], truth: set[str]) -> float:
-    return 2 * len(said & truth) / (len(said) + len(truth))
+    return 2 * len(said & truth) / (len(said) + len(truth)) if truth else 0.0
 
 
 def _labels(sample: Scored) -> Floats:
@@ -131,7 +131,7 @@ def _ranks(sample: Scored) -> Floats:
         scores = Reading.of(sample.prediction).scores
         if scores is not None:
             return np.array(scores)
-    said, _ = named(sample.example, sample.prediction)
+    said, _ = named(sample.prediction)
     return np.array([label in said for label in letters(len(options_of(sample.example)))], dtype=np.float64)
 
 

@@ -1,7 +1,8 @@
 """Recorded outputs of other harnesses: the public result files, `question`, `options`, `correct_idx` and `inference`.
 
 `inference.output` is what a model wrote; `inference.inferred_scores` (or `inferred_scores`), one number an option, what
-a dual encoder scored, and goes first, as in the released script. No clip is needed: frames are named, and never read.
+a dual encoder scored. As in the released script, scores go first for objects and are never looked at for the questions
+with one right option. No clip is needed: frames are named, and never read.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from barista_bench.benchmarks.handyvqa.questions import ChoiceTask
 from barista_bench.benchmarks.handyvqa.records import MAX_OPTIONS, MCQ_CATEGORIES, Item, ItemRecord, letters, read_items
 from barista_bench.benchmarks.handyvqa.release import Question, checked
 from barista_bench.benchmarks.handyvqa.single_answer import Action, Location, Parts, Process, State
-from barista_bench.choices import write_scores
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import Problem
 from barista_bench.task import Example
@@ -97,11 +97,13 @@ def _answer(item: Item[AnsweredRecord]) -> RecordedAnswer:
     record = item.record
     said = record.inference or Inference()
     scores = record.inferred_scores or said.inferred_scores
-    if scores is not None:
+    if scores is not None and item.category == Objects.name:
         if len(scores) != len(record.options):
             text = f"{len(scores)} inferred_scores for {len(record.options)} options"
             return RecordedAnswer(item.item_id, 0, None, f"{item.file}: {item.item_id}: {text}")
-        return RecordedAnswer(item.item_id, 0, write_scores(dict(zip(letters(len(scores)), scores, strict=True))))
+        # Every digit, unlike `write_scores`: rounding would make ties.
+        ranked = {"scores": dict(zip(letters(len(scores)), scores, strict=True))}
+        return RecordedAnswer(item.item_id, 0, msgspec.json.encode(ranked).decode())
     if said.output is None:
         return RecordedAnswer(item.item_id, 0, None, f"{item.file}: {item.item_id}: no inference.output")
     return RecordedAnswer(item.item_id, 0, said.output[:MAX_OUTPUT])

@@ -28,7 +28,7 @@ from barista_bench.task import (
 class ChoiceTask(HandyvqaTask):
     """A category of multiple-choice questions."""
 
-    version = 1
+    version = 2
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "wrong_option"}
 
     def asked(self, question: Question, shown: Shown) -> tuple[Fields, Fields]:
@@ -72,7 +72,7 @@ class ChoiceTask(HandyvqaTask):
         """The option at the place where the right ones of other videos stand most often; at a tie the first."""
         options = options_of(example)
         counts = Counter(label for other in others for label in truth_of(other))
-        likeliest = max(letters(len(options)), key=lambda label: (counts[label], -ord(label)))
+        likeliest = max(letters(len(options)), key=lambda label: counts[label])
         return written([likeliest], options)
 
     def explained(self, example: Example, said: Sequence[str]) -> Explanation:
@@ -81,9 +81,7 @@ class ChoiceTask(HandyvqaTask):
         texts = dict(zip(letters(len(options)), options, strict=True))
         rows = [ExplanationRow("hit", f"({label}) {texts[label]}") for label in truth if label in said]
         rows += [ExplanationRow("miss", f"({label}) {texts[label]}") for label in truth if label not in said]
-        for label in said:
-            if label not in truth:
-                rows.append(ExplanationRow("wrong", f"({label}) {texts.get(label, 'there is no such option')}"))
+        rows += [ExplanationRow("wrong", f"({label}) {texts[label]}") for label in said if label not in truth]
         return Explanation(tuple(rows))
 
 
@@ -93,7 +91,7 @@ def options_of(example: Example) -> list[str]:
 
 
 def truth_of(example: Example) -> list[str]:
-    """The labels of the right options, in order."""
+    """The labels of the right options, in order; a wrong record has none."""
     labels = letters(len(options_of(example)))
     return [labels[place] for place in cast("Sequence[int]", example.target["correct"])]
 

@@ -20,6 +20,7 @@ from barista_bench.benchmarks.handyvqa.records import (
 from barista_bench.errors import DataError
 from barista_bench.paths import confined, name_problem
 from barista_bench.scene_graph import Problem, Rle
+from barista_bench.scene_graph.problems import Severity
 
 MULTIPLE = frozenset({"objects", "rvos_objects"})
 """Categories whose questions may have several right options."""
@@ -36,7 +37,7 @@ class AnnotatedFrame:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One checked record; `correct` are places among `options`, ascending."""
+    """One checked record; `correct` are places among `options`, ascending: those that count as right, maybe none."""
 
     item_id: str
     category: str
@@ -100,6 +101,13 @@ def checked(items: Sequence[Item[ItemRecord]], problems: list[Problem]) -> list[
     return [question for item in items if (question := checks.question(item))]
 
 
+def _right(item: Item[ItemRecord]) -> tuple[int, ...]:
+    """Places of the options that count as right: as released, the first that is named where one is asked for."""
+    record = item.record
+    named = record.correct_idx if item.category in MULTIPLE else record.correct_idx[:1]
+    return tuple(sorted({place for place in named if 0 <= place < len(record.options)}))
+
+
 class _Checks:
     """What typed decoding cannot see, one record at a time; findings go to `problems`."""
 
@@ -121,9 +129,9 @@ class _Checks:
         return Question(
             item_id=item.item_id,
             category=item.category,
-            question=record.question.strip(),
+            question=(record.question or "").strip(),
             options=tuple(option.strip() for option in record.options),
-            correct=tuple(sorted(set(record.correct_idx))),
+            correct=_right(item),
             split=record.split,
             clip=clip,
             annotated=annotated,
@@ -134,44 +142,58 @@ class _Checks:
     def _error(self, item: Item[ItemRecord], name: str, what: str, remedy: str) -> None:
         self._add("error", item, name, f"{what}: {item.item_id} is left out", remedy)
 
-    def _add(self, severity: str, item: Item[ItemRecord], name: str, what: str, remedy: str) -> None:
+    def _warning(self, item: Item[ItemRecord], name: str, what: str, remedy: str) -> None:
+        self._add("warning", item, name, f"{what}; {item.item_id} is kept", remedy)
+
+    def _add(self, severity: Severity, item: Item[ItemRecord], name: str, what: str, remedy: str) -> None:
         key = f"{item.key}.{name}" if item.key else name
-        self.problems.append(Problem("error" if severity == "error" else "warning", item.file, key, what, remedy))
+        self.problems.append(Problem(severity, item.file, key, what, remedy))
 
     def _texts(self, item: Item[ItemRecord]) -> bool:
         record = item.record
-        blank = [place for place, option in enumerate(record.options) if not option.strip()]
-        if not record.question.strip() or blank:
-            name = f"options[{blank[0]}]" if blank else "question"
-            self._error(item, name, "is blank", "write the text")
+        blank = [f"options[{place}]" for place, option in enumerate(record.options) if not option.strip()]
+        if not (record.question or "").strip():
+            blank.insert(0, "question")
+        if blank and item.category in RVOS_CATEGORIES:
+            self._error(item, blank[0], "is blank", "write the text")
             return False
+        for name in blank:
+            self._warning(item, name, "is blank", "write the text")
         wrong = name_problem(record.split)
         if wrong:
             self._error(item, "split", f"{record.split[:60]!r} is no name ({wrong})", "say test, val or train")
             return False
         texts = [option.strip().casefold() for option in record.options]
         for place, text in enumerate(texts):
-            if text in texts[:place]:
-                what = f"says what options[{texts.index(text)}] says: {item.item_id} is kept"
-                self._add("warning", item, f"options[{place}]", what, "make the options differ")
+            if text and text in texts[:place]:
+                what = f"says what options[{texts.index(text)}] says"
+                self._warning(item, f"options[{place}]", what, "make the options differ")
         return True
 
     def _correct(self, item: Item[ItemRecord]) -> bool:
-        record, places = item.record, set(item.record.correct_idx)
-        count = len(record.options)
-        if max(places) >= count:
-            self._error(item, "correct_idx", f"{max(places)} is beyond the {count} options", "count from 0")
-        elif len(places) > 1 and item.category not in MULTIPLE:
-            what = f"{len(places)} options are right, but {item.category} asks for one"
-            self._error(item, "correct_idx", what, "name one")
-        else:
-            if len(places) < len(record.correct_idx):
-                what = f"names an option twice: it counts once, {item.item_id} is kept"
-                self._add("warning", item, "correct_idx", what, "name each once")
-            if len(places) == count:
-                self._add("warning", item, "correct_idx", "every option is right", "add wrong options")
-            return True
-        return False
+        """Whether a record's right options can be scored: those of masks must be right, others are as released."""
+        places, count = item.record.correct_idx, len(item.record.options)
+        strangers = [place for place in places if not 0 <= place < count]
+        several = len(set(places))
+        faults: list[tuple[str, str]] = []
+        if not places:
+            faults.append(("names no option", "name the right one"))
+        if strangers:
+            faults.append((f"{strangers[0]} is none of the {count} options", "count from 0"))
+        if several > 1 and item.category not in MULTIPLE:
+            counted = "" if item.category in RVOS_CATEGORIES else ": the first counts"
+            faults.append((f"{several} options are right, but {item.category} asks for one{counted}", "name one"))
+        # The released script, too, passes over a question with one right option that names none.
+        if faults and (item.category in RVOS_CATEGORIES or (not places and item.category not in MULTIPLE)):
+            self._error(item, "correct_idx", *faults[0])
+            return False
+        if several < len(places):
+            faults.append(("names an option twice: it counts once", "name each once"))
+        if several == count and not strangers:
+            faults.append(("every option is right", "add wrong options"))
+        for what, remedy in faults:
+            self._warning(item, "correct_idx", what, remedy)
+        return True
 
     def _clip(self, item: Item[ItemRecord]) -> Clip | None:
         clip = item.record.clip

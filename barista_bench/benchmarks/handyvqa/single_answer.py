@@ -1,8 +1,9 @@
 """HanDyVQA's five categories with one right option among five: action, process, location, state, parts.
 
-Scored as the public script does (upstream.md, 4): of the letters in an answer, the first of the alphabet counts, and
-answers without one are left out (`accuracy`). Beside it the same with those counted as wrong (`accuracy_counted`), and
-the strict reading, unanswered wrong (`accuracy_strict`). Where not a single answer can be read, `accuracy` is 0.
+Scored as the public script does (upstream.md, 4): of the options' letters in an answer, the first of the alphabet
+counts, and answers without one are left out (`accuracy`). Beside it the same with those counted as wrong
+(`accuracy_counted`), and the strict reading, unanswered wrong (`accuracy_strict`). Where not a single answer can be
+read, `accuracy` is 0.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class SingleAnswer(ChoiceTask):
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
         """1 for the right option, 0 for another one or none, by either reading."""
-        (truth,) = truth_of(example)
+        truth = truth_of(example)
         answer, strict = chosen(prediction)
-        return {"accuracy_counted": float(answer == truth), "accuracy_strict": float(strict == truth)}
+        return {"accuracy_counted": float(answer in truth), "accuracy_strict": float(strict in truth)}
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
         """Accuracy by all readings, the shares of answers that they can read, and accuracy by number of options."""

@@ -1,14 +1,13 @@
-"""Reading scores out of an answer: by the released rule, and strictly (upstream.md, section 2).
+r"""Reading scores out of an answer: by the released rule, and strictly (upstream.md, section 2).
 
 The released rule takes what stands after the last "Final Scores". For each label it looks at the lines that hold the
 label as a word, in either case, drops each line up to the label's last occurrence (where it is written in the same
-case), and takes the largest number of what is left: of `4/5` that is 5. A label without a number scores -0.1.
+case), and takes the largest number of what is left: of `4/5` that is 5. Numbers are what the released expression
+`(?<!_)([0-9]+(?:\.[0-9]+)?)` finds: without a sign, with decimals or not, and of digits behind an underscore all but
+the first (of `label_12`, 2). A label without a number scores -0.1.
 
 The strict reading wants what the prompt asks for and nothing else: one line `- (label) score` for every label, with a
 score from 0 to 5.
-
-Not known of the released expression, and chosen here: numbers have no sign (a dash before one is punctuation) and may
-have decimals; digits that follow an underscore belong to a label's name.
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ MISSING = -0.1
 """What the released rule gives a label without a score, and every label of a refused video."""
 LOWEST, HIGHEST = 0, 5
 
-_MAX_LINES = 5_000
-_MAX_LINE = 2_000
-_NUMBER = re.compile(r"(?<![_\d])(?<!\d\.)\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"(?<!_)([0-9]+(?:\.[0-9]+)?)")
+_DIGIT = re.compile("[0-9]")
 _STRICT = re.compile(r"-\s*\((?P<label>[^()\s]+)\)\s*(?P<score>\d(?:\.\d{1,6})?)")
 _DECORATION = re.compile(r"[\s:*#_`]*")
 
@@ -52,21 +50,21 @@ def read_answer(text: str, labels: Sequence[str]) -> Prediction | ParseError:
 
 
 def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
-    """By the released rule; `body` is what stands after the heading.
+    """By the released rule; `body` is what stands after the heading. A number beyond all floats is none.
 
     >>> released_scores("- (a_1) 4/5\\n- (A_2) maybe 3", ["a_1", "a_2", "a_3"])
     {'a_1': 5.0, 'a_2': 3.0}
     """
-    lines = [line[:_MAX_LINE] for line in body.splitlines()[-_MAX_LINES:]]
-    found = {}
+    lines = [line for line in body.split("\n") if _DIGIT.search(line)]
+    scores = {}
     for label in labels:
         word = re.compile(rf"\b{re.escape(label)}\b", re.IGNORECASE)
-        rest = (line.rpartition(label)[2] for line in lines if word.search(line))
-        numbers = [float(number) for part in rest for number in _NUMBER.findall(part)]
+        tails = (line.split(label)[-1] for line in lines if word.search(line))
+        numbers = [float(number) for tail in tails for number in _NUMBER.findall(tail)]
         finite = [number for number in numbers if math.isfinite(number)]
         if finite:
-            found[label] = max(finite)
-    return found
+            scores[label] = max(finite)
+    return scores
 
 
 def strict_scores(body: str, labels: Sequence[str]) -> dict[str, float] | None:

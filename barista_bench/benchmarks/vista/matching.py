@@ -106,7 +106,7 @@ class Matching(ReleaseTask):
     """What the tasks share: they differ in the environment alone."""
 
     benchmark = "vista"
-    version = 1
+    version = 2
     primary = "macro_f1"
     sample_score = "top1"
     sampling = Sampling(frames=16)

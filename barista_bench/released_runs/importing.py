@@ -1,72 +1,75 @@
-"""Run folders of the released harness (upstream.md 1.3) as run folders of ours: `score` and `report` take them.
+"""Run folders of the released harness as run folders of ours: `score`, `report` and `export-run` take them.
 
 A folder holds `predictions.jsonl` and, beside it, `benchmark_examples.jsonl`. Each folder becomes one run of the new
-folder; model, provider, task and examples must be the same in all. What the release says of a sample stands:
+folder; model, provider, settings, task and examples must be the same in all. What the release says of a sample stands:
 
 | the release's record | status here |
 |---|---|
-| `error` begins with `provider_error: `, or there is no text at all | infra_error, never scored |
-| `finish_reason` names a refusal or a safety block | refused |
-| `finish_reason` names the token limit | truncated; counts if it can be read all the same |
-| `error` begins with `parse_error: ` | parse_error, its truth counts |
+| `error` begins with `provider_error: `, or there is no text at all | infra_error |
+| `error` begins with `parse_error: `, `finish_reason` names a refusal or a safety block | refused |
+| `error` begins with `parse_error: `, `finish_reason` names the token limit | truncated |
+| `error` begins with `parse_error: ` | parse_error |
+| no error, `finish_reason` names the token limit | truncated, and counts |
 | otherwise | ok, or parse_error where our parser cannot read it |
 
-One difference remains: the release counts a provider error as wrong in activity recognition and relation extraction
-(upstream.md 1.8 and 1.9), while here it lowers the coverage. How many there are is in the log and in the result.
+Scores of a judge become verdicts in a judge's folder (`judging/released_verdicts.py`); what a sample has no field for
+is kept beside the log (`kept.py`). Records stay in their order, on which the release's figures depend.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from barista_bench.atomic_files import replacing_folder
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.builders.frozen import write_frozen
 from barista_bench.builders.media import file_sha256
 from barista_bench.errors import ConfigError
+from barista_bench.judging.released_verdicts import ReleasedScore, write_released_judge
 from barista_bench.models import ModelIdentity
+from barista_bench.owned_folders import check_target, replacing_folder
 from barista_bench.prompt import BoxFormat
-from barista_bench.prompt_sets import PromptTexts
-from barista_bench.running.keys import digest, sample_key
-from barista_bench.running.log import SampleLog, SampleRecord
-from barista_bench.running.released_run import (
+from barista_bench.prompt_sets import PromptTexts, by_hash
+from barista_bench.released_runs.deriving import Deriving
+from barista_bench.released_runs.kept import Comparing, Kept, write_kept
+from barista_bench.released_runs.layout import (
+    MEAN_SCORE,
+    METRICS,
     PARSE_ERROR,
     PREDICTIONS,
     PROVIDER_ERROR,
-    Predicted,
-    Source,
-    Usage,
-    check_same,
-    read_source,
+    SCORE_PREFIX,
 )
+from barista_bench.released_runs.reading import Source, check_same, read_source
+from barista_bench.released_runs.schemas import RUNNER_METRICS, Predicted, Usage
+from barista_bench.running.keys import digest, sample_key
+from barista_bench.running.log import SampleLog, SampleRecord
 from barista_bench.running.run_folder import (
     OWN_EXAMPLES,
     log_file,
-    refuse_taken,
     run_description,
     sessions_file,
     write_run,
 )
+from barista_bench.running.scoring import read_samples
 from barista_bench.running.shards import Shard
+from barista_bench.running.whereabouts import written_data
 from barista_bench.task import ParseError, ProtocolName, Status, Task
-
-log = logging.getLogger(__name__)
 
 _CUT = ("max_tokens", "max_output_tokens", "length")
 _REFUSED = ("safety", "refus", "content_filter", "prohibited", "blocklist", "recitation", "spii")
 _ORDERS = {"qwen": "xyxy", "gemini": "yxyx", "gemma": "yxyx", "gpt": "yxyx"}
-"""How the release has each family write boxes (upstream.md 1.4)."""
+"""How the release has each family write boxes where a run's settings are not there to say it."""
+_ALONE = Shard(0, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """What was imported.
+    """What was imported, and where our parser and our figures differ from the release's, which should be nowhere.
 
     Args:
         folder: the new run folder.
@@ -74,8 +77,11 @@ class ImportedRun:
         runs: folders that were read.
         statuses: samples by status.
         unanswered: examples times runs without any record: they are missing in the coverage.
+        judged: samples with a judge's scores.
         kept_failures: samples that the release could not read and our parser could; they stay failures.
         new_failures: samples that the release could read and our parser cannot.
+        other_results: samples whose `task_result` is not the one that we make of the same answer.
+        other_figures: keys of `metrics.json` that are not what we make of the same records.
     """
 
     folder: Path
@@ -83,8 +89,11 @@ class ImportedRun:
     runs: int
     statuses: Mapping[Status, int]
     unanswered: int
+    judged: int
     kept_failures: tuple[str, ...]
     new_failures: tuple[str, ...]
+    other_results: tuple[str, ...]
+    other_figures: tuple[str, ...]
 
 
 def import_run(
@@ -104,41 +113,39 @@ def import_run(
         out: the new folder; must not exist, or be empty.
         examples: the frozen file that was run, where a folder does not hold `benchmark_examples.jsonl`.
         root: the release; needed where the frozen file leaves something out, and to show pictures in reports.
-        box_format: how the model was asked to write boxes; None takes the release's convention for its family.
+        box_format: how the model was asked to write boxes; None takes what the run's settings say, and without
+            settings the release's convention for the model's family.
         benchmark: whose run it is.
         protocol: whose rules it is scored by.
 
     Raises:
         DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
-            names file and line.
+            names file and lines.
         ConfigError: `out` is taken, the folders are not runs of the same thing, or the box format is not known.
     """
-    sources = [Path(folders)] if isinstance(folders, str | Path) else [Path(folder) for folder in folders]
+    paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(folder) for folder in folders]
     out = Path(out).absolute()
-    if not sources:
+    if not paths:
         raise ConfigError("no folder to import. Remedy: name at least one")
-    refuse_taken(out)
-    read = [read_source(folder, examples, root, benchmark) for folder in sources]
-    first = read[0]
-    for other in read[1:]:
+    check_target(out)
+    sources = [read_source(path, examples, root, benchmark) for path in paths]
+    first = sources[0]
+    for other in sources[1:]:
         check_same(first, other)
     name = task_class(benchmark, first.predicted[0].task_name).name
-    task = get_task(benchmark, name, _prompts(read), protocol=protocol)
+    task = get_task(benchmark, name, _prompts(sources), protocol=protocol)
     task.refuse_other_protocol(first.examples)
-    importer = _Importer(task, first, box_format or family_format(first.model, first.provider))
+    importer = _Importer(task, sources, box_format or first.boxes or family_format(first.model, first.provider))
     with replacing_folder(out) as partial:
-        importer.write(partial, read, data=out / OWN_EXAMPLES, root=root)
-    return importer.result(out, len(read))
+        importer.write(partial, out, root)
+    return importer.result(out)
 
 
 def family_format(model: str, provider: str | None) -> BoxFormat:
-    """The order in which the released harness has a family write boxes; the model's name goes before the provider's.
+    """How the release asks a model's family to write boxes.
 
     Raises:
-        ConfigError: neither names a family that the release speaks of.
-
-    >>> family_format("Qwen/Qwen3.5-27B", "openai"), family_format("gemini-3-flash", None)
-    (BoxFormat(order='xyxy', scale=1000), BoxFormat(order='yxyx', scale=1000))
+        ConfigError: the family is not one of the release's.
     """
     for text in (model, provider or ""):
         orders = {order for family, order in _ORDERS.items() if family in text.casefold()}
@@ -154,52 +161,79 @@ def _prompts(sources: Sequence[Source]) -> PromptTexts:
     """Stands for the release's own wording, of which only the texts that were sent are known."""
     sent = sorted({one.prompt_text or "" for source in sources for one in source.predicted})
     text = "The released harness asked this in its own words: see prompt_text in its predictions.jsonl."
-    return PromptTexts(version=0, system="", user=text, sha256=digest(*sent))
+    sha256 = digest(*sent)
+    return PromptTexts(version=0, system="", user=text, sha256=sha256, wording=by_hash("released run", sha256))
 
 
 class _Importer:
     """Turns records into samples and writes the run folder."""
 
-    def __init__(self, task: Task, source: Source, boxes: BoxFormat) -> None:
-        self.task, self.boxes, self.examples = task, boxes, source.examples
-        self.content_hash, self.generation = source.content_hash, source.generation
-        settings: dict[str, str | int | float | bool | None] = {"provider": source.provider, "harness": "released"}
-        self.model = asdict(ModelIdentity(source.model, settings=settings))
-        self.by_id = {example.example_id: example for example in source.examples}
+    def __init__(self, task: Task, sources: Sequence[Source], boxes: BoxFormat) -> None:
+        self.task, self.sources, self.boxes = task, sources, boxes
+        first = sources[0]
+        self.content_hash, self.generation, self.examples = first.content_hash, first.generation, first.examples
+        settings: dict[str, str | int | float | bool | None] = {"provider": first.provider, "harness": "released"}
+        self.model = asdict(ModelIdentity(first.model, settings=settings))
+        self.by_id = {example.example_id: example for example in first.examples}
         self.statuses: Counter[Status] = Counter()
+        self.scores = _scores(sources)
         self.kept_failures: list[str] = []
         self.new_failures: list[str] = []
+        self.kept: list[Kept] = []
 
-    def write(self, folder: Path, sources: Sequence[Source], *, data: Path, root: str | Path | None) -> None:
+    def write(self, folder: Path, out: Path, root: str | Path | None) -> None:
+        """Write the run folder; `out` is where it will lie."""
         write_frozen(self.examples, folder / OWN_EXAMPLES)
-        alone = Shard(0, 1)
         fingerprints = set()
-        with SampleLog(log_file(folder, alone)) as samples:
-            for run_index, source in enumerate(sources):
+        with SampleLog(log_file(folder, _ALONE)) as samples:
+            for run_index, source in enumerate(self.sources):
                 for one in source.predicted:
                     record = self._record(one, run_index)
                     fingerprints.add(record.fingerprint)
                     samples.append(record)
-        with sessions_file(folder, alone).open("w", encoding="utf-8") as file:
-            for source in sources:
+        with sessions_file(folder, _ALONE).open("w", encoding="utf-8") as file:
+            for source in self.sources:
                 latency = sum(one.latency_ms or 0.0 for one in source.predicted) / 1000
                 # Requests may have run side by side: no seconds of the run, and no rates are made from them.
                 file.write(json.dumps({"seconds": {"latency": latency}}) + "\n")
-        write_run(folder, self._described(sources, fingerprints, data, root))
-        if self.statuses[Status.INFRA_ERROR]:
-            log.warning(
-                "%d provider errors are not scored; the release counts them as wrong in activity and relations",
-                self.statuses[Status.INFRA_ERROR],
-            )
+        write_run(folder, self._described(fingerprints, out, root))
+        if self.scores:
+            write_released_judge(folder, self.sources[0].judge, self.sources[0].provider, self.scores)
+        if self.task.protocol == "release":
+            self._keep(folder)
 
-    def result(self, folder: Path, runs: int) -> ImportedRun:
-        missing = len(self.examples) * runs - self.statuses.total()
-        kept, new = tuple(self.kept_failures), tuple(self.new_failures)
-        return ImportedRun(folder, self.task.name, runs, dict(self.statuses), missing, kept, new)
+    def _keep(self, folder: Path) -> None:
+        """Make the released files anew from the folder just written, and keep what comes out differently."""
+        read = read_samples(folder)
+        for run_index, source in enumerate(self.sources):
+            comparing = Comparing(source.original, run_index)
+            Deriving(read, run_index, comparing, self.sources[0].judge, self.scores).folder()
+            self.kept += comparing.differences
+        write_kept(self.kept, folder)
 
-    def _described(
-        self, sources: Sequence[Source], fingerprints: set[str], data: Path, root: str | Path | None
-    ) -> dict[str, Any]:
+    def result(self, folder: Path) -> ImportedRun:
+        results = [one.example_id for one in self.kept if one.file == PREDICTIONS and "task_result" in one.values]
+        figures = {
+            name
+            for one in self.kept
+            if one.file == METRICS
+            for name in (*one.values, *one.absent)
+            if name not in RUNNER_METRICS
+        }
+        return ImportedRun(
+            folder=folder,
+            task=self.task.name,
+            runs=len(self.sources),
+            statuses=dict(self.statuses),
+            unanswered=len(self.examples) * len(self.sources) - self.statuses.total(),
+            judged=len(self.scores),
+            kept_failures=tuple(self.kept_failures),
+            new_failures=tuple(self.new_failures),
+            other_results=tuple(results),
+            other_figures=tuple(sorted(figures)),
+        )
+
+    def _described(self, fingerprints: set[str], out: Path, root: str | Path | None) -> dict[str, Any]:
         """`run.json`, and in it `imported`: what it was made from."""
         described = run_description(
             self.task,
@@ -210,15 +244,15 @@ class _Importer:
             generation=self.generation,
         )
         return described | {
-            "runs": len(sources),
-            "data": {"path": str(data), "root": str(Path(root).absolute()) if root else None, "limit": None},
+            "runs": len(self.sources),
+            "data": written_data(out, None, root, None),
             "imported": [
                 {
                     "folder": source.folder.name,
                     "predictions_sha256": file_sha256(source.folder / PREDICTIONS),
                     "thinking_tokens": sum((one.usage and one.usage.thinking_tokens) or 0 for one in source.predicted),
                 }
-                for source in sources
+                for source in self.sources
             ],
         }
 
@@ -247,11 +281,11 @@ class _Importer:
     def _status(self, one: Predicted) -> tuple[Status, str | None]:
         """Status and reason; a reason of `_KEPT` says that the text has to be left out for the verdict to stand."""
         finish, error = (one.finish_reason or "").casefold(), one.error or ""
-        if any(word in finish for word in _REFUSED):
-            return Status.REFUSED, error or f"finish_reason {one.finish_reason}"
         unread = error.startswith(PARSE_ERROR)
         if error.startswith(PROVIDER_ERROR) or (one.raw_text is None and not unread):
             return Status.INFRA_ERROR, error or "the record holds no text"
+        if unread and any(word in finish for word in _REFUSED):
+            return Status.REFUSED, error
         parsed = self.task.parse(one.raw_text or "", self.by_id[one.example_id].inputs, self.boxes)
         cut = any(word in finish for word in _CUT)
         failed = Status.TRUNCATED if cut else Status.PARSE_ERROR
@@ -263,6 +297,24 @@ class _Importer:
                 self.new_failures.append(one.example_id)
             return failed, error or parsed.reason
         return (Status.TRUNCATED, f"finish_reason {one.finish_reason}") if cut else (Status.OK, None)
+
+
+def _scores(sources: Sequence[Source]) -> dict[tuple[str, int], dict[str, ReleasedScore]]:
+    """What a judge said of each sample that was judged."""
+    scores: dict[tuple[str, int], dict[str, ReleasedScore]] = {}
+    for run_index, source in enumerate(sources):
+        for one in source.predicted:
+            result = one.task_result or {}
+            own = {
+                key.removeprefix(SCORE_PREFIX).removesuffix("_score"): ReleasedScore(
+                    score, str(result.get(f"{key.removesuffix('_score')}_reason", ""))
+                )
+                for key, score in result.items()
+                if key.startswith(SCORE_PREFIX) and key.endswith("_score") and key != MEAN_SCORE
+            }
+            if own:
+                scores[one.example_id, run_index] = own
+    return scores
 
 
 _KEPT = "our parser reads it; the release's verdict stands, so that scores are the release's"

@@ -1,0 +1,176 @@
+"""Our examples as the release freezes them: the record of one line, for all six tasks (docs/upstream/barista.md).
+
+`label`, `metadata` and `task_data` are rebuilt from what an example holds. The sentence that the release freezes with
+referring and activity (`question`) is wording: it is that of the file where an example was read from one, else given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.benchmarks.barista.hand_object import HandObject
+from barista_bench.benchmarks.barista.referring import Referring
+from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.scene_graph.release import VIDEO_FILE
+from barista_bench.task import Example, Fields, Json
+
+_Parts = tuple[str, Fields, Fields]
+"""Label, metadata and task_data."""
+
+
+def released_record(example: Example, question: str | None = None) -> Fields:
+    """The record of one released line; `mp4_path` is relative to the data root.
+
+    Args:
+        question: the frozen sentence of referring and activity, for examples that hold none; None leaves it out.
+    """
+    label, metadata, data = _WRITERS[example.task](example)
+    asked = example.metadata.get("question", question)
+    if asked is not None and example.task in (Referring.name, Activity.name):
+        data["question"] = asked
+    return {
+        "example_id": example.example_id,
+        "task_name": _UPSTREAM_NAMES[example.task],
+        "label": label,
+        "frames": [
+            {
+                "frame_index": frame.frame_index,
+                "mp4_path": f"{frame.video_id}/{VIDEO_FILE}",
+                "video_id": frame.video_id,
+            }
+            for frame in example.frames
+        ],
+        "metadata": {"video_id": example.video_id, **metadata},
+        "task_data": data,
+    }
+
+
+def identity(example: Example) -> Json:
+    """What makes two examples the same question: the released record without its wording, and a protocol of ours."""
+    record = dict(released_record(example))
+    record["task_data"] = {k: v for k, v in cast("Fields", record["task_data"]).items() if k != "question"}
+    return {**record, "protocol": example.metadata.get("protocol", "release")}
+
+
+def _at(example: Example) -> str:
+    return f"{example.video_id}_{example.frames[0].frame_index}"
+
+
+def _boxes(example: Example) -> Fields:
+    """The fields that examples with true boxes have in common."""
+    return {
+        "frame_width": example.inputs["frame_width"],
+        "frame_height": example.inputs["frame_height"],
+        "bbox_format": example.target["bbox_format"],
+        "bbox_scale": example.target["bbox_scale"],
+    }
+
+
+def _grounding(example: Example) -> _Parts:
+    phrase, category = example.inputs["phrase"], example.inputs["category"]
+    boxes = cast("Sequence[Json]", example.target["ground_truth_boxes"])
+    metadata: Fields = {
+        "frame_index": example.frames[0].frame_index,
+        "phrase": phrase,
+        "category": category,
+        "num_gt_boxes": len(boxes),
+    }
+    data: Fields = {"phrase": phrase, "category": category, "ground_truth_boxes": boxes, **_boxes(example)}
+    return f"{_at(example)}_{category}", metadata, data
+
+
+def _hand_object(example: Example) -> _Parts:
+    interactions = cast("Sequence[Fields]", example.target["interactions"])
+    names = ("object_id", "hand_boxes", "object_box", "hand_type")
+    metadata: Fields = {
+        "frame_index": example.frames[0].frame_index,
+        "num_interactions": len(interactions),
+        "hand_types": [item["hand_type"] for item in interactions],
+    }
+    data: Fields = {
+        "ground_truth": [{name: item[name] for name in names} for item in interactions],
+        **_boxes(example),
+    }
+    return _at(example), metadata, data
+
+
+def _referring(example: Example) -> _Parts:
+    target, box = example.target, example.inputs["bbox_xywh"]
+    object_id = cast("Sequence[Json]", example.evidence["object_ids"])[0]
+    metadata: Fields = {
+        "frame_index": example.frames[0].frame_index,
+        "object_id": object_id,
+        "category_name": target["category"],
+        "bbox_xywh": box,
+    }
+    described: Fields = {
+        "category": target["category"],
+        "bbox_xywh": box,
+        "object_id": object_id,
+        "attributes": target["attributes"],
+        "relations": target["relations"],
+    }
+    return str(target["category"]), metadata, {"metadata": described, "structured": target["reference"]}
+
+
+def _activity(example: Example) -> _Parts:
+    metadata: Fields = {
+        "segment_frame_start": example.metadata["segment_start"],
+        "segment_frame_end": example.metadata["segment_end"],
+        "activity_index": example.metadata["activity_index"],
+        "segment_num_frames": example.metadata["segment_frames"],
+        "selected_frame_indices": [frame.frame_index for frame in example.frames],
+        "activity_class_id": example.target["class_id"],
+    }
+    choices = cast("Sequence[Mapping[str, Json]]", example.inputs["choices"])
+    data: Fields = {
+        "choices": [{"choice_id": choice["choice_id"], "text": choice["text"]} for choice in choices],
+        "correct_choice_id": example.target["choice_id"],
+    }
+    return example.label, metadata, data
+
+
+def _relations(example: Example) -> _Parts:
+    rows = cast("Sequence[Fields]", example.target["relations"])
+    objects = cast("Sequence[Fields]", example.inputs["objects"])
+    metadata: Fields = {"frame_index": example.frames[0].frame_index, "num_gt_relations": len(rows)}
+    data: Fields = {
+        "object_id_category_lines": [f"  {item['mark']}: {item['category']}" for item in objects],
+        "ground_truth_relations": rows,
+    }
+    return _at(example), metadata, data
+
+
+def _temporal_vqa(example: Example) -> _Parts:
+    category = example.target["category"]
+    metadata: Fields = {
+        "clip_index": example.metadata["clip_index"],
+        "qa_index": example.metadata["qa_index"],
+        "original_frame_indices": example.metadata["original_frame_indices"],
+        "selected_frame_indices": [frame.frame_index for frame in example.frames],
+        "category": category,
+    }
+    data: Fields = {
+        "question": example.inputs["question"],
+        "reference_answer": example.target["answer"],
+        "num_frames": len(example.frames),
+        "category": category,
+    }
+    return str(example.target["answer"]), metadata, data
+
+
+_WRITERS: dict[str, Callable[[Example], _Parts]] = {
+    Grounding.name: _grounding,
+    HandObject.name: _hand_object,
+    Referring.name: _referring,
+    Activity.name: _activity,
+    Relations.name: _relations,
+    TemporalVQA.name: _temporal_vqa,
+}
+_UPSTREAM_NAMES = {
+    task.name: task.upstream_name for task in (Grounding, HandObject, Referring, Activity, Relations, TemporalVQA)
+}

@@ -1,0 +1,366 @@
+"""Results as the released harness writes them: `task_result` of a record, and the figures of metrics.json.
+
+Rules: docs/upstream/barista.md. Figures are those of the tasks' own `aggregate`, under the release's names.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import cast
+
+from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.box_answers import frame_size, read_pixels, truth_scale
+from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.benchmarks.barista.hand_object import HandObject
+from barista_bench.benchmarks.barista.interactions import Interaction
+from barista_bench.benchmarks.barista.referring import Referring
+from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.metrics.interaction_f1.scoring import pool
+from barista_bench.metrics.mean_ap.accumulate import STATISTICS
+from barista_bench.metrics.mean_ap.scoring import summarise
+from barista_bench.metrics.tuple_f1.scoring import tuple_f1
+from barista_bench.prompt import BoxFormat
+from barista_bench.task import Example, Fields, Json, Prediction, Scored, Task
+
+PROVIDER_ERROR = "provider_error: "
+CRITERIA: Mapping[str, tuple[str, ...]] = {"referring": ("correctness",), "temporal_vqa": ("accuracy", "completeness")}
+"""What the release has a judge score, by task, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedRecord:
+    """One line of predictions.jsonl, as far as figures need it.
+
+    Args:
+        result: the release's `task_result`, with the judge's keys where there are any; empty after a provider error.
+        error: `provider_error: ...`, `parse_error: ...`, or None.
+        latency_ms: None where no answer came.
+    """
+
+    example: Example
+    result: Mapping[str, Json]
+    error: str | None
+    latency_ms: float | None
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer came, readable or not."""
+        return self.error is None or not self.error.startswith(PROVIDER_ERROR)
+
+
+def task_result(task: Task, example: Example, prediction: Prediction | None, boxes: BoxFormat) -> dict[str, Json]:
+    """The release's `task_result` of a parsed answer, or of an answer that cannot be read (None); without judge keys.
+
+    Args:
+        boxes: how the model wrote boxes. They are given in its order and on the scale of the example's own boxes.
+    """
+    match task:
+        case Grounding():
+            return _grounding_result(task, example, prediction, boxes)
+        case HandObject():
+            return _hand_object_result(task, example, prediction, boxes)
+        case Relations():
+            return _relations_result(task, example, prediction)
+        case Activity():
+            return _activity_result(example, prediction)
+        case Referring():
+            reference = example.target["reference"]
+            said = {"description": prediction.value["description"]} if prediction else {}
+            return {**said, "structured": reference, "reference_structured": reference}
+        case TemporalVQA():
+            said = {"predicted_answer": prediction.value["answer"]} if prediction else {}
+            kept = {"category": example.target["category"], "question": example.inputs["question"]}
+            return {**said, **kept, "reference_answer": example.target["answer"]}
+    raise _no_released_task(task)
+
+
+def _no_released_task(task: Task) -> TypeError:
+    return TypeError(f"{task.benchmark}/{task.name} is no task of the released harness")
+
+
+def _grounding_result(
+    task: Grounding, example: Example, prediction: Prediction | None, boxes: BoxFormat
+) -> dict[str, Json]:
+    answered = cast("list[list[float]]", prediction.value["boxes"]) if prediction else []
+    truth = cast("list[Json]", example.target["ground_truth_boxes"])
+    width, height = frame_size(example.inputs)
+    result: dict[str, Json] = {
+        "_category": example.inputs["category"],
+        "_frame_height": height,
+        "_frame_width": width,
+        "_gt_boxes": truth,
+        "_pred_bbox_format": boxes.order,
+        "gt_count": len(truth),
+        "mean_best_iou": task.score(example, prediction)["mean_best_iou"],
+        "pred_count": len(answered),
+    }
+    if prediction is not None:
+        scaled = [_released_box(box, example, boxes) for box in answered]
+        result["predicted_boxes"] = prediction.value["written"] if _as_written(prediction, example, boxes) else scaled
+    return result
+
+
+def _as_written(prediction: Prediction, example: Example, boxes: BoxFormat) -> bool:
+    """Whether what the model wrote stands as the release writes it: a run of its own knows no other scale."""
+    return "written" in prediction.value and boxes.scale == truth_scale(example.target)
+
+
+def _released_box(pixels: Sequence[float], example: Example, boxes: BoxFormat) -> list[int]:
+    """A pixel box as integers in the model's order, on the scale of the example's own boxes."""
+    scale = truth_scale(example.target)
+    x0, y0, x1, y1 = (
+        round(value / size * scale) for value, size in zip(pixels, frame_size(example.inputs) * 2, strict=True)
+    )
+    return [x0, y0, x1, y1] if boxes.order == "xyxy" else [y0, x0, y1, x1]
+
+
+def _hand_object_result(
+    task: HandObject, example: Example, prediction: Prediction | None, boxes: BoxFormat
+) -> dict[str, Json]:
+    frame = task.frame_score(example, prediction)
+    metrics: dict[str, Json] = {
+        "hand_ious": [pair.hand_iou for pair in frame.pairs],
+        "hand_type_correct": sum(pair.hand_type_right for pair in frame.pairs),
+        "has_gt": frame.n_reference > 0,
+        "has_gt_but_zero_pred": frame.n_reference > 0 and frame.n_predicted == 0,
+        "matched_gt": len(frame.pairs),
+        "matched_pred": len(frame.pairs),
+        "object_ious": [pair.object_iou for pair in frame.pairs],
+        "total_gt": frame.n_reference,
+        "total_pred": frame.n_predicted,
+    }
+    result: dict[str, Json] = {
+        "_frame_metrics": metrics,
+        "_pred_bbox_format": boxes.order,
+        "num_gt_interactions": frame.n_reference,
+        "num_pred_interactions": frame.n_predicted,
+    }
+    if prediction is not None:
+        answered = cast("list[Interaction]", prediction.value["interactions"])
+        scaled = [_mapped(item, lambda box: _released_box(box, example, boxes)) for item in answered]
+        written = prediction.value["written"] if _as_written(prediction, example, boxes) else scaled
+        result["interactions"] = written
+    return result
+
+
+def _mapped(item: Interaction, convert: Callable[[list[float]], Sequence[float]]) -> Fields:
+    return {
+        "hand_boxes": [convert(box) for box in item["hand_boxes"]],
+        "hand_type": item["hand_type"],
+        "object_box": convert(item["object_box"]),
+    }
+
+
+def _relations_result(task: Relations, example: Example, prediction: Prediction | None) -> dict[str, Json]:
+    figures = tuple_f1([prediction.value["relations"] if prediction else []], [example.target["relations"]])
+    result: dict[str, Json] = {
+        "f1": figures["micro_f1"],
+        "ground_truth_relations": example.target["relations"],
+        "gt_count": figures["n_reference"],
+        "per_relation_type": _by_type(figures["per_relation_type"]),
+        "precision": figures["micro_precision"],
+        "pred_count": figures["n_predicted"],
+        "recall": figures["micro_recall"],
+        "tp": figures["tp"],
+    }
+    return result | ({"predicted_relations": prediction.value["relations"]} if prediction else {})
+
+
+def _by_type(groups: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
+    names = {"n_predicted": "pred_count", "support": "gt_count"}
+    return {kind: {names.get(key, key): value for key, value in row.items()} for kind, row in groups.items()}
+
+
+def _activity_result(example: Example, prediction: Prediction | None) -> dict[str, Json]:
+    choices = cast("list[Fields]", example.inputs["choices"])
+    truth = example.target["choice_id"]
+    said = {"parsed_choice_id": prediction.value["choice_id"]} if prediction else {}
+    return {
+        **said,
+        "choices": [{"choice_id": choice["choice_id"], "text": choice["text"]} for choice in choices],
+        "correct_choice_id": truth,
+        "is_correct": prediction.value["choice_id"] == truth if prediction else None,
+    }
+
+
+def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
+    """The keys of metrics.json that all tasks have, but for those of the runner (times, tokens, resuming)."""
+    answered = sum(record.answered for record in records)
+    parsed = sum(record.error is None for record in records)
+    latencies = [record.latency_ms for record in records if record.latency_ms is not None]
+    total = _sum(latencies)
+    return {
+        "examples_total": len(records),
+        "skipped_existing": 0,
+        "provider_successes": answered,
+        "call_failures": len(records) - answered,
+        "parse_failures": answered - parsed,
+        "parsed_predictions": parsed,
+        "latency_samples": len(latencies),
+        "total_latency_ms": total,
+        "mean_latency_ms": total / len(latencies) if latencies else None,
+        "min_latency_ms": min(latencies, default=None),
+        "max_latency_ms": max(latencies, default=None),
+    }
+
+
+def task_metrics(
+    task: Task, records: Sequence[ReleasedRecord], criteria: Sequence[str] | None = None
+) -> dict[str, Json]:
+    """The task's own keys of metrics.json, of records in the order of the run.
+
+    Args:
+        criteria: of the judge, by the release's names; None takes all that the task has.
+    """
+    match task:
+        case Grounding():
+            return _grounding_metrics(task, records)
+        case HandObject():
+            return _hand_object_metrics(task, records)
+        case Relations():
+            return _relations_metrics(task, records)
+        case Activity():
+            return _activity_metrics(task, records)
+        case Referring() | TemporalVQA():
+            active = CRITERIA[task.name] if criteria is None else criteria
+            by_category = _category_metrics(records) if isinstance(task, TemporalVQA) else {}
+            return {**_judge_metrics(records, active), **by_category}
+    raise _no_released_task(task)
+
+
+def _scored(task: Task, records: Sequence[ReleasedRecord]) -> list[Scored]:
+    """The records that count, with their answers as the task's figures take them."""
+    return [
+        Scored(record.example, None if record.error is not None else _prediction(task, record))
+        for record in records
+        if record.answered or task.counts_provider_errors
+    ]
+
+
+def _prediction(task: Task, record: ReleasedRecord) -> Prediction:
+    result, inputs = record.result, record.example.inputs
+
+    def pixels(box: Sequence[float]) -> list[float]:
+        boxes = BoxFormat.parse(f"{result['_pred_bbox_format']}/{truth_scale(record.example.target)}")
+        return read_pixels(box, inputs, boxes)
+
+    match task:
+        case Grounding():
+            return Prediction({"boxes": [pixels(box) for box in cast("list[list[float]]", result["predicted_boxes"])]})
+        case HandObject():
+            items = cast("list[Interaction]", result["interactions"])
+            return Prediction({"interactions": [_mapped(item, pixels) for item in items]})
+        case Relations():
+            return Prediction({"relations": result["predicted_relations"]})
+        case _:
+            return Prediction({"choice_id": result["parsed_choice_id"]})
+
+
+def _grounding_metrics(task: Grounding, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
+    samples = _scored(task, records)
+    if not samples:
+        return {**dict.fromkeys(STATISTICS), "per_category": {}}
+    figures = summarise(task.evaluated(samples))
+    per_category = {name: {"map": row["ap"], "mar_100": row["ar_100"]} for name, row in figures["per_category"].items()}
+    return {**{name: figures[name] for name in STATISTICS}, "per_category": per_category}
+
+
+def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
+    frames = [task.frame_score(sample.example, sample.prediction) for sample in _scored(task, records)]
+    pairs = [pair for frame in frames for pair in frame.pairs]
+    asked = [frame for frame in frames if frame.n_reference]
+    figures = pool(frames) if frames else {}
+    return {
+        "total_gt": sum(frame.n_reference for frame in frames),
+        "total_pred": sum(frame.n_predicted for frame in frames),
+        "matched_gt": len(pairs),
+        "matched_pred": len(pairs),
+        "hand_type_correct": sum(pair.hand_type_right for pair in pairs),
+        "frames_with_gt": len(asked),
+        "frames_with_gt_but_zero_pred": sum(frame.n_predicted == 0 for frame in asked),
+        "interaction_recall": figures.get("recall", 0.0),
+        "interaction_precision": figures.get("precision", 0.0),
+        "hand_iou": figures.get("hand_iou"),
+        "object_iou": figures.get("object_iou"),
+        "hand_type_accuracy": figures.get("hand_type_accuracy"),
+        "no_detection_rate": figures.get("no_detection_rate") or 0.0,
+    }
+
+
+def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
+    samples = _scored(task, records)
+    figures = task.aggregate(samples)
+    parsed = [sample for sample in samples if sample.prediction is not None]
+    total = _sum([task.score(sample.example, sample.prediction)["f1"] for sample in parsed])
+    return {
+        "micro_tp": figures["tp"],
+        "micro_pred": figures["n_predicted"],
+        "micro_gt": figures["n_reference"],
+        **{name: figures[name] for name in ("micro_precision", "micro_recall", "micro_f1")},
+        "sum_example_f1": total,
+        "example_f1_count": len(parsed),
+        "mean_example_f1": total / len(records),
+        "per_relation_type": _by_type(cast("Mapping[str, Mapping[str, Json]]", figures["per_relation_type"])),
+    }
+
+
+def _activity_metrics(task: Activity, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
+    figures = task.aggregate(_scored(task, records))
+    per_label = {
+        name: {
+            "total": row["support"],
+            "parsed": row["support"] - row["n_failed"],
+            "correct": row["n_correct"],
+            "accuracy": row["accuracy"],
+        }
+        for name, row in cast("Mapping[str, Mapping[str, float]]", figures["per_class"]).items()
+    }
+    return {
+        "correct_predictions": figures["n_correct"],
+        "accuracy": figures["accuracy"],
+        "accuracy_on_parsed": figures.get("accuracy_on_parsed"),
+        "per_label": per_label,
+    }
+
+
+def _judge_metrics(records: Sequence[ReleasedRecord], criteria: Sequence[str]) -> dict[str, Json]:
+    mean = _given(records, "geval_mean_score")
+    metrics: dict[str, Json] = {
+        "geval_mean_score_sum": _sum(mean),
+        "geval_mean_score_count": len(mean),
+        "mean_geval_score": _sum(mean) / len(mean) if mean else None,
+    }
+    for criterion in criteria:
+        scores = _given(records, f"geval_{criterion}_score")
+        metrics[f"geval_{criterion}_sum"] = _sum(scores)
+        metrics[f"geval_{criterion}_count"] = len(scores)
+        metrics[f"mean_geval_{criterion}"] = _sum(scores) / len(scores) if scores else None
+    return metrics
+
+
+def _given(records: Sequence[ReleasedRecord], key: str) -> list[float]:
+    """The scores of a name that judges gave to answers that could be read."""
+    scores = [record.result.get(key) for record in records if record.error is None]
+    return [score for score in scores if isinstance(score, int | float)]
+
+
+def _category_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
+    by_category: dict[str, list[ReleasedRecord]] = defaultdict(list)
+    for record in records:
+        if _given([record], "geval_mean_score"):
+            by_category[str(record.result["category"])].append(record)
+    scores = {name: _given(group, "geval_mean_score") for name, group in by_category.items()}
+    return {
+        "category_mean_scores": {name: _sum(group) / len(group) for name, group in scores.items()},
+        "_category_scores": {name: {"score_sum": _sum(group), "count": len(group)} for name, group in scores.items()},
+    }
+
+
+def _sum(values: Sequence[float]) -> float:
+    """One after the other, as released: sum() rounds otherwise from Python 3.12 on."""
+    return reduce(add, values, 0.0)

@@ -1,0 +1,29 @@
+"""Ctrl-C while modules are still being imported. Little is imported here: nothing is understood before."""
+
+import os
+import signal
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+LINE = "interrupted"
+
+
+class ending_at_once:
+    """Ctrl-C ends the process with one line: an import that is broken off would show its insides."""
+
+    def __enter__(self) -> None:
+        self._is_set = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._is_set:
+            try:
+                signal.signal(signal.SIGINT, _end)
+            except ValueError:  # of a thread: Ctrl-C goes to the main one
+                self._is_set = False
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_set:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(number: int, frame: object) -> None:
+    os.write(2, f"{LINE}\n".encode())
+    os._exit(INTERRUPTED)

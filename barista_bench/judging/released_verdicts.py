@@ -1,0 +1,161 @@
+"""Verdicts that came with an imported run: a judge's folder like any other, whose judge is never asked again.
+
+The release (docs/upstream/barista.md, "Judges") gives every sample a score from 0 to 1 on each criterion, or none and
+the reason. A sample's mean is that of its scores, and every mean of the run is over the scores that there are.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from barista_bench import __version__
+from barista_bench.judging.judged_run import Judgement, SampleVerdict
+from barista_bench.judging.results import MEAN
+from barista_bench.judging.session import JUDGES, VERDICTS_FILE, JudgeDescription, judge_folder_name, write_judge
+from barista_bench.models import ModelIdentity
+from barista_bench.running.keys import digest
+from barista_bench.running.log import SampleLog, SampleRecord, latest_records
+from barista_bench.running.scoring import ScoredRun
+from barista_bench.task import Status
+
+METHOD: Final = "released"
+SCALE = 10.0
+
+
+class ReleasedScore(NamedTuple):
+    """A criterion's score from 0 to 1, and the judge's reason; without a score, why there is none."""
+
+    score: float | None
+    reason: str
+
+
+SampleName = tuple[str, int]
+"""Example id and run."""
+ReleasedScores = Mapping[SampleName, Mapping[str, ReleasedScore]]
+"""By sample, then by criterion; samples that were not judged are absent."""
+
+
+class _Verdict(msgspec.Struct):
+    """What stands as `text` in the judge's log."""
+
+    criterion: str
+    score: float | None
+    reason: str
+
+
+def write_released_judge(run: Path, judge: str, provider: str | None, scores: ReleasedScores) -> Path:
+    """Make the folder of a judge whose verdicts are given; returns it."""
+    criteria = list(dict.fromkeys(name for own in scores.values() for name in own))
+    identity = {
+        "method": METHOD,
+        "model": asdict(ModelIdentity(judge, settings={"provider": provider, "harness": "released"})),
+        "rubric": METHOD,
+        "prompt": METHOD,
+        "steps": "generate",
+    }
+    folder = run / JUDGES / judge_folder_name(judge, identity, {})
+    with SampleLog(folder / VERDICTS_FILE) as log:
+        for (example_id, number), own in scores.items():
+            for criterion, (score, reason) in own.items():
+                log.append(_record(example_id, number, _Verdict(criterion, score, reason)))
+    described = JudgeDescription(
+        identity=identity,
+        generation={},
+        steps={},
+        draws=1,
+        rubric={"version": 0, "wording": "", "criteria": [{"name": name} for name in criteria]},
+        prompt={},
+        barista_bench=__version__,
+    )
+    write_judge(folder, described)
+    return folder
+
+
+def verdict_key(example_id: str, run: int, criterion: str) -> str:
+    """Identity of one verdict in the judge's log."""
+    return digest(METHOD, example_id, run, criterion)
+
+
+def _record(example_id: str, run: int, verdict: _Verdict) -> SampleRecord:
+    key = verdict_key(example_id, run, verdict.criterion)
+    return SampleRecord(
+        key=key,
+        fingerprint=key,
+        example_id=example_id,
+        run=run,
+        status=Status.INFRA_ERROR if verdict.score is None else Status.OK,
+        # Reasons may hold lone surrogates, which this escapes.
+        text=json.dumps(msgspec.to_builtins(verdict)),
+        error=verdict.reason if verdict.score is None else None,
+    )
+
+
+def read_released_scores(folder: Path) -> ReleasedScores:
+    """The verdicts of such a folder, as they were given. A line that is none counts as not judged."""
+    return _by_sample(latest_records(folder / VERDICTS_FILE))
+
+
+def _by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
+    scores: dict[SampleName, dict[str, ReleasedScore]] = {}
+    for record in records.values():
+        verdict = _read(record.text or "")
+        if verdict is not None:
+            own = scores.setdefault((record.example_id, record.run), {})
+            own[verdict.criterion] = ReleasedScore(verdict.score, verdict.reason)
+    return scores
+
+
+def _read(text: str) -> _Verdict | None:
+    try:
+        verdict = msgspec.convert(json.loads(text), _Verdict)
+    except (ValueError, RecursionError):
+        return None
+    return verdict if verdict.score is None or 0 <= verdict.score <= 1 else None
+
+
+def score_released(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> Judgement:
+    """What such a judge's log makes."""
+    scores = _by_sample(records)
+    criteria = [criterion["name"] for criterion in described.rubric["criteria"]]
+    samples = [one for one in run.samples if one.record.status is not Status.INFRA_ERROR]
+    given = [scores.get((one.example.example_id, one.record.run), {}) for one in samples]
+    verdicts = [_verdicts(own) for own in given]
+    values: dict[str, list[float | None]] = {
+        MEAN: [mean_score([score for score, _ in own.values()]) for own in given],
+        **{name: [own[name].score if name in own else None for own in given] for name in criteria},
+    }
+    return Judgement(
+        scale=SCALE,
+        samples=samples,
+        verdicts=verdicts,
+        answered=sum(map(bool, verdicts)),
+        values=values,
+        figures=lambda places: {name: mean_score([own[place] for place in places]) for name, own in values.items()},
+        used=list(records.values()),
+        scoring={"weighted": 0, "inferred": 0, "plain": sum(one.score is not None for own in verdicts for one in own)},
+        sd_draws=dict.fromkeys(values),
+        breakdown_keys=[key for key in run.task.breakdown_keys if all(key in one.example.metadata for one in samples)],
+    )
+
+
+def _verdicts(scores: Mapping[str, ReleasedScore]) -> tuple[SampleVerdict, ...]:
+    return tuple(
+        SampleVerdict(name, 0, None, str(Status.INFRA_ERROR), "", reason)
+        if score is None
+        else SampleVerdict(name, 0, score * SCALE, str(Status.OK), "plain", reason)
+        for name, (score, reason) in scores.items()
+    )
+
+
+def mean_score(scores: Sequence[float | None]) -> float | None:
+    """The mean of the scores that there are, added up one by one as the release does; None without any."""
+    known = [score for score in scores if score is not None]
+    return functools.reduce(operator.add, known) / len(known) if known else None

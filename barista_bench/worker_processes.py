@@ -1,0 +1,100 @@
+"""Processes that work for this one, and none of which is left when it is interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import active_children
+from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Worker(SpawnProcess):
+    def start(self) -> None:
+        """A terminal's Ctrl-C reaches every process: workers, from their first moment, leave it to this one."""
+        with _interruption_put_off():
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which the worker inherits
+            try:
+                super().start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _interruption_put_off() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: a start that is broken off would show its insides."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def forked_workers() -> Iterator[None]:
+    """For libraries that fork workers of their own: this process alone heeds Ctrl-C, whatever they make of it."""
+    is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_heeded or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    here = os.getpid()
+    came: list[int] = []
+
+    def heed(number: int, _: object) -> None:
+        if os.getpid() == here:
+            came.append(number)
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, heed)
+    try:
+        yield
+    except Exception:  # none is kept back: a library may turn the interruption into an error of its own
+        if came:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class _Spawning(SpawnContext):
+    """Spawned, not forked: libraries that the caller has loaded hold threads and locks."""
+
+    Process = _Worker
+
+
+class _Executor(ProcessPoolExecutor):
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """The first job starts the executor's own thread: one that is half started could not be joined."""
+        with _interruption_put_off():
+            return super().submit(fn, *args, **kwargs)
+
+
+@contextmanager
+def worker_processes(
+    number: int, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
+) -> Iterator[ProcessPoolExecutor]:
+    """An executor of `number` processes, each of which begins with `initializer`. An error ends them at once."""
+    with _interruption_put_off():
+        pool = _Executor(number, _Spawning(), initializer, initargs)
+    try:
+        yield pool
+    except BaseException:
+        for child in active_children():
+            if isinstance(child, _Worker):
+                child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)

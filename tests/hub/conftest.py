@@ -1,0 +1,72 @@
+"""Two honest runs, made once and never changed: one that the task scores, and one that a judge scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from barista_bench.benchmarks import get_task
+from barista_bench.builders.folder import build
+from barista_bench.judging import session
+from barista_bench.models.scripted import ScriptedModel
+from barista_bench.prompt import BoxFormat
+from barista_bench.running import runner
+from barista_bench.running.dataset import open_examples
+from barista_bench.running.scoring import score
+from tests.conftest import MadeOnce
+from tests.hub.made_results import MODEL
+from tests.judging.judges import VQA, ScriptedJudge, by_hash, judged
+from tests.releases import eventful, write_release
+
+
+def run_of(data: Path, out: Path, task: str, answer: Callable[[str, int], str], **settings: object) -> Path:
+    """A scored run of a scripted model that is called `MODEL`; two repetitions unless `settings` say otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "load_model", lambda *args, **kwargs: ScriptedModel(MODEL, answer))
+        runner.run(data, out, task=(task,), model=MODEL, **{"runs": 2, **settings})
+    score(out)
+    return out
+
+
+def some_right(data: Path, task: str) -> Callable[[str, int], str]:
+    """Answers of which some are right, and others than these in the second run."""
+    asked = get_task("barista", task)
+    right = {
+        example.example_id: asked.reference_answer(example, BoxFormat())
+        for example in open_examples(data, "barista", task).examples
+    }
+    places = {example_id: place for place, example_id in enumerate(right)}
+    return lambda example_id, seed: right[example_id] if (places[example_id] + seed % 2) % 3 else "[]"
+
+
+@pytest.fixture(scope="session")
+def honest_data(small_release: Path, made_once: MadeOnce) -> Path:
+    settings = {"configs": ["relations"], "sampling": {"frame_step": 20}, "cache": False}
+    return made_once("honest/barista", lambda out: build(small_release, out, **settings))
+
+
+@pytest.fixture(scope="session")
+def honest_run(honest_data: Path, made_once: MadeOnce) -> Path:
+    answers = some_right(honest_data, "relations")
+    return made_once("honest/run", lambda out: run_of(honest_data, out, "relations", answers))
+
+
+@pytest.fixture(scope="session")
+def judged_run(made_once: MadeOnce) -> Path:
+    def make_data(out: Path) -> None:
+        for index, preparation in enumerate(("capsule", "portafilter")):
+            write_release(out / "release", f"v{index}", eventful(preparation))
+        sampling = {"temporal_vqa": {"frames": 6, "spacing": 4}}
+        build(out / "release", out / "barista", configs=[VQA], sampling=sampling, cache=False)
+
+    def make_run(out: Path) -> None:
+        run_of(data / "barista", out, VQA, lambda example, seed: f"Answer: {seed} {example} a cup")
+        with pytest.MonkeyPatch.context() as patch:
+            judge = ScriptedJudge(by_hash, name="maker/judge")
+            patch.setattr(session, "load_model", lambda *args, **kwargs: judge)
+            judged(out, judge.identity.name, draws=2)
+
+    data = made_once("honest/judged_data", make_data)
+    return made_once("honest/judged_run", make_run)

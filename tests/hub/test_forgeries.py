@@ -1,0 +1,457 @@
+"""Submissions in which log, figures, settings and dataset disagree. None is taken; the honest ones are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from barista_bench.benchmarks import get_task
+from barista_bench.builders.folder import build
+from barista_bench.errors import BaristaError
+from barista_bench.hub.submission import Submission, make_submission
+from barista_bench.judging.results import write_judged
+from barista_bench.judging.scoring import score_judged
+from barista_bench.judging.session import JUDGE_FILE, VERDICTS_FILE, judge_folders
+from barista_bench.prompt import BoxFormat
+from barista_bench.running.dataset import open_examples
+from barista_bench.running.keys import digest, sample_key
+from barista_bench.running.log import LOG_FILE, SampleRecord
+from barista_bench.running.record import decode_record, encode_record
+from barista_bench.running.run_folder import CONFIG_FILE
+from barista_bench.running.scoring import read_scored, score
+from barista_bench.task import Status
+from tests.hub.conftest import run_of
+from tests.hub.made_results import TARGET, judged, results
+
+Forgery = Callable[[Path], None]
+Records = list[SampleRecord]
+
+
+def submit(folder: Path, **options: Any) -> Submission:
+    return make_submission([folder], {**TARGET, "model_name": options.pop("model_name", None)}, **options)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def run(honest_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(honest_run, tmp_path / "run"))
+
+
+@pytest.fixture
+def run_and_judge(judged_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(judged_run, tmp_path / "run"))
+
+
+# ------------------------------------------------------------------------------------------------ what is taken
+
+
+def test_the_honest_run_is_taken_says_that_it_is_self_reported_and_is_not_written_to(
+    run: Path, honest_data: Path
+) -> None:
+    before = contents(run)
+    for dataset in (None, honest_data):
+        (entry,) = submit(run, dataset=dataset).eval_results().root
+        assert "self-reported; 95% interval" in str(entry.notes)
+        assert "2 run(s)" in str(entry.notes)
+    assert contents(run) == before
+
+
+def test_the_honest_judge_is_taken(run_and_judge: Path) -> None:
+    before = contents(run_and_judge)
+    (entry,) = submit(run_and_judge).eval_results().root
+    assert "maker/judge, 2 draw(s)" in str(entry.notes)
+    assert contents(run_and_judge) == before
+
+
+def test_a_limited_run_is_taken_when_told_and_says_so(honest_data: Path, tmp_path: Path) -> None:
+    run_of(honest_data, tmp_path / "run", "relations", lambda *_: "[]", limit=3)
+    with pytest.raises(BaristaError, match=r"only 3 examples"):
+        submit(tmp_path / "run", dataset=honest_data)
+    (entry,) = submit(tmp_path / "run", dataset=honest_data, allow_incomplete=True).eval_results().root
+    assert str(entry.notes).startswith("INCOMPLETE: cut to 3 examples")
+
+
+# ------------------------------------------------------------------------------------------------ forged figures
+
+
+def edit(path: Path, place: str, value: object) -> None:
+    """Set the field at a dotted place of a JSON file; a callable makes it from what stood there."""
+    content = json.loads(path.read_text())
+    *above, last = [int(part) if part.isdigit() else part for part in place.split(".")]
+    inner = content
+    for part in above:
+        inner = inner[part]
+    inner[last] = value(inner.get(last) if isinstance(inner, dict) else inner[last]) if callable(value) else value
+    path.write_text(json.dumps(content))
+
+
+def _more(value: float) -> float:
+    return value + 0.01
+
+
+def _first(change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Changes the first value of a mapping."""
+    return lambda values: {name: change(v) if place == 0 else v for place, (name, v) in enumerate(values.items())}
+
+
+def _another_figure(figures: dict[str, Any]) -> dict[str, Any]:
+    *_, name = (name for name in figures if name != "micro_f1")
+    return {**figures, name: {"mean": 0.9, "std": 0.0, "runs": [0.9, 0.9], "low": 0.9, "high": 0.9}}
+
+
+def _all_of_it(figures: dict[str, Any]) -> dict[str, Any]:
+    """A figure that is the mean of its runs, within its interval."""
+    return {**figures, "micro_f1": {"mean": 0.9, "std": 0.0, "runs": [0.9, 0.9], "low": 0.85, "high": 0.95}}
+
+
+FIGURES: list[tuple[str, object]] = [
+    ("figures", _all_of_it),
+    ("figures", _another_figure),
+    ("figures.micro_f1.mean", _more),
+    ("figures.micro_f1.runs", lambda runs: runs[::-1]),
+    ("figures.micro_f1.std", None),
+    ("figures.micro_f1.low", _more),
+    ("figures.micro_f1.high", lambda high: high - 0.01),
+    ("figures", lambda figures: {"micro_f1": figures["micro_f1"]}),
+    ("primary", "macro_f1"),
+    ("breakdowns", {}),
+    ("breakdowns", _first(_first(lambda cell: {**cell, "examples": 1}))),
+    ("breakdowns", _first(_first(lambda cell: {**cell, "figure": {**cell["figure"], "mean": 0.99}}))),
+    ("details.0", {}),
+    ("details", lambda details: details[::-1]),
+    ("coverage.answered", lambda answered: answered - 1),
+    ("coverage.scored", lambda scored: scored - 1),
+    ("coverage.statuses.ok", lambda ok: ok - 1),
+    ("runs", 3),
+    ("options", {"matcher": "exact"}),
+    ("protocol", "paper"),
+    ("generation.temperature", 0.0),
+    ("prompts.wording", "release@4086ce5"),
+    ("prompts.sha256", "0" * 64),
+    ("dataset.task_version", 1000),
+    ("dataset.content_hash", "ab" * 32),
+    ("dataset.split", "test"),
+    ("dataset.examples", 1),
+    ("model.revision", "c" * 40),
+    ("model.settings", {"dtype": "float32"}),
+    ("model.box_format.order", "yxyx"),
+    ("versions", {"numpy": "0"}),
+    ("timing.output_tokens", 7),
+    ("barista_bench", "0.0.1"),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), FIGURES, ids=[f"{n}-{place}" for n, (place, _) in enumerate(FIGURES)])
+def test_edited_results_are_refused(run: Path, place: str, value: object) -> None:
+    before = json.loads((run / "results.json").read_text())
+    edit(run / "results.json", place, value)
+    assert json.loads((run / "results.json").read_text()) != before, "nothing was forged"
+    with pytest.raises(BaristaError, match=r"results\.json: .*Remedy"):
+        submit(run, allow_incomplete=True)
+
+
+def test_results_under_another_models_name_are_refused(run: Path) -> None:
+    edit(run / "results.json", "model.name", "garden/other")
+    with pytest.raises(BaristaError, match=r"model\.name: is 'garden/other'"):
+        submit(run, model_name="garden/other")
+
+
+def test_results_copied_from_a_better_run_are_refused(run: Path, honest_data: Path, tmp_path: Path) -> None:
+    better = run_of(honest_data, tmp_path / "better", "relations", right_answers(honest_data))
+    assert submit(better).rows[0].value == 100
+    shutil.copy(better / "results.json", run / "results.json")
+    with pytest.raises(BaristaError, match=r"results\.json: .*Remedy"):
+        submit(run)
+
+
+def right_answers(data: Path) -> Callable[[str, int], str]:
+    task, examples = get_task("barista", "relations"), open_examples(data, "barista", "relations").examples
+    right = {example.example_id: task.reference_answer(example, BoxFormat()) for example in examples}
+    return lambda example_id, seed: right[example_id]
+
+
+# ------------------------------------------------------------------------------------------------ forged logs
+
+
+def read_log(path: Path) -> Records:
+    return [record for line in path.read_bytes().splitlines(keepends=True) if (record := decode_record(line))]
+
+
+def write_log(path: Path, records: Sequence[SampleRecord]) -> None:
+    path.write_bytes(b"".join(map(encode_record, records)))
+
+
+def forge_log(change: Callable[[Records], Sequence[SampleRecord]]) -> Forgery:
+    return lambda folder: write_log(folder / LOG_FILE, change(read_log(folder / LOG_FILE)))
+
+
+def other(record: SampleRecord, **changes: Any) -> SampleRecord:
+    return msgspec.structs.replace(record, **changes)
+
+
+def rekeyed(folder: Path, record: SampleRecord, **changes: Any) -> SampleRecord:
+    """The record changed, with the key that belongs to what it says now."""
+    record = other(record, **changes)
+    identity = json.loads((folder / CONFIG_FILE).read_text())["identity"]
+    model = {name: value for name, value in identity["model"].items() if name != "box_format"}
+    key = sample_key(record.example_id, record.fingerprint, model, identity["generation"], record.run)
+    return other(record, key=key)
+
+
+def wrong(record: SampleRecord) -> bool:
+    return record.text == "[]"
+
+
+def _answers_of_another_example(folder: Path) -> None:
+    records = read_log(folder / LOG_FILE)
+    good = next(record for record in records if not wrong(record))
+    names = {record.example_id for record in records if wrong(record)}
+    forged = [rekeyed(folder, good, example_id=r.example_id, run=r.run) if wrong(r) else r for r in records]
+    assert names
+    write_log(folder / LOG_FILE, forged)
+
+
+def _a_third_run(folder: Path) -> None:
+    records = read_log(folder / LOG_FILE)
+    write_log(folder / LOG_FILE, [*records, *(rekeyed(folder, r, run=2) for r in records if r.run == 1)])
+
+
+def _answers_of_another_model(folder: Path) -> None:
+    records = read_log(folder / LOG_FILE)
+    key = sample_key(records[0].example_id, records[0].fingerprint, {"name": "a/better"}, {}, 0)
+    write_log(folder / LOG_FILE, [*records, other(records[0], key=key)])
+
+
+def _a_damaged_line(folder: Path) -> None:
+    lines = (folder / LOG_FILE).read_bytes().splitlines(keepends=True)
+    (folder / LOG_FILE).write_bytes(b"".join([lines[0].replace(b'"key"', b'"kez"'), *lines[1:]]))
+
+
+def _a_second_rank(folder: Path) -> None:
+    """Better answers in a log of another process, which is read first."""
+    records = read_log(folder / LOG_FILE)
+    good = next(record.text for record in records if not wrong(record))
+    (folder / LOG_FILE).rename(folder / "samples-1.jsonl")
+    write_log(folder / "samples-0.jsonl", [other(record, text=good) for record in records if wrong(record)])
+
+
+LOGS: dict[str, Forgery] = {
+    "a run left out": forge_log(lambda records: [r for r in records if r.run == 0]),
+    "wrong answers left out": forge_log(lambda records: [r for r in records if not wrong(r)]),
+    "one line left out": forge_log(lambda records: records[1:]),
+    "all left out": forge_log(lambda records: []),
+    "wrong answers as failures": forge_log(
+        lambda records: [other(r, status=Status.INFRA_ERROR, text=None, error="no") if wrong(r) else r for r in records]
+    ),
+    "examples changed": forge_log(lambda records: [other(r, example_id=records[0].example_id) for r in records]),
+    "an unknown example": forge_log(lambda records: [*records, other(records[0], example_id="no such", key="k")]),
+    "answers of another example": _answers_of_another_example,
+    "runs swapped": forge_log(lambda records: [other(r, run=1 - r.run) for r in records]),
+    "a run's answers twice": forge_log(lambda records: [other(r, run=1) for r in records if r.run == 0] + records),
+    "a third run": _a_third_run,
+    "a second answer first": forge_log(lambda records: [other(records[0], text="[ ]"), *records]),
+    "a second answer last": forge_log(lambda records: [*records, other(records[0], text="[ ]")]),
+    "a second log": _a_second_rank,
+    "answers of another model": _answers_of_another_model,
+    "other questions": forge_log(lambda records: [other(r, fingerprint="f" * 64) for r in records]),
+    "a damaged line": _a_damaged_line,
+}
+
+
+def settings(place: str, value: object) -> Forgery:
+    return lambda folder: edit(folder / CONFIG_FILE, place, value)
+
+
+def _fitting_limit(folder: Path) -> None:
+    """A limit that leaves the wrong answers out, with the hash of the examples below it."""
+    described = json.loads((folder / CONFIG_FILE).read_text())
+    examples = open_examples(described["data"]["absolute_path"], "barista", "relations", limit=3)
+    edit(folder / CONFIG_FILE, "data.limit", 3)
+    edit(folder / CONFIG_FILE, "identity.content_hash", examples.content_hash)
+
+
+def _fitting_split(folder: Path) -> None:
+    described = json.loads((folder / CONFIG_FILE).read_text())
+    examples = open_examples(described["data"]["absolute_path"], "barista", "relations", split="test")
+    edit(folder / CONFIG_FILE, "identity.split", "test")
+    edit(folder / CONFIG_FILE, "identity.content_hash", examples.content_hash)
+
+
+SETTINGS: dict[str, Forgery] = {
+    "fewer runs": settings("runs", 1),
+    "more runs": settings("runs", 3),
+    "limit": settings("data.limit", 3),
+    "limit and hash": _fitting_limit,
+    "split": settings("identity.split", "test"),
+    "split and hash": _fitting_split,
+    "examples": settings("identity.content_hash", "ab" * 32),
+    "revision": settings("identity.model.revision", "c" * 40),
+    "settings of the model": settings("identity.model.settings", {"dtype": "float32"}),
+    "temperature": settings("identity.generation.temperature", 0.0),
+    "task version": settings("identity.task_version", 1),
+    "hash of the prompts": settings("identity.prompts_hash", "ab" * 32),
+    "text of the prompts": settings("prompts.user", "Say nothing."),
+    "name of the wording": settings("prompts.wording", "release@4086ce5"),
+    "hash of the wording": settings("prompts.sha256", "0" * 64),
+    "a wording of another harness": settings("prompts.wording", "recorded:00000000"),
+}
+
+
+@pytest.mark.parametrize("rescored", [False, True], ids=["stale", "rescored"])
+@pytest.mark.parametrize("name", [*LOGS, *SETTINGS])
+def test_forged_logs_and_settings_are_refused_scored_again_or_not(run: Path, name: str, rescored: bool) -> None:
+    before = contents(run)
+    (LOGS | SETTINGS)[name](run)
+    assert contents(run) != before, "nothing was forged"
+    if rescored:
+        try_to(lambda: score(run))
+    with pytest.raises(BaristaError, match="Remedy"):
+        submit(run)
+
+
+def test_the_order_of_boxes_is_part_of_what_a_run_with_boxes_asked(small_release: Path, tmp_path: Path) -> None:
+    data = build(small_release, tmp_path / "d", configs=["grounding"], sampling={"frame_step": 20}, cache=False).folder
+    run = run_of(data, tmp_path / "run", "grounding", lambda *_: "[]")
+    assert submit(run).rows
+    settings("identity.model.box_format.order", "yxyx")(run)
+    score(run)
+    with pytest.raises(BaristaError, match=r"run\.json: identity\.prompts_hash: is .*Remedy"):
+        submit(run)
+
+
+def test_edited_answers_are_refused_without_scoring_them(run: Path, honest_data: Path) -> None:
+    """Scored again they are a run like any other: that no model wrote them is nowhere to be seen."""
+    right = right_answers(honest_data)
+    forge_log(lambda records: [other(r, text=right(r.example_id, 0)) for r in records])(run)
+    with pytest.raises(BaristaError, match=r"results\.json: .*Remedy"):
+        submit(run)
+
+
+def test_a_forgery_is_no_better_for_being_called_incomplete(run: Path) -> None:
+    _answers_of_another_example(run)
+    score(run)
+    with pytest.raises(BaristaError, match=r"line \d+: answers something else than is asked here"):
+        submit(run, allow_incomplete=True)
+
+
+def try_to(work: Callable[[], object]) -> None:
+    """What a forger does next, where it can be done."""
+    try:
+        work()
+    except BaristaError:
+        return
+
+
+# ------------------------------------------------------------------------------------------------ forged truth
+
+
+def test_a_dataset_with_other_answers_is_refused_by_the_published_one(
+    run: Path, honest_data: Path, tmp_path: Path
+) -> None:
+    """Truth that was edited, with a hash that fits: the run alone contradicts nothing."""
+    forged = Path(shutil.copytree(honest_data, tmp_path / "forged"))
+    for path in (forged / "relations").glob("*.parquet"):
+        table = pq.read_table(path)
+        rows = table.to_pylist()
+        for line in rows:
+            line["target"] = {name: [] for name in line["target"]}
+        pq.write_table(type(table).from_pylist(rows, schema=table.schema), path)
+    edit(run / CONFIG_FILE, "data.path", str(forged))
+    edit(run / CONFIG_FILE, "identity.content_hash", open_examples(forged, "barista", "relations").content_hash)
+    score(run)
+    with pytest.raises(BaristaError, match=r"was run on examples \w+, and .*barista holds"):
+        submit(run, dataset=honest_data)
+
+
+# ------------------------------------------------------------------------------------------------ forged judges
+
+
+def judge_of(run: Path) -> Path:
+    (folder,) = judge_folders(run)
+    return folder
+
+
+def in_judge(file: str, place: str, value: object) -> Forgery:
+    return lambda run: edit(judge_of(run) / file, place, value)
+
+
+def forge_verdicts(change: Callable[[Records], Sequence[SampleRecord]]) -> Forgery:
+    def forge(run: Path) -> None:
+        path = judge_of(run) / VERDICTS_FILE
+        write_log(path, change(read_log(path)))
+
+    return forge
+
+
+def best(record: SampleRecord) -> SampleRecord:
+    return other(record, text=json.dumps({"score": 10, "reason": "fine"}), logprobs=None)
+
+
+def _copied_judge(run: Path) -> None:
+    write_judged(judged(results("temporal_vqa"), value=0.9), judge_of(run) / "results.json")
+
+
+def _answers_changed_later(run: Path) -> None:
+    forge_log(lambda records: [other(r, text="Answer: something else") for r in records])(run)
+
+
+JUDGE_FIGURES: dict[str, Forgery] = {
+    "mean": in_judge("results.json", "figures.mean.mean", _more),
+    "a criterion": in_judge("results.json", "figures.accuracy.mean", _more),
+    "interval": in_judge("results.json", "figures.mean.low", None),
+    "coverage": in_judge("results.json", "coverage.judged", lambda count: count - 1),
+    "name of the judge": in_judge("results.json", "judge.name", "maker/better"),
+    "categories": in_judge("results.json", "per_category", {}),
+    "draws": in_judge("results.json", "draws", 9),
+    "copied": _copied_judge,
+    "verdicts": forge_verdicts(lambda records: [best(r) for r in records]),
+}
+JUDGE_LOGS: dict[str, Forgery] = {
+    "verdicts left out": forge_verdicts(lambda records: records[2:]),
+    "verdicts on other answers": forge_verdicts(lambda records: [other(r, example_id="item") for r in records]),
+    "verdicts by another form": forge_verdicts(lambda records: [other(r, fingerprint=digest("form")) for r in records]),
+    "a draw more": forge_verdicts(lambda records: [*records, other(records[0], run=2, key=digest("more"))]),
+    "a second verdict": forge_verdicts(lambda records: [best(records[0]), *records]),
+    "answers changed later": _answers_changed_later,
+    "judge": in_judge(JUDGE_FILE, "identity.model.name", "maker/better"),
+    "fewer draws": in_judge(JUDGE_FILE, "draws", 1),
+    "fewer criteria": in_judge(JUDGE_FILE, "rubric.criteria", lambda criteria: criteria[:1]),
+    "text of the rubric": in_judge(JUDGE_FILE, "rubric.criteria.0.text", "Anything is right."),
+    "name of the rubric": in_judge(JUDGE_FILE, "rubric.wording", "release@4086ce5"),
+    "hash of the rubric": in_judge(JUDGE_FILE, "identity.rubric", "ab" * 32),
+    "steps": in_judge(JUDGE_FILE, "steps", _first(lambda steps: steps[:1])),
+    "temperature": in_judge(JUDGE_FILE, "generation.temperature", 0.123),
+    "no description": in_judge(JUDGE_FILE, "generation", {"heat": 1}),
+}
+
+
+@pytest.mark.parametrize("name", JUDGE_FIGURES)
+def test_forged_figures_of_a_judge_are_refused(run_and_judge: Path, name: str) -> None:
+    before = contents(run_and_judge)
+    JUDGE_FIGURES[name](run_and_judge)
+    assert contents(run_and_judge) != before, "nothing was forged"
+    with pytest.raises(BaristaError, match="Remedy"):
+        submit(run_and_judge, allow_incomplete=True)
+
+
+@pytest.mark.parametrize("rescored", [False, True], ids=["stale", "rescored"])
+@pytest.mark.parametrize("name", JUDGE_LOGS)
+def test_forged_verdicts_are_refused_scored_again_or_not(run_and_judge: Path, name: str, rescored: bool) -> None:
+    before = contents(run_and_judge)
+    JUDGE_LOGS[name](run_and_judge)
+    assert contents(run_and_judge) != before, "nothing was forged"
+    if rescored:
+        try_to(lambda: score(run_and_judge))
+        try_to(lambda: score_judged(read_scored(run_and_judge, options={}), judge_of(run_and_judge)))
+    with pytest.raises(BaristaError, match="Remedy"):
+        submit(run_and_judge)

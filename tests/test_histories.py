@@ -1,0 +1,431 @@
+"""Random histories of a project: whatever is built, asked, killed, damaged, scored and moved, in whatever order, no
+finished answer is lost, none is asked twice, and no figure changes but by its options and its answers.
+
+A plain model of what was answered, and of what figures that makes, goes along and is compared after every step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import ClassVar
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from barista_bench.api import compare, load_results
+from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.builders import card
+from barista_bench.builders.folder import build
+from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.prompt import BoxFormat
+from barista_bench.reporting import write_report
+from barista_bench.running import runner
+from barista_bench.running.compaction import compact
+from barista_bench.running.keys import sample_seed
+from barista_bench.running.log import log_files, read_folder
+from barista_bench.running.results import read_results
+from barista_bench.running.runner import run
+from barista_bench.running.scoring import read_scored, score
+from tests.conftest import MadeOnce, undrawn_figures
+from tests.made_benchmark import BENCHMARK, Words
+from tests.video_samples import render
+
+HISTORIES = 300
+WORDS = ("cup", "tap", "lid")
+REPEATS = 2
+LINE_STARTS = re.compile(rb'(?<=\n)|(?=\{"log":)')
+"""Also of lines whose predecessor has lost its end."""
+SAID = ("cup", "Cup", "tap", "Lid", "no idea")
+SAMPLINGS = ({"frames": 2}, {"frames": 3})
+"""The one that runs are of, and another."""
+
+Sample = tuple[str, int]
+"""Example and repetition."""
+
+EXAMPLES = {f"words:{number}": word for number, word in enumerate(WORDS)}
+OF_SEED = {
+    sample_seed(Words(), example, repeat, step): (example, repeat)
+    for example in EXAMPLES
+    for repeat in range(REPEATS)
+    for step in range(2)
+}
+
+
+@pytest.fixture(scope="module")
+def project(made_once: MadeOnce) -> Iterator[Path]:
+    """Three questions about two videos, and the dataset built of them; the made benchmark is one of ours meanwhile."""
+
+    def make(root: Path) -> None:
+        (root / "release/videos").mkdir(parents=True)
+        for number in range(2):
+            render(root / f"release/videos/{number}.mp4", 4)
+        questions = [
+            {"id": number, "video": f"videos/{number % 2}.mp4", "split": "test", "words": WORDS, "answer": word}
+            for number, word in enumerate(WORDS)
+        ]
+        (root / "release/questions.json").write_text(json.dumps(questions))
+        rebuild(root, SAMPLINGS[0])
+
+    about = card._packaged
+    with pytest.MonkeyPatch.context() as patch, undrawn_figures():
+        patch.setitem(BENCHMARKS, "words", BENCHMARK)
+        patch.setattr(card, "_packaged", lambda name: "Words.\n\n## Limits\n" if "words" in name else about(name))
+        yield made_once("histories/project", make)
+
+
+def rebuild(root: Path, sampling: dict[str, int]) -> None:
+    build(
+        root / "release", root / "data/words", benchmark="words", frames="linked", cache=False, sampling=dict(sampling)
+    )
+
+
+@dataclass
+class Run:
+    """What the model of this test knows of a run folder.
+
+    Attributes:
+        answers: the finished ones that stand undamaged in the logs.
+        steps: first answers, likewise, of the two that a sample takes.
+        repeats: of the last start.
+        case: the scoring option of the last start.
+        figures: accuracy, by the value of the scoring option, as last scored.
+        plain: the value of that option by which `results.json` is.
+        data: where the dataset lies, relative to the run folder at the last start, and absolute.
+    """
+
+    name: str
+    folder: str
+    answers: dict[Sample, str] = field(default_factory=dict)
+    steps: dict[Sample, str] = field(default_factory=dict)
+    repeats: int = 0
+    case: bool = True
+    figures: dict[bool, float] = field(default_factory=dict)
+    plain: bool | None = None
+    data: tuple[str, str] = ("", "")
+
+    def accuracy(self, case: bool) -> float | None:
+        """As plain Python has it; None where nothing is answered."""
+        by_repeat: dict[int, list[bool]] = {}
+        for (example, repeat), text in self.answers.items():
+            if repeat < self.repeats:
+                word = text.strip() if case else text.strip().lower()
+                by_repeat.setdefault(repeat, []).append(word == EXAMPLES[example])
+        return statistics.fmean(sum(right) / len(right) for right in by_repeat.values()) if by_repeat else None
+
+    @property
+    def read_by(self) -> bool:
+        """The value of the scoring option that reading takes where nobody says one."""
+        (only, *others) = self.figures or [self.case]
+        return self.case if others or only == self.plain else only
+
+    def note(self, case: bool, figure: float) -> None:
+        """Scoring leaves `results.json` to figures by the option of the last start."""
+        self.figures[case] = figure
+        self.plain = self.case if self.case in (case, self.plain) else None
+
+
+class Answering:
+    """Answers in two steps, never twice alike. It refuses to be asked what is answered, and dies after `lives`."""
+
+    box_format = BoxFormat()
+    batch_size = 2
+
+    def __init__(self, known: Run, serial: Iterator[int], lives: int, failing: int) -> None:
+        self.identity = ModelIdentity(known.name)
+        self.known, self.serial, self.lives, self.failing = known, serial, lives, failing
+        self.failed = False
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        given: list[tuple[dict[Sample, str], Sample, str]] = []
+        answers = [[self._answer(request, OF_SEED[seed], given) for seed in request.seeds] for request in requests]
+        for known, sample, text in given:  # whoever dies above has given nothing
+            known[sample] = text
+        return answers
+
+    def _answer(
+        self, request: Request, sample: Sample, given: list[tuple[dict[Sample, str], Sample, str]]
+    ) -> Completion | Failure:
+        if self.lives == 0:
+            raise KeyboardInterrupt
+        self.lives -= 1
+        assert sample[0] == request.request_id
+        assert sample not in self.known.answers, "what is answered is not asked again"
+        number = next(self.serial)
+        if self.failing and number % self.failing == 0:
+            self.failed = True
+            return Failure("the line broke")
+        if request.images:
+            assert sample not in self.known.steps, "a first answer is not asked for again"
+            text, known = f"seen {number}", self.known.steps
+        else:
+            assert f"You said: {self.known.steps[sample]}." in request.prompt.as_text()
+            text, known = SAID[number % len(SAID)] + " " * number, self.known.answers
+        given.append((known, sample, text))
+        return Completion(text)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def evidence(folder: Path) -> dict[str, bytes]:
+    """Logs, figures and what the run says of itself; without locks, empty logs and the torn end of a log."""
+    found = {name: text for name, text in content(folder).items() if name.endswith((".json", ".jsonl"))}
+    found |= {
+        name: found[name][: found[name].rfind(b"\n") + 1] for name in found if name.startswith(("samples", "steps"))
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+class History(RuleBasedStateMachine):
+    """One project with two run folders."""
+
+    pristine: ClassVar[Path]
+    patch: ClassVar[pytest.MonkeyPatch]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = Path(mkdtemp(prefix="history-", dir=self.pristine.parent))
+        self.root = self.home / "project"
+        shutil.copytree(self.pristine, self.root)
+        self.runs = [Run(name, f"runs/{name}") for name in ("one", "two")]
+        self.serial = iter(range(1, 10**9))
+        self.moves = iter(range(10**9))
+        self.sampling = 0
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.home)
+
+    def folder(self, known: Run) -> Path:
+        return self.root / known.folder
+
+    def started(self) -> list[Run]:
+        return [known for known in self.runs if known.repeats]
+
+    @initialize(repeats=st.integers(1, REPEATS))
+    def both_runs_begin(self, repeats: int) -> None:
+        self._start(self.runs[0], repeats, case=True, lives=-1, failing=0)
+        self._start(self.runs[1], repeats, case=True, lives=5, failing=0)
+
+    @rule(
+        at=st.integers(0, 1),
+        repeats=st.integers(1, REPEATS),
+        case=st.sampled_from([True, True, False]),
+        lives=st.sampled_from([-1, -1, 0, 1, 3, 4, 6, 9]),
+        failing=st.sampled_from([0, 0, 2, 5]),
+        world=st.sampled_from([1, 1, 2]),
+    )
+    def start(self, at: int, repeats: int, case: bool, lives: int, failing: int, world: int) -> None:
+        for rank in range(world):
+            with self._process(rank, world):
+                self._start(self.runs[at], repeats, case, lives, failing, alone=world == 1)
+
+    @contextmanager
+    def _process(self, rank: int, world: int) -> Iterator[None]:
+        with self.patch.context() as patch:
+            if world > 1:
+                patch.setenv("RANK", str(rank))
+                patch.setenv("WORLD_SIZE", str(world))
+            yield
+
+    def _start(self, known: Run, repeats: int, case: bool, lives: int, failing: int, alone: bool = True) -> None:
+        model = Answering(known, self.serial, lives, failing)
+        if self.sampling and known.repeats:  # another set lies there now
+            self._refused(known, lambda: self._run(known, model, repeats, case), ConfigError)
+            return
+        if self.sampling:
+            return  # a run of the other set: another history
+        known.repeats, known.case = repeats, case
+        known.data = (os.path.relpath(self.root / "data/words", self.folder(known)), str(self.root / "data/words"))
+        try:
+            self._run(known, model, repeats, case)
+        except KeyboardInterrupt:
+            assert model.lives == 0
+        else:
+            wanted = {(example, repeat) for example in EXAMPLES for repeat in range(repeats)}
+            assert model.failed or not alone or wanted <= known.answers.keys()
+
+    def _run(self, known: Run, model: Answering, repeats: int, case: bool, **others: object) -> None:
+        with self.patch.context() as patch:
+            patch.setattr(runner, "load_model", lambda *_: model)
+            about = {"benchmark": "words", "task": "choose", "runs": repeats, "option": f"case={str(case).lower()}"}
+            run(self.root / "data/words", self.folder(known), **{**about, **others})
+
+    def _refused(self, known: Run, command: Callable[[], object], error: type[BaristaError]) -> None:
+        before = evidence(self.folder(known))
+        with pytest.raises(error, match="Remedy"):
+            command()
+        assert evidence(self.folder(known)) == before
+
+    @rule(
+        at=st.integers(0, 1),
+        others=st.sampled_from([{"temperature": 0.5}, {"limit": 2}, {"option": "steps=1"}, {"split": "test"}]),
+    )
+    def start_of_another_run(self, at: int, others: dict[str, object]) -> None:
+        known = self.runs[at]
+        if known.repeats:
+            model = Answering(known, self.serial, 0, 0)
+            self._refused(known, lambda: self._run(known, model, known.repeats, known.case, **others), ConfigError)
+
+    @rule(at=st.integers(0, 1), place=st.floats(0, 1), at_line_end=st.booleans(), byte=st.none() | st.integers(0, 255))
+    def damage_a_log(self, at: int, place: float, at_line_end: bool, byte: int | None) -> None:
+        """One byte is overwritten, or all from there on is lost, as after a power cut."""
+        known = self.runs[at]
+        logs = sorted(path for kind in ("samples", "steps") for path in self.folder(known).glob(f"{kind}*.jsonl"))
+        logs = [path for path in logs if path.stat().st_size]
+        if not logs:
+            return
+        path = logs[min(int(place * len(logs)), len(logs) - 1)]
+        whole = path.read_bytes()
+        where = int(place * len(logs) % 1 * len(whole))
+        where = max(whole.find(b"\n", where), where) if at_line_end else where
+        if byte is not None and whole[where] == byte:
+            return
+        path.write_bytes(whole[:where] if byte is None else whole[:where] + bytes([byte]) + whole[where + 1 :])
+        start = 0
+        for line in LINE_STARTS.split(whole):
+            if start + len(line) > where and (start <= where or byte is None):
+                self._forget(known.steps if path.name.startswith("steps") else known.answers, line)
+            start += len(line)
+
+    @staticmethod
+    def _forget(known: dict[Sample, str], line: bytes) -> None:
+        """What only a line says that is whole so far."""
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return
+        sample = (record.get("example_id"), record.get("run"))
+        if sample in known and known[sample] == record["text"]:
+            del known[sample]
+
+    def _is_found(self, known: Run) -> bool:
+        """Whether the dataset lies where a run folder's paths lead, relative or absolute."""
+        relative, absolute = known.data
+        return any(os.path.exists(path) for path in (self.folder(known) / relative, absolute))
+
+    def _whereabouts(self, known: Run) -> Path | None:
+        return None if self._is_found(known) else self.root / "data/words"
+
+    @rule(at=st.integers(0, 1), case=st.sampled_from([None, True, False]))
+    def score_by_an_option(self, at: int, case: bool | None) -> None:
+        known, options = self.runs[at], {} if case is None else {"case": case}
+        if not known.repeats:
+            return
+        chosen = known.case if case is None else case
+        expected = known.accuracy(chosen)
+        folder, data = self.folder(known), self._whereabouts(known)
+        if self.sampling or expected is None:
+            self._refused(known, lambda: score(folder, data=data, options=options), DataError)
+            return
+        if data is not None:
+            self._refused(known, lambda: score(folder, options=options), DataError)
+        scored = score(folder, data=data, options=options)
+        known.note(chosen, expected)
+        assert scored.results.figures["accuracy"].mean == pytest.approx(expected)
+        assert scored.results.coverage.expected == len(EXAMPLES) * known.repeats
+
+    @rule(pages=st.sampled_from([False, False, False, False, True]))
+    def read(self, pages: bool) -> None:
+        """Comparing, loading and reporting say what scoring would, and write nothing."""
+        before = content(self.root)
+        readable = []
+        for known in self.started():
+            expected, data = known.accuracy(known.read_by), self._whereabouts(known)
+            if self.sampling or expected is None:
+                with pytest.raises(DataError, match="Remedy"):
+                    read_scored(self.folder(known), data=data)
+                continue
+            scored = read_scored(self.folder(known), data=data)
+            assert scored.results.options["case"] == known.read_by
+            assert scored.results.figures["accuracy"].mean == pytest.approx(expected)
+            if data is None:
+                readable.append((known, scored))
+        if len(readable) == 2:
+            self._compare(*(known for known, _ in readable))
+        if pages and readable:
+            report = self.home / f"report-{next(self.serial)}"
+            write_report([scored for _, scored in readable], report, compare=False)
+            assert "accuracy" in (report / "report.md").read_text()
+        assert content(self.root) == before
+
+    def _compare(self, first: Run, second: Run) -> None:
+        folders = [self.folder(first), self.folder(second)]
+        shared = {s for s in first.answers.keys() & second.answers.keys() if s[1] < min(first.repeats, second.repeats)}
+        if first.read_by == second.read_by and shared:
+            assert set(compare(folders, draws=20).shape) != {0}
+        else:
+            with pytest.raises(DataError, match="Remedy"):
+                compare(folders, draws=20)
+        means = load_results(folders, options={"case": False}).figures["mean"]
+        assert list(means) == pytest.approx([known.accuracy(False) for known in (first, second)])
+
+    @rule(at=st.integers(0, 1))
+    def tidy(self, at: int) -> None:
+        known = self.runs[at]
+        if log_files(self.folder(known)):
+            compact(self.folder(known))
+            assert len(log_files(self.folder(known))) == 1
+
+    @rule(at=st.integers(0, 1), deep=st.booleans())
+    def move_a_run(self, at: int, deep: bool) -> None:
+        known = self.runs[at]
+        if known.repeats:
+            before, folder = self.folder(known), f"archive{next(self.moves)}/{'deep/er/' * deep}{known.name}"
+            (self.root / folder).parent.mkdir(parents=True)
+            known.folder = folder
+            before.rename(self.folder(known))
+
+    @rule()
+    def move_all(self) -> None:
+        self.root = self.root.rename(self.home / f"project{next(self.moves)}")
+
+    @rule(sampling=st.sampled_from([0, 0, 1]))
+    def build_again(self, sampling: int) -> None:
+        """Into the same folder: runs go on with the same set, and refuse another."""
+        rebuild(self.root, SAMPLINGS[sampling])
+        self.sampling = sampling
+
+    @invariant()
+    def no_finished_answer_is_lost(self) -> None:
+        for known in self.started():
+            records = [record for record in read_folder(self.folder(known)) if record.finished]
+            assert {(record.example_id, record.run): record.text for record in records} == known.answers
+
+    @invariant()
+    def no_figure_changes_but_by_scoring_and_by_its_options(self) -> None:
+        for known in self.started():
+            kept = [read_results(path) for path in self.folder(known).glob("results*.json")]
+            assert {bool(one.options["case"]): one.figures["accuracy"].mean for one in kept} == pytest.approx(
+                known.figures
+            )
+            assert len({one.comparability.key for one in kept}) == len(kept) == len(known.figures)
+
+
+@pytest.mark.slow
+def test_no_history_loses_an_answer_or_changes_a_figure(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(History, "pristine", project, raising=False)
+    monkeypatch.setattr(History, "patch", monkeypatch, raising=False)
+    run_state_machine_as_test(
+        History,
+        settings=settings(
+            max_examples=HISTORIES,
+            phases=[Phase.generate],
+            stateful_step_count=10,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

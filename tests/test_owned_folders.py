@@ -1,0 +1,367 @@
+"""Who owns a folder: what is replaced, what stops a command before its first change, and what stays when it fails."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from barista_bench import owned_folders
+from barista_bench.errors import ConfigError
+from barista_bench.owned_folders import (
+    DATASET,
+    KITCHEN,
+    REPORT,
+    RUN,
+    VIDEO,
+    check_place,
+    check_target,
+    replacing_folder,
+)
+from barista_bench.scene_graph.release import ANNOTATION_FILE
+
+OLD = {"page.html": "old", "tables/one.csv": "1", "tables/gone/two.csv": "2"}
+NEW = {"page.html": "new", "tables/one.csv": "one", "figures/a.svg": "<svg/>"}
+Write = Callable[..., None]
+
+
+def write(out: Path, files: dict[str, str]) -> None:
+    with replacing_folder(out, REPORT) as folder:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+
+
+def held(folder: Path) -> dict[str, str]:
+    """All files but the manifest; hidden ones too."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path != folder / REPORT.manifest)
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in files}
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    out = tmp_path / "report"
+    write(out, OLD)
+    return out
+
+
+def mounted(monkeypatch: pytest.MonkeyPatch, target: Path) -> None:
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == target)
+
+
+def not_renamed(monkeypatch: pytest.MonkeyPatch, target: Path) -> None:
+    """As a bind mount, which `ismount` does not see: it can neither be renamed nor be renamed onto."""
+    real = Path.rename
+
+    def rename(self: Path, other: Path) -> Path:
+        if target in (self, Path(other)):
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(self))
+        return real(self, other)
+
+    monkeypatch.setattr(Path, "rename", rename)
+
+
+def worked_in(monkeypatch: pytest.MonkeyPatch, target: Path) -> None:
+    monkeypatch.chdir(target)
+
+
+def fixed_parent(monkeypatch: pytest.MonkeyPatch, target: Path) -> None:
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != target.parent and real(path, mode))
+
+
+WAYS = [mounted, not_renamed, worked_in, fixed_parent]
+
+
+def test_a_folder_takes_its_place_at_the_end_and_is_for_everyone_to_read(tmp_path: Path) -> None:
+    out = tmp_path / "runs" / "one"
+    with replacing_folder(out) as partial:
+        (partial / "run.json").write_text("{}")
+        assert not out.exists()
+    assert [path.name for path in out.iterdir()] == ["run.json"]
+    assert out.stat().st_mode & 0o777 == 0o755
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_a_folder_without_a_list_may_take_the_place_of_an_empty_one_and_of_no_other(tmp_path: Path) -> None:
+    out = tmp_path / "one"
+    out.mkdir()
+    with replacing_folder(out) as partial:
+        (partial / "new").touch()
+    with pytest.raises(ConfigError, match="is there already, and holds 'new'"), replacing_folder(out):
+        raise AssertionError("the work has begun")
+    assert [path.name for path in out.iterdir()] == ["new"]
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_what_was_written_is_replaced_as_a_whole(report: Path) -> None:
+    write(report, NEW)
+    assert held(report) == NEW
+    assert list(report.parent.iterdir()) == [report]
+
+
+def test_equal_files_give_equal_lists(report: Path, tmp_path: Path) -> None:
+    write(tmp_path / "again", dict(reversed(OLD.items())))
+    assert (tmp_path / "again" / REPORT.manifest).read_bytes() == (report / REPORT.manifest).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "tables/mine.csv", "tables/gone/deep/run.json", ".hidden", "empty/"])
+@pytest.mark.parametrize("way", [None, *WAYS])
+def test_anything_that_was_not_written_stops_the_command_before_the_first_change(
+    report: Path, name: str, way: Write | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strange = report / name
+    strange.parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith("/"):
+        strange.mkdir()
+    else:
+        strange.write_text("hours of work")
+    if way:
+        way(monkeypatch, report)
+    before = held(report)
+    with pytest.raises(ConfigError, match=rf"holds '{name}', which is not ours\. Remedy: "):
+        write(report, NEW)
+    assert held(report) == before
+    assert strange.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda out: (out / "page.html").write_text("mine"), "'page.html' was changed after it was written"),
+        (lambda out: (out / "link").symlink_to(out / "page.html"), "holds 'link', which is not ours"),
+        (lambda out: os.mkfifo(out / "pipe"), "holds 'pipe', which is not ours"),
+        (lambda out: (out / REPORT.manifest).write_text("{}"), "an older version made it"),
+        (lambda out: (out / REPORT.manifest).write_text("["), "cannot be read"),
+        (lambda out: (out / REPORT.manifest).unlink(), "is not a report of ours"),
+        (lambda out: (out / REPORT.manifest).write_text('{"files": {"../../x": ""}}'), "holds 'page.html'"),
+    ],
+)
+def test_bytes_that_the_command_did_not_write_stop_it(
+    report: Path, change: Callable[[Path], object], told: str
+) -> None:
+    change(report)
+    with pytest.raises(ConfigError, match=told), replacing_folder(report, REPORT):
+        raise AssertionError("the work has begun")
+    assert (report / "tables/one.csv").read_text() == "1"
+
+
+def test_what_was_removed_from_a_folder_does_not_keep_it_from_being_replaced(report: Path) -> None:
+    (report / "page.html").unlink()
+    write(report, NEW)
+    assert held(report) == NEW
+
+
+def test_what_comes_in_during_the_work_stops_it_and_is_kept(report: Path) -> None:
+    with pytest.raises(ConfigError, match=r"holds 'late\.txt'"), replacing_folder(report, REPORT):
+        (report / "late.txt").write_text("hours of work")
+    assert held(report) == OLD | {"late.txt": "hours of work"}
+    assert list(report.parent.iterdir()) == [report]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_folder_that_cannot_be_renamed_has_its_files_exchanged(
+    report: Path, way: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = report.stat().st_ino
+    way(monkeypatch, report)
+    write(report, NEW)
+    assert held(report) == NEW
+    assert report.stat().st_ino == number
+    assert list(report.parent.iterdir()) == [report]
+    assert {path.name for path in report.iterdir() if path.is_dir()} == {"tables", "figures"}
+    write(report, OLD)
+    assert held(report) == OLD
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_empty_folder_that_cannot_be_renamed_is_filled(
+    tmp_path: Path, way: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "empty"
+    out.mkdir()
+    way(monkeypatch, out)
+    write(out, NEW)
+    assert held(out) == NEW
+
+
+@pytest.mark.parametrize("failing", range(6))
+@pytest.mark.parametrize("raised", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_an_exchange_that_fails_puts_the_old_files_back(
+    report: Path, failing: int, raised: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, moves = shutil.move, iter(range(1000))
+
+    def move(origin: Path, destination: Path) -> object:
+        if next(moves) == failing:
+            raise raised
+        return real(origin, destination)
+
+    mounted(monkeypatch, report)
+    monkeypatch.setattr(shutil, "move", move)
+    before = (report / REPORT.manifest).read_bytes()
+    with pytest.raises(type(raised)):
+        write(report, NEW)
+    assert held(report) == OLD
+    assert (report / REPORT.manifest).read_bytes() == before
+    assert list(report.parent.iterdir()) == [report]
+
+
+def test_a_swap_that_fails_puts_the_old_folder_back(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Path.rename
+
+    def rename(self: Path, other: Path) -> Path:
+        if self.name == "new":
+            raise OSError(errno.EIO, "Input/output error", str(self))
+        return real(self, other)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OSError, match="Input/output error"):
+        write(report, NEW)
+    monkeypatch.undo()
+    assert held(report) == OLD
+    assert list(report.parent.iterdir()) == [report]
+
+
+def test_a_link_to_a_folder_stays_one_and_a_link_to_nothing_is_named(report: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(report)
+    write(link, NEW)
+    assert link.is_symlink()
+    assert held(report) == NEW
+    shutil.rmtree(report)
+    with pytest.raises(ConfigError, match=r"is a link to .*report, which is not there"), replacing_folder(link, REPORT):
+        raise AssertionError("the work has begun")
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("out", "told"),
+    [("file", "is no folder"), ("file/below", "Not a directory"), ("n" * 300, "File name too long")],
+)
+def test_a_target_that_cannot_be_is_refused_before_the_work(tmp_path: Path, out: str, told: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises((ConfigError, OSError), match=told) as caught, replacing_folder(tmp_path / out, REPORT):
+        raise AssertionError("the work has begun")
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_place_that_may_not_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    with pytest.raises(ConfigError, match=r"may not be written\. Remedy: "):
+        check_target(tmp_path / "a" / "b", REPORT)
+
+
+def make_run(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "run.json").write_text("{}")
+    (folder / "samples.jsonl").touch()
+
+
+def make_video(folder: Path) -> None:
+    folder.mkdir()
+    (folder / ANNOTATION_FILE).touch()
+
+
+def make_dataset(folder: Path) -> None:
+    with replacing_folder(folder, DATASET):
+        pass
+
+
+def make_kitchen(folder: Path) -> None:
+    with replacing_folder(folder, KITCHEN) as kitchen:
+        make_video(kitchen / "mini_1")
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (make_run, RUN.name),
+        (make_video, VIDEO.name),
+        (make_dataset, DATASET.name),
+        (make_kitchen, KITCHEN.name),
+    ],
+)
+@pytest.mark.parametrize("below", ["", "runs", "runs/barista/relations"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_nothing_is_written_in_a_folder_of_another_command(
+    tmp_path: Path, make: Callable[[Path], None], name: str, below: str, linked: bool
+) -> None:
+    make(tmp_path / "taken")
+    folder = tmp_path / "taken"
+    if linked:
+        folder = tmp_path / "link"
+        folder.symlink_to(tmp_path / "taken")
+    with pytest.raises(ConfigError, match=rf"(is|lies inside .*, which is) {name}.*Remedy: "):
+        check_place(folder / below, REPORT)
+
+
+def test_a_run_folder_takes_its_own_run_and_its_report(tmp_path: Path) -> None:
+    make_run(tmp_path / "run")
+    check_place(tmp_path / "run", RUN)
+    write(tmp_path / "run" / "report", NEW)
+    write(tmp_path / "run" / "report", OLD)
+    with pytest.raises(ConfigError, match="which is a run folder"):
+        check_place(tmp_path / "run" / "relations", RUN)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small disk of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if not mount or subprocess.run([mount, "-t", "tmpfs", "-o", "size=256k", "none", folder], check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_mounted_disk_is_filled_and_replaced(disk: Path) -> None:
+    write(disk, OLD)
+    write(disk, NEW)
+    assert held(disk) == NEW
+    assert disk.is_mount()
+
+
+@pytest.mark.parametrize("below", ["", "report"])
+def test_a_full_disk_leaves_the_old_folder_and_is_named(disk: Path, below: str) -> None:
+    out = disk / below
+    write(out, OLD)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write(out, {"page.html": "x" * 2**20})
+    assert caught.value.filename == str(out)
+    assert held(out) == OLD
+
+
+def test_a_bind_mount_is_filled_and_replaced(disk: Path) -> None:
+    out = disk / "bound"
+    (disk / "origin").mkdir()
+    out.mkdir()
+    subprocess.run(["mount", "--bind", disk / "origin", out], check=True)
+    try:
+        write(out, OLD)
+        write(out, NEW)
+        assert held(disk / "origin") == NEW
+    finally:
+        subprocess.run(["umount", out], check=True)
+
+
+def test_the_list_is_added_to_what_the_manifest_says(tmp_path: Path) -> None:
+    with replacing_folder(tmp_path / "out", DATASET) as folder:
+        (folder / "a").write_bytes(b"")
+        (folder / DATASET.manifest).write_text('{"benchmark": "barista"}')
+    found = json.loads((tmp_path / "out" / DATASET.manifest).read_text())
+    assert found == {
+        "benchmark": "barista",
+        "files": {"a": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+    }
+    assert owned_folders.owner(tmp_path / "out") is DATASET

@@ -1,0 +1,176 @@
+"""Text on its way out: nothing of others commands a terminal, ends a line, a cell or a tag, or is a formula."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import barista_bench
+from barista_bench import text_out
+
+PACKAGE = Path(barista_bench.__file__).parent
+HOSTILE = ["\x1b]0;x\x07", "\x9b2J", "a\u202eb\u2066", "\r\nerror: none", "\ud800", "\x85\u2028x", "\x00"]
+FORMULAS = [
+    "=HYPERLINK(1)",
+    "+1+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    " =1",
+    "＝1+1",
+    "\u200b=1",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_line_on_the_terminal_is_one_printable_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text_out.echo(f"model {text}", "second", color="red", err=True)
+    text_out.echo(text)
+    told = capsys.readouterr()
+    for stream, lines in ((told.err, 2), (told.out, 1)):
+        assert stream.count("\n") == lines
+        assert stream.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_line_of_a_log_is_one_printable_line(text: str) -> None:
+    formatter = text_out.LogFormatter("%(levelname)s %(name)s: %(message)s")
+    record = logging.LogRecord("barista_bench.x", logging.WARNING, "x.py", 1, "of %s", (text,), None)
+    assert formatter.format(record).isprintable()
+    assert record.args == (text,), "other handlers get what was logged"
+    try:
+        raise ValueError(text)
+    except ValueError as error:
+        record.exc_info = (type(error), error, error.__traceback__)
+    told = formatter.format(record)
+    assert "Traceback" in told
+    assert told.replace("\n", "").isprintable()
+
+
+@given(st.text())
+def test_markdown_text_is_one_line_that_closes_nothing(text: str) -> None:
+    shown = text_out.markdown(text)
+    assert shown.isprintable()
+    assert not {"<", ">"} & set(shown)
+    assert all(shown[at - 1] == "\\" for at, letter in enumerate(shown) if letter in "|[]`*~")
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_cell_of_a_csv_file_is_a_formula(text: str) -> None:
+    frame = pd.DataFrame({text: [text, "cup"], "n": pd.Series([-1, None], dtype="object"), "x": [-0.5, 2.0]})
+    rows = list(csv.reader(io.StringIO(text_out.csv(frame))))
+    assert [len(row) for row in rows] == [3, 3, 3]
+    for cell in (rows[0][0], rows[1][0]):
+        assert cell.isprintable()
+        assert not cell.startswith(("=", "+", "-", "@", "＝"))
+    assert [row[1:] for row in rows] == [["n", "x"], ["-1", "-0.5"], ["", "2.0"]], "numbers stay numbers"
+    assert list(frame.columns) == [text, "n", "x"]
+
+
+@pytest.mark.parametrize("number", ["-1", "+0.5", "-3.2e-05", "-12 %", "-1,234.5"])
+def test_a_number_written_as_text_is_no_formula(number: str) -> None:
+    assert text_out.csv(pd.DataFrame({"a": [number]})).splitlines()[1].strip('"') == number
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_csv_and_latex_hold_printable_lines(text: str) -> None:
+    frame = pd.DataFrame({"a": pd.Series([f"{text}_&%$#{{}}~^\\x"], dtype="object")})
+    for written in (text_out.csv(frame), text_out.latex(frame, "l")):
+        assert written.replace("\n", "").isprintable()
+    body = text_out.latex(frame, "l").split("\\midrule")[1].split("\\bottomrule")[0]
+    assert body.count("\n") == 2
+    assert all(f"\\{letter}" in body for letter in "_&%$#{}")
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "<script>alert(1)</script>", "\"'&"])
+def test_a_page_holds_printable_text_without_tags(text: str) -> None:
+    environment = jinja2.Environment(autoescape=True, finalize=text_out.html)
+    page = environment.from_string('<p title="{{ text }}">{{ text }}</p>').render(text=text)
+    assert page.replace("\n", "").isprintable()
+    assert page.count("<") == page.count(">") == page.count('"') == 2
+
+
+# ------------------------------------------------------------------------------------------ nothing goes round it
+
+DOOR = "text_out.py"
+METHODS = (".to_csv", ".to_latex", ".to_markdown", ".to_html", ".to_string", ".echo", ".secho")
+FUNCTIONS = {"print", "csv.writer", "csv.DictWriter", "tqdm.write", "warnings.warn"}
+ROUND_THE_DOOR = {
+    ("benchmarks/vista/mini.py", "csv.writer"): "the release's own metadata.csv, which holds texts as they are",
+}
+FILES_FOR_PEOPLE = (".md", ".csv", ".tex", ".html")
+WRITING = {"write_text", "write_bytes", "write_whole", "save", "open", "replacing", "savefig"}
+WRITERS_OF_FILES = {
+    "analysis/tables.py": "text_out.csv",
+    "cli/judge_commands.py": "cross_text.as_markdown",
+    "reporting/__init__.py": "render_markdown, render_html, export.csv, export.latex",
+    "scene_graph/statistics.py": "statistics_tables.as_markdown",
+    "builders/card.py": "names of configs and figures, which are ours",
+    "hub/files.py": "YAML metadata of a card, which escapes, and a dataset's files as they are",
+}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name != DOOR:
+            yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def calls(tree: ast.Module) -> Iterator[str]:
+    """What is called, as it is written: `print`, `csv.writer`, `frame.to_csv`."""
+    return (ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def test_no_print_and_no_writer_of_tables_goes_round_the_door() -> None:
+    found = {
+        (name, call) for name, tree in modules() for call in calls(tree) if call in FUNCTIONS or call.endswith(METHODS)
+    }
+    assert found == set(ROUND_THE_DOOR)
+
+
+def test_no_stream_of_the_terminal_is_written_to_directly() -> None:
+    streams = {
+        (name, node.attr)
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr", "__stdout__", "__stderr__")
+    }
+    assert not streams
+
+
+def test_every_module_that_writes_files_for_people_is_known_with_the_door_that_it_takes() -> None:
+    found = set()
+    for name, tree in modules():
+        names = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is str)
+        if any(text.endswith(FILES_FOR_PEOPLE) and len(text) < 40 for text in names):
+            found |= {name} if {call.rsplit(".", 1)[-1] for call in calls(tree)} & WRITING else set()
+    assert found == set(WRITERS_OF_FILES)
+
+
+def test_every_template_takes_its_text_through_the_door() -> None:
+    environments = [
+        (name, node)
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Environment"
+    ]
+    assert {name for name, _ in environments} == {"reporting/html.py", "reporting/markdown.py"}
+    keywords = {name: {keyword.arg for keyword in node.keywords} for name, node in environments}
+    assert {"autoescape", "finalize"} <= keywords["reporting/html.py"]
+    template = (PACKAGE / "reporting/templates/report.md.j2").read_text(encoding="utf-8")
+    texts = {part.split("}}")[0].strip() for part in template.split("{{")[1:]}
+    harmless = {"loop.index", "loop.index0", "file", "shown | length", "report.example_count"}
+    assert {text for text in texts if not text.endswith(("| md", "| table", "| fenced"))} == harmless

@@ -18,17 +18,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from barista_bench.analysis import compare_runs
-from barista_bench.analysis.tables import breakdown_table, comparison_table, figure_table, named
+from barista_bench.core.bootstrap import DRAWS
 from barista_bench.errors import DataError
-from barista_bench.resampling import DRAWS
-from barista_bench.running.config import RunConfig, checked
-from barista_bench.running.kept_figures import options_of_each
-from barista_bench.running.opening import open_tasks
-from barista_bench.running.run_folder import CONFIG_FILE
-from barista_bench.running.runner import run_config
-from barista_bench.running.scoring import ScoredRun, read_scored, score_tasks
-from barista_bench.running.shards import Shard
+from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run_config
+from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.run_folder import CONFIG_FILE
+from barista_bench.runs.score.kept_figures import options_of_each
+from barista_bench.runs.score.scoring import ScoredRun, read_scored, score_tasks
+from barista_bench.stats import compare_runs
+from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, named
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ RUNS = Path("runs")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scored runs as pandas frames; `runs` holds them as they are, for `barista_bench.analysis`.
+    """Scored runs as pandas frames; `runs` holds them as they are, for `barista_bench.stats`.
 
     `unscored` says of every task that could not be scored why.
     """

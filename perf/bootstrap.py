@@ -12,9 +12,9 @@ import sys
 import time
 from dataclasses import replace
 
-from barista_bench.running.intervals import intervals
-from barista_bench.running.scoring import ScoredSample, score
-from barista_bench.task import FrameRef
+from barista_bench.core.task import FrameRef
+from barista_bench.runs.score.figures import intervals
+from barista_bench.runs.score.scoring import ScoredSample, score
 
 EXAMPLES, VIDEOS, RUNS = 1000, 100, 3
 

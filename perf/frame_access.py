@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sample_video import sample_video
 
-from barista_bench.video import open_reader
-from barista_bench.video.index import build_index
+from barista_bench.media.video import open_reader
+from barista_bench.media.video.index import build_index
 
 VideoDecoder = importlib.import_module("torchcodec.decoders").VideoDecoder
 

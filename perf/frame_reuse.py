@@ -21,16 +21,16 @@ from typing import NamedTuple
 from PIL import Image
 
 from barista_bench.benchmarks import get_task
-from barista_bench.builders.barista import TASK_CONFIGS
-from barista_bench.builders.folder import build
-from barista_bench.frames import decode_count
+from barista_bench.core.task import Example, Task
+from barista_bench.core.timing import StageClock
+from barista_bench.data.dataset import ExampleSet, open_examples
+from barista_bench.data.folder import build
+from barista_bench.data.graph_builder import TASK_CONFIGS
+from barista_bench.data.shared_frames import FrameStore, size_of_images
+from barista_bench.media.frames import decode_count
+from barista_bench.media.video import close_readers
 from barista_bench.mini import write_kitchen
-from barista_bench.running.dataset import ExampleSet, open_examples
-from barista_bench.running.media import FrameStore, size_of_images
-from barista_bench.running.prefetch import decode_ahead
-from barista_bench.running.timing import StageClock
-from barista_bench.task import Example, Task
-from barista_bench.video import close_readers
+from barista_bench.runs.ask.prefetch import decode_ahead
 
 DATA = Path(__file__).parent / "data"
 BATCH = 8

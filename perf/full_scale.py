@@ -26,7 +26,7 @@ import numpy as np
 from generate_release import generate
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
-from barista_bench.builders.plan import plan_tasks
+from barista_bench.data.plan import plan_tasks
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
 CORES = 2

@@ -14,8 +14,8 @@ import numpy as np
 from datasets import Dataset, Features, List, Value, Video
 from sample_video import DATA, sample_video
 
-from barista_bench.frames import link_frames, plain_feature
-from barista_bench.video import open_reader, read_frames
+from barista_bench.media.frames import link_frames, plain_feature
+from barista_bench.media.video import open_reader, read_frames
 
 Pass = Callable[[], list[float]]  # the mean grey level of each row's frames
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import datasets
 
-from barista_bench.builders.card import MANIFEST
-from barista_bench.builders.folder import build
+from barista_bench.data.card import MANIFEST
+from barista_bench.data.dataset import ExampleSet, open_examples
+from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
-from barista_bench.running.dataset import ExampleSet, open_examples
 
 TASK = "relations"
 

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench import __version__
-from barista_bench.running.compaction import compact
-from barista_bench.running.description import checked_description
-from barista_bench.running.diff import diff
-from barista_bench.running.finished import finished_samples
-from barista_bench.running.inputs import INPUTS_FILE
-from barista_bench.running.keys import sample_key
-from barista_bench.running.log import log_files, read_folder, sample_digest
-from barista_bench.running.record import seal
+from barista_bench.runs.ask.inputs import INPUTS_FILE
+from barista_bench.runs.description import checked_description
+from barista_bench.runs.diff import diff
+from barista_bench.runs.log.compaction import compact
+from barista_bench.runs.log.finished import finished_samples
+from barista_bench.runs.log.keys import sample_key
+from barista_bench.runs.log.record import seal
+from barista_bench.runs.log.sample_log import log_files, read_folder, sample_digest
 
 RANKS = 4
 MODEL = {"name": "org/model", "revision": "0" * 40, "settings": {"dtype": "bfloat16"}}

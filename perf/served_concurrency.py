@@ -17,10 +17,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from barista_bench.models import Completion, GenerationConfig, Request, served_client
-from barista_bench.models.served import ServedModel
-from barista_bench.models.served_concurrency import AdaptiveLimit, LimitChange
-from barista_bench.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.models import Completion, GenerationConfig, Request
+from barista_bench.models.served import client as served_client
+from barista_bench.models.served.concurrency import AdaptiveLimit, LimitChange
+from barista_bench.models.served.model import ServedModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.served_standin import ServedStandIn

@@ -22,14 +22,14 @@ import torch
 from throughput_gpu import FAMILIES, measure_batches
 
 from barista_bench.benchmarks import get_task
-from barista_bench.builders.folder import build
+from barista_bench.core.task import Task
+from barista_bench.data.dataset import ExampleSet, open_examples
+from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
 from barista_bench.models.base import GenerationConfig, Request
+from barista_bench.models.local.model import TransformersModel
 from barista_bench.models.tiny import make_tiny_model
-from barista_bench.models.transformers_model import TransformersModel
-from barista_bench.running.dataset import ExampleSet, open_examples
-from barista_bench.running.runner import run
-from barista_bench.task import Task
+from barista_bench.runs.ask.runner import run
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "real"
 TASK, BATCH = "relations", 8

@@ -20,10 +20,10 @@ import torch
 from PIL import Image
 from transformers import PreTrainedModel, ProcessorMixin
 
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.models import tiny
 from barista_bench.models.base import Completion, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.transformers_model import TransformersModel
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.models.local.model import TransformersModel
 
 IMAGE = (1280, 720)
 

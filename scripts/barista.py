@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import argparse
 
-from barista_bench.builders.barista import CONFIGS
-from barista_bench.builders.folder import build
+from barista_bench.data.folder import build
+from barista_bench.data.graph_builder import CONFIGS
 
 
 def main() -> None:

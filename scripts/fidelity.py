@@ -31,18 +31,18 @@ from barista_bench.benchmarks.barista.protocols import RULES  # noqa: E402
 from barista_bench.benchmarks.barista.relations import mark_order  # noqa: E402
 from barista_bench.benchmarks.barista.released_sampling import released_sampling  # noqa: E402
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks  # noqa: E402
-from barista_bench.builders.frozen import read_frozen  # noqa: E402
-from barista_bench.builders.plan import plan_task  # noqa: E402
-from barista_bench.graph_task import GraphTask  # noqa: E402
-from barista_bench.prompt import BoxFormat  # noqa: E402
+from barista_bench.core.graph_task import GraphTask  # noqa: E402
+from barista_bench.core.prompt import BoxFormat  # noqa: E402
+from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName  # noqa: E402
+from barista_bench.data.frozen import read_frozen  # noqa: E402
+from barista_bench.data.plan import plan_task  # noqa: E402
 from barista_bench.scene_graph import SceneGraph  # noqa: E402
-from barista_bench.task import Example, ParseError, Prediction, ProtocolName  # noqa: E402
 
 PAGE = ROOT / "docs" / "fidelity.md"
 EXCEPTIONS = ROOT / "docs" / "upstream" / "exceptions.md"
 TESTS = (
     *("tests/benchmarks/test_golden_images.py", "tests/benchmarks/test_golden_answers.py"),
-    *("tests/builders/test_golden_frozen.py", "tests/builders/test_golden_runs.py"),
+    *("tests/data/test_golden_frozen.py", "tests/data/test_golden_runs.py"),
     *("tests/benchmarks/test_change_detection.py", "tests/benchmarks/test_temporal_vqa.py"),
     "tests/judging/test_questions.py",
 )

@@ -13,18 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barista_bench.benchmark import Benchmark, RecordedAnswer, RecordedAnswers
-from barista_bench.choices import read_scores
-from barista_bench.errors import DataError
-from barista_bench.frame_sampling import evenly_spaced
-from barista_bench.options import Option
-from barista_bench.paths import confined
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.prompt_sets import PromptTexts
-from barista_bench.release_task import Release, ReleaseTask
-from barista_bench.sampling import Sampling
-from barista_bench.scene_graph import Problem
-from barista_bench.task import (
+from barista_bench.core.benchmark import Benchmark, RecordedAnswer, RecordedAnswers
+from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.options import Option
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.release_task import Release, ReleaseTask
+from barista_bench.core.sampling import Sampling
+from barista_bench.core.task import (
     Example,
     Explanation,
     Fields,
@@ -35,7 +31,11 @@ from barista_bench.task import (
     Scored,
     SkippedExample,
 )
-from barista_bench.video.facts import video_facts
+from barista_bench.errors import DataError
+from barista_bench.files.paths import confined
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.media.video.facts import video_facts
+from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -3,4 +3,4 @@
 import multiprocessing
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.judging.slow_judge", "tests.running.slow_run", "tests.running.test_log"])
+PROCESSES.set_forkserver_preload(["tests.judging.slow_judge", "tests.runs.slow_run", "tests.runs.test_log"])

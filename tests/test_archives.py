@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barista_bench import archives
-from barista_bench.archives import UnpackLimits, archive_stem, is_archive, unpack_release
+from barista_bench.data import archives
+from barista_bench.data.archives import UnpackLimits, archive_stem, is_archive, unpack_release
 from barista_bench.errors import SourceError
 
 GOOD = {"v1/coco_annotation.json": b"{}", "v1/video.mp4": b"film"}

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.bounded_files import (
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.bounded import (
     bounded_lines,
     read_bounded,
     read_bounded_json,
     read_bounded_text,
     read_json_lines,
 )
-from barista_bench.errors import ConfigError, DataError
 
 MOST = 20
 READERS: list[Callable[[Path], object]] = [

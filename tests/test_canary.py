@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench.builders.folder import build
 from barista_bench.cli import app
-from barista_bench.models import served_client
+from barista_bench.data.folder import build
+from barista_bench.models.served import client as served_client
 from tests.releases import eventful, write_release
 from tests.served_standin import Call, Fault, ServedStandIn, change_message
 

@@ -9,8 +9,8 @@ pytest.importorskip("transformers")
 
 from safetensors import SafetensorError  # noqa: E402
 
-from barista_bench.checkpoints import load_pretrained  # noqa: E402
 from barista_bench.errors import ModelError  # noqa: E402
+from barista_bench.files.checkpoints import load_pretrained  # noqa: E402
 
 
 class Readers:

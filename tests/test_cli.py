@@ -12,27 +12,27 @@ import typer
 from typer.testing import CliRunner
 
 from barista_bench import __version__, cli
-from barista_bench.analysis import compare_runs
-from barista_bench.analysis.tables import analysis_tables, write_tables
 from barista_bench.api import load_results
-from barista_bench.builders.folder import build
-from barista_bench.builders.trace import trace
+from barista_bench.data.folder import build
+from barista_bench.data.trace import trace
 from barista_bench.hub.pushing import Destination
 from barista_bench.hub.submission import Target, make_submission
+from barista_bench.interchange.exporting import export_run
+from barista_bench.interchange.importing import import_run
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.question_config import QuestionConfig
 from barista_bench.mini import write_kitchen
-from barista_bench.released_runs.exporting import export_run
-from barista_bench.released_runs.importing import import_run
 from barista_bench.reporting import write_report
-from barista_bench.running.compaction import compact
-from barista_bench.running.config import RunConfig
-from barista_bench.running.diff import diff
-from barista_bench.running.recorded import import_recorded
-from barista_bench.running.scoring import score
-from barista_bench.running.submission_file import write_submission_file
+from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.diff import diff
+from barista_bench.runs.imports.recorded_answers import import_recorded
+from barista_bench.runs.imports.submission_file import write_submission_file
+from barista_bench.runs.log.compaction import compact
+from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.statistics import statistics, write_statistics
+from barista_bench.stats import compare_runs
+from barista_bench.stats.tables import analysis_tables, write_tables
 from tests.releases import write_release
 
 invoke = CliRunner().invoke

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.media.video import open_reader, video_facts
 from barista_bench.mini.cutting import cut_clip, encode_video, join_clips
-from barista_bench.video import open_reader, video_facts
 from tests.video_samples import HEIGHT, WIDTH, paint, painted_index, render
 
 

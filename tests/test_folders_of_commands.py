@@ -11,8 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from barista_bench import cli
-from barista_bench.builders.folder import build
 from barista_bench.cli.app import explained
+from barista_bench.data.folder import build
 
 invoke = CliRunner().invoke
 QUIET = ["--no-progress"]

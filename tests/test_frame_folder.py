@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from barista_bench.builders.media import file_sha256
+from barista_bench.data.media import file_sha256
+from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError, VideoError
-from barista_bench.frames import LazyFrames
-from barista_bench.running.media import FrameStore
-from barista_bench.video import BACKENDS, FrameIndexError, open_reader, read_frames, video_facts
-from barista_bench.video.container import stamp_of
-from barista_bench.video.frame_folder import frame_files
+from barista_bench.media.frames import LazyFrames
+from barista_bench.media.video import BACKENDS, FrameIndexError, open_reader, read_frames, video_facts
+from barista_bench.media.video.container import stamp_of
+from barista_bench.media.video.frame_folder import frame_files
 from tests.video_samples import HEIGHT, WIDTH, paint, painted_index, render
 
 
@@ -130,7 +130,7 @@ def test_a_folder_without_images_is_no_video(tmp_path: Path) -> None:
 
 
 def test_too_many_images_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barista_bench.video.frame_folder.MAX_FRAMES", 11)
+    monkeypatch.setattr("barista_bench.media.video.frame_folder.MAX_FRAMES", 11)
     with pytest.raises(VideoError, match="more than 11 images"):
         stamp_of(folder)
 

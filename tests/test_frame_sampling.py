@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.frame_sampling import at_rate, evenly_spaced, evenly_spaced_with, in_window, nearest_frame
-from barista_bench.video import VideoFacts
+from barista_bench.media.frame_choice import at_rate, evenly_spaced, evenly_spaced_with, in_window, nearest_frame
+from barista_bench.media.video import VideoFacts
 
 totals = st.integers(1, 5000)
 counts = st.integers(1, 64)

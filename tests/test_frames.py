@@ -12,7 +12,7 @@ import pytest
 from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.frames import (
+from barista_bench.media.frames import (
     LazyFrames,
     VideoFrames,
     decode_count,
@@ -20,7 +20,7 @@ from barista_bench.frames import (
     plain_feature,
     unlink_frames,
 )
-from barista_bench.video import FrameIndexError
+from barista_bench.media.video import FrameIndexError
 from tests.video_samples import Samples, painted, painted_index
 
 ROWS = [[0, 12, 24], [5], [7, 3, 7, 119], [100, 101]]

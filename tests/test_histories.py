@@ -25,19 +25,19 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from barista_bench.api import compare, load_results
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.builders import card
-from barista_bench.builders.folder import build
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.data import card
+from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.prompt import BoxFormat
 from barista_bench.reporting import write_report
-from barista_bench.running import runner
-from barista_bench.running.compaction import compact
-from barista_bench.running.keys import sample_seed
-from barista_bench.running.log import log_files, read_folder
-from barista_bench.running.results import read_results
-from barista_bench.running.runner import run
-from barista_bench.running.scoring import read_scored, score
+from barista_bench.runs.ask import runner
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.log.compaction import compact
+from barista_bench.runs.log.keys import sample_seed
+from barista_bench.runs.log.sample_log import log_files, read_folder
+from barista_bench.runs.score.results import read_results
+from barista_bench.runs.score.scoring import read_scored, score
 from tests.conftest import MadeOnce, undrawn_figures
 from tests.made_benchmark import BENCHMARK, Words
 from tests.video_samples import render

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.cli import app
-from barista_bench.text_out import LogFormatter
+from barista_bench.files.text_out import LogFormatter
 from tests.releases import CUP, MACHINE, document, write_release
 from tests.served_standin import ServedStandIn
 

@@ -9,8 +9,8 @@ import zipfile
 
 import pytest
 
+from barista_bench.data.sources import open_source
 from barista_bench.errors import SourceError
-from barista_bench.sources import open_source
 from tests.hub_standin import ANNOTATION, HubStandIn, release_files, video_bytes
 
 

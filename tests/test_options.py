@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barista_bench.core.options import MAX_NUMBER, Option, parse_pairs
+from barista_bench.core.sampling import Sampling
 from barista_bench.errors import ConfigError
-from barista_bench.options import MAX_NUMBER, Option, parse_pairs
-from barista_bench.sampling import Sampling
 
 ANY = Option(0.5, "anything", "scores")
 WHOLE = Option(1, "how many", "prompt")

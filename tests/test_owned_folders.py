@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench import owned_folders
 from barista_bench.errors import ConfigError
-from barista_bench.owned_folders import (
+from barista_bench.files import owned_folders
+from barista_bench.files.owned_folders import (
     DATASET,
     KITCHEN,
     REPORT,

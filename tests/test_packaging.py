@@ -52,7 +52,7 @@ def test_the_wheel_holds_all_data_files_and_no_stray_top_level_package(tmp_path:
 def test_importing_the_package_and_its_command_is_light() -> None:
     program = (
         "import sys, barista_bench, barista_bench.cli, barista_bench.models, barista_bench.scene_graph, "
-        "barista_bench.task, barista_bench.benchmarks; "
+        "barista_bench.core.task, barista_bench.benchmarks; "
         "print([m for m in ('torch', 'transformers', 'datasets', 'evaluate', 'decord') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.core.prompt import TextPart
+from barista_bench.core.prompt_sets import PromptTexts, fill, load_prompts, released_clone
 from barista_bench.errors import ConfigError
-from barista_bench.prompt import TextPart
-from barista_bench.prompt_sets import PromptTexts, fill, load_prompts, released_clone
 
 GOOD = "version: 3\nsystem: Look.\nuser: 'Find {what}'\n"
 

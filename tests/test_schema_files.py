@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from barista_bench import schema_files
 from barista_bench.errors import DataError
-from barista_bench.schema_files import Strict, read_model
+from barista_bench.files import schema as schema_files
+from barista_bench.files.schema import Strict, read_model
 
 
 class Cup(Strict):

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from barista_bench.checkpoints import folder_hash  # noqa: E402
+from barista_bench.benchmarks.sentence_similarity import SentenceEncoder  # noqa: E402
 from barista_bench.errors import ConfigError, DataError, ModelError  # noqa: E402
+from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models.tiny_encoders import TEXT_TOKENS, make_tiny_clip, make_tiny_sentence_encoder  # noqa: E402
-from barista_bench.sentence_similarity import SentenceEncoder  # noqa: E402
 
 WORDS = ["cup", "a cup", "white mug", "milk jug", "the coffee grinder on the table", "", "Kettle", "ketel"]
 
@@ -192,7 +192,7 @@ def test_a_settings_file_that_cannot_be_fetched_is_said(
 ) -> None:
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-    from barista_bench import sentence_similarity
+    from barista_bench.benchmarks import sentence_similarity
 
     def fails(error: Exception) -> object:
         def fetch(*args: object, **options: object) -> str:

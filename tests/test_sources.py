@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from barista_bench.data.sources import open_source
 from barista_bench.errors import ConfigError, SourceError
-from barista_bench.sources import open_source
 from tests.hub_standin import HubStandIn, release_files, video_bytes
 
 
@@ -263,7 +263,7 @@ def test_after_a_failure_the_second_call_fetches_only_what_is_missing(hub, opene
 
 KILLED = """
 import sys
-from barista_bench.sources import open_source
+from barista_bench.data.sources import open_source
 source = open_source("org/name", revision=sys.argv[1], cache_dir=sys.argv[2], endpoint=sys.argv[3])
 source.ensure_videos(["v1", "v2"])
 """

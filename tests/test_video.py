@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from barista_bench.errors import ConfigError, VideoError
-from barista_bench.video import (
+from barista_bench.media.video import (
     FrameIndexError,
     cache,
     close_readers,
@@ -360,7 +360,7 @@ def test_a_forked_child_reads_without_touching_its_parents_readers(sample):
 
 FORK_SCRIPT = """
 import os, sys
-from barista_bench.video import close_readers, open_reader, read_frames
+from barista_bench.media.video import close_readers, open_reader, read_frames
 path = sys.argv[1]
 reader = open_reader(path)
 reader.read([50])
@@ -386,7 +386,7 @@ def test_a_forked_child_that_closes_everything_ends_without_hanging(sample):
 
 def test_reading_needs_neither_datasets_nor_torch(sample):
     code = (
-        "import sys; from barista_bench.video import read_frames; read_frames(sys.argv[1], [1]);"
+        "import sys; from barista_bench.media.video import read_frames; read_frames(sys.argv[1], [1]);"
         "assert not {'datasets', 'torch', 'decord', 'torchcodec'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(sample("cfr.mp4"))], check=True, timeout=50)

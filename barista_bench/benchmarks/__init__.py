@@ -6,16 +6,16 @@ import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from barista_bench.benchmark import Benchmark
 from barista_bench.benchmarks.barista import BENCHMARK as BARISTA
 from barista_bench.benchmarks.egocot import BENCHMARK as EGOCOT
 from barista_bench.benchmarks.handyvqa import BENCHMARK as HANDYVQA
 from barista_bench.benchmarks.tog_bench import BENCHMARK as TOG_BENCH
 from barista_bench.benchmarks.vista import BENCHMARK as VISTA
+from barista_bench.core.benchmark import Benchmark
+from barista_bench.core.options import parse_pairs
+from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
+from barista_bench.core.task import ProtocolName, Task
 from barista_bench.errors import ConfigError
-from barista_bench.options import parse_pairs
-from barista_bench.prompt_sets import PromptTexts, load_prompts, released_clone
-from barista_bench.task import ProtocolName, Task
 
 BENCHMARKS: dict[str, Benchmark] = {
     benchmark.name: benchmark for benchmark in (BARISTA, VISTA, HANDYVQA, TOG_BENCH, EGOCOT)

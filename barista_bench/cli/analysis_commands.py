@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench import text_out
-from barista_bench.atomic_files import write_whole
 from barista_bench.cli.app import Options, Root, app, explained
-from barista_bench.options import parse_pairs
-from barista_bench.text_out import echo
+from barista_bench.core.options import parse_pairs
+from barista_bench.files import text_out
+from barista_bench.files.atomic import write_whole
+from barista_bench.files.text_out import echo
 
 if TYPE_CHECKING:
-    from barista_bench.analysis import Comparison
+    from barista_bench.stats import Comparison
 
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
 Draws = Annotated[int, typer.Option(min=100, max=100_000, help="Draws of the bootstrap and of the permutation test.")]
@@ -31,10 +31,10 @@ def compare(
     option: Options = None,
 ) -> None:
     """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
-    from barista_bench.analysis import compare_runs, differing_circumstances
-    from barista_bench.analysis.tables import comparison_table
     from barista_bench.api import load_results
-    from barista_bench.owned_folders import check_place
+    from barista_bench.files.owned_folders import check_place
+    from barista_bench.stats import compare_runs, differing_circumstances
+    from barista_bench.stats.tables import comparison_table
 
     with explained():
         if csv is not None:
@@ -61,9 +61,9 @@ def analyse(
     option: Options = None,
 ) -> None:
     """Write all analyses as CSV: figures, breakdowns, comparisons, rank agreement, propagation, baselines, failures."""
-    from barista_bench.analysis.tables import analysis_tables, write_tables
     from barista_bench.api import load_results
-    from barista_bench.owned_folders import ANALYSIS, check_target
+    from barista_bench.files.owned_folders import ANALYSIS, check_target
+    from barista_bench.stats.tables import analysis_tables, write_tables
 
     with explained():
         check_target(out, ANALYSIS)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barista_bench.cli.app import Progress, Protocol, ProtocolChoice, app, explained
+from barista_bench.core.options import parse_pairs
 from barista_bench.errors import ConfigError
-from barista_bench.options import parse_pairs
-from barista_bench.text_out import echo
+from barista_bench.files.text_out import echo
 
 if TYPE_CHECKING:
     from barista_bench.scene_graph import Problem
@@ -48,8 +48,8 @@ def mini(
     With --benchmark and --kitchen, make a small release of another benchmark from it.
     """
     from barista_bench.benchmarks import get_benchmark
+    from barista_bench.files.owned_folders import refuse_inside, replacing_folder
     from barista_bench.mini import write_kitchen
-    from barista_bench.owned_folders import refuse_inside, replacing_folder
 
     with explained():
         found = get_benchmark(benchmark)
@@ -102,7 +102,7 @@ def validate(
 
 def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: bool, show: int, progress: bool) -> None:
     from barista_bench.benchmarks import get_task
-    from barista_bench.builders.origin import open_origin
+    from barista_bench.data.origin import open_origin
 
     with explained():
         origin = open_origin(benchmark, root, videos=videos)
@@ -139,7 +139,7 @@ def stats(
     progress: Progress = True,
 ) -> None:
     """Count what a release holds: layers, distributions, durations, preparation types."""
-    from barista_bench.owned_folders import STATISTICS, check_target
+    from barista_bench.files.owned_folders import STATISTICS, check_target
     from barista_bench.scene_graph import SceneGraph
     from barista_bench.scene_graph.statistics import statistics, write_statistics
 
@@ -199,7 +199,7 @@ def build(
     progress: Progress = True,
 ) -> None:
     """Make a dataset folder from a benchmark's release: load_dataset("barista", "relations")."""
-    from barista_bench.builders.folder import build as make
+    from barista_bench.data.folder import build as make
 
     with explained():
         built = make(
@@ -256,9 +256,9 @@ def trace(
     within: Annotated[int, typer.Option(help="Frames to either side in which related examples are shown.")] = 30,
 ) -> None:
     """Show the examples of all tasks on one frame, and those near it about the same objects."""
-    from barista_bench.builders import trace as tracing
-    from barista_bench.builders.card import DEFAULT, read_manifest
-    from barista_bench.builders.frozen import read_frozen
+    from barista_bench.data import trace as tracing
+    from barista_bench.data.card import DEFAULT, read_manifest
+    from barista_bench.data.frozen import read_frozen
 
     with explained():
         files = sorted((data / "frozen").glob("*.jsonl"))

@@ -9,7 +9,7 @@ import typer
 
 from barista_bench.cli.app import Root, app, explained
 from barista_bench.errors import ConfigError
-from barista_bench.text_out import echo
+from barista_bench.files.text_out import echo
 
 if TYPE_CHECKING:
     from barista_bench.hub.files import Existing
@@ -24,7 +24,7 @@ def submission(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Take an unfinished run.")] = False,
 ) -> None:
     """Write the file that a benchmark's own leaderboard takes, from one run's answers. Nothing is uploaded."""
-    from barista_bench.running.submission_file import write_submission_file
+    from barista_bench.runs.imports.submission_file import write_submission_file
 
     with explained():
         path, count = write_submission_file(run, out, repetition, data=data, allow_incomplete=allow_incomplete)
@@ -67,10 +67,10 @@ def submit(
     Everything lands in OUT to look at: model/ (.eval_results, README.md), dataset/ (eval.yaml, and the dataset itself
     with --dataset) and results/ (for a leaderboard Space).
     """
+    from barista_bench.files.owned_folders import SUBMISSION, check_target
     from barista_bench.hub.files import all_files, model_files, write_files
     from barista_bench.hub.pushing import Destination, Pusher, find_token
     from barista_bench.hub.submission import make_submission
-    from barista_bench.owned_folders import SUBMISSION, check_target
 
     target = {
         "model_repo": model_repo,

@@ -9,7 +9,7 @@ import typer
 
 from barista_bench.cli.app import Protocol, ProtocolChoice, Root, app, explained
 from barista_bench.errors import ConfigError
-from barista_bench.text_out import echo
+from barista_bench.files.text_out import echo
 
 
 @app.command(name="import-run")
@@ -27,8 +27,8 @@ def import_run(
     protocol: Protocol = ProtocolChoice.release,
 ) -> None:
     """Take over a run of the released harness, with its judge's scores, so that it can be scored and reported here."""
-    from barista_bench.prompt import BoxFormat
-    from barista_bench.released_runs.importing import import_run as make
+    from barista_bench.core.prompt import BoxFormat
+    from barista_bench.interchange.importing import import_run as make
 
     with explained():
         try:
@@ -61,7 +61,7 @@ def export_run(
     root: Root = None,
 ) -> None:
     """Write a run in the layout of the released harness: what was imported comes out as it was."""
-    from barista_bench.released_runs.exporting import export_run as make
+    from barista_bench.interchange.exporting import export_run as make
 
     with explained():
         done = make(run, out, judge=judge, data=data, root=root)

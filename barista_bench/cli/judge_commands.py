@@ -11,12 +11,12 @@ import typer
 
 from barista_bench.cli.app import Options, Root, app, explained
 from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
+from barista_bench.core.options import parse_pairs
 from barista_bench.errors import ConfigError
+from barista_bench.files.text_out import echo
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.question_config import QuestionConfig
-from barista_bench.options import parse_pairs
-from barista_bench.running.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
-from barista_bench.text_out import echo
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
 
 if TYPE_CHECKING:
     from barista_bench.judging.results import JudgedResults
@@ -90,11 +90,11 @@ def judges(
     import msgspec
 
     from barista_bench.api import load_results
+    from barista_bench.files.owned_folders import JUDGES, check_target, replacing_folder
     from barista_bench.judging.cross import cross_judge
     from barista_bench.judging.cross_text import as_markdown
     from barista_bench.judging.human import human_agreement, read_ratings
     from barista_bench.judging.scoring import all_judged
-    from barista_bench.owned_folders import JUDGES, check_target, replacing_folder
 
     with explained():
         check_target(out, JUDGES)

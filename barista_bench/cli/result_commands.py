@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barista_bench.cli.app import Options, Root, app, explained
+from barista_bench.core.options import parse_pairs
 from barista_bench.errors import ConfigError
-from barista_bench.options import parse_pairs
-from barista_bench.text_out import echo
+from barista_bench.files.text_out import echo
 
 if TYPE_CHECKING:
-    from barista_bench.running.results import Results
+    from barista_bench.runs.score.results import Results
 
 
 @app.command()
@@ -36,9 +36,9 @@ def score(
     """
     from barista_bench.judging.scoring import score_judged
     from barista_bench.judging.session import judge_folders
-    from barista_bench.running.kept_figures import options_of_each
-    from barista_bench.running.recorded import import_recorded, known_formats
-    from barista_bench.running.scoring import score as score_run
+    from barista_bench.runs.imports.recorded_answers import import_recorded, known_formats
+    from barista_bench.runs.score.kept_figures import options_of_each
+    from barista_bench.runs.score.scoring import score as score_run
 
     with explained():
         options = parse_pairs(option or [])
@@ -70,7 +70,7 @@ def report(
 ) -> None:
     """Write a self-contained HTML page, Markdown, and tables and figures as files. Runs are read, never written."""
     from barista_bench.api import load_results
-    from barista_bench.owned_folders import REPORT, check_target
+    from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
 
     with explained():
@@ -89,8 +89,8 @@ def diff(
     show: Annotated[int, typer.Option(help="Samples of each kind to name at the most.")] = 5,
 ) -> None:
     """Name what differs between two runs: settings, prompts, pixels, versions, answers, scores. Exit code 1 if any."""
-    from barista_bench.running.diff import as_text
-    from barista_bench.running.diff import diff as compare_runs
+    from barista_bench.runs.diff import as_text
+    from barista_bench.runs.diff import diff as compare_runs
 
     with explained():
         found = compare_runs(first, second, shown=show)
@@ -102,7 +102,7 @@ def diff(
 @app.command()
 def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
     """Merge the logs of all processes of a run into one, without lines that a later one replaced."""
-    from barista_bench.running.compaction import compact as compact_logs
+    from barista_bench.runs.log.compaction import compact as compact_logs
 
     with explained():
         done = compact_logs(folder)
@@ -111,7 +111,7 @@ def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None
 
 def summary_line(results: Results) -> str:
     """One line with the primary figure, its spread, the coverage, and what the order of the examples decides of it."""
-    from barista_bench.running.results import tie_spread
+    from barista_bench.runs.score.results import tie_spread
 
     figure, coverage = results.figures[results.primary], results.coverage
     spread = f" ± {figure.std:.3f}" if figure.std is not None else ""

@@ -9,11 +9,11 @@ import typer
 from barista_bench.cli.app import app, explained
 from barista_bench.cli.result_commands import summary_line
 from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
-from barista_bench.running.config import ENVIRONMENT_PREFIX, RunConfig, resolve
-from barista_bench.text_out import echo
+from barista_bench.files.text_out import echo
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, resolve
 
 if TYPE_CHECKING:
-    from barista_bench.running.asking import Session
+    from barista_bench.runs.ask.asking import Session
 
 _HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
 
@@ -27,8 +27,8 @@ Run folders lie in OUT, and the report in OUT/report. What is answered already i
 
 
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.running.estimate import as_text, estimate
-    from barista_bench.running.runner import run_config
+    from barista_bench.runs.ask.estimate import as_text, estimate
+    from barista_bench.runs.ask.runner import run_config
 
     file, dry_run = flags.pop("config"), flags.pop("dry_run")
     with explained():
@@ -41,12 +41,12 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 
 
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.owned_folders import REPORT, check_target
+    from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
-    from barista_bench.running.opening import open_tasks
-    from barista_bench.running.runner import run_config
-    from barista_bench.running.scoring import score_tasks
-    from barista_bench.running.shards import Shard
+    from barista_bench.runs.ask.opening import open_tasks
+    from barista_bench.runs.ask.runner import run_config
+    from barista_bench.runs.ask.shards import Shard
+    from barista_bench.runs.score.scoring import score_tasks
 
     file = flags.pop("config")
     with explained():

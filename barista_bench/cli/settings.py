@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from barista_bench.running.config import ModelSettings
+from barista_bench.runs.ask.config import ModelSettings
 
 CONFIG_FLAG = inspect.Parameter(
     "config",

@@ -15,6 +15,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from barista_bench.benchmarks import get_benchmark, get_task
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt_sets import PromptTexts, by_hash
+from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.judging.geval import judge_prompts
 from barista_bench.judging.items import distinct, judged_samples
@@ -26,14 +29,11 @@ from barista_bench.judging.rubric import Rubric, load_rubric
 from barista_bench.judging.rubric_judge import reasoning_questions
 from barista_bench.judging.session import JUDGE_FILE, VERDICTS_FILE, JudgeDescription, forms
 from barista_bench.models import GenerationConfig
-from barista_bench.prompt import BoxFormat
-from barista_bench.prompt_sets import PromptTexts, by_hash
-from barista_bench.running.keys import asked_inputs, digest, sample_keys
-from barista_bench.running.log import log_files, whole_lines
-from barista_bench.running.record import decode_record
-from barista_bench.running.run_folder import CONFIG_FILE, read_run, run_description
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Task
+from barista_bench.runs.log.keys import asked_inputs, digest, sample_keys
+from barista_bench.runs.log.record import decode_record
+from barista_bench.runs.log.sample_log import log_files, whole_lines
+from barista_bench.runs.run_folder import CONFIG_FILE, read_run, run_description
+from barista_bench.runs.score.scoring import ScoredRun
 
 IMPORTED = ("released run:", "recorded:")
 """How wordings of runs begin that other harnesses asked: what they asked is not known here."""

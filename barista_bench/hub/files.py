@@ -9,13 +9,16 @@ from typing import Any, Final, TypeAlias
 
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
-from barista_bench.atomic_files import place_file
-from barista_bench.benchmark import Benchmark
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.builders.card import DEFAULT, MANIFEST, read_manifest
-from barista_bench.builders.origin import config_names_of
-from barista_bench.credentials import holds_key
+from barista_bench.core.benchmark import Benchmark
+from barista_bench.data.card import DEFAULT, MANIFEST, read_manifest
+from barista_bench.data.dataset import config_names, open_examples
+from barista_bench.data.origin import config_names_of
 from barista_bench.errors import DataError
+from barista_bench.files.atomic import place_file
+from barista_bench.files.credentials import holds_key
+from barista_bench.files.owned_folders import SUBMISSION, replacing_folder
+from barista_bench.files.paths import confined
 from barista_bench.hub.card import merge_model_index
 from barista_bench.hub.checks import OURS, RULES_FILE, SCALE, task_id
 from barista_bench.hub.schemas import (
@@ -32,9 +35,6 @@ from barista_bench.hub.schemas import (
     read_eval_results,
 )
 from barista_bench.hub.submission import Submission, as_json, public_judged, public_results
-from barista_bench.owned_folders import SUBMISSION, replacing_folder
-from barista_bench.paths import confined
-from barista_bench.running.dataset import config_names, open_examples
 
 README: Final = "README.md"
 EVAL_FILE: Final = "eval.yaml"

@@ -20,8 +20,8 @@ from huggingface_hub import CommitOperationAdd, HfApi, errors, get_token
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils.sha import git_hash, sha_fileobj
 
-from barista_bench.credentials import check_address, check_variable_name, check_way
 from barista_bench.errors import BaristaError, ConfigError
+from barista_bench.files.credentials import check_address, check_variable_name, check_way
 from barista_bench.hub.files import README, Content, Existing, eval_results_path, refuse_secrets
 from barista_bench.hub.schemas import MAX_FILE, RepoId
 

@@ -31,10 +31,10 @@ from pydantic import (
 )
 
 from barista_bench.errors import DataError
-from barista_bench.schema_files import first_complaint
-from barista_bench.text_out import first_line
-from barista_bench.yaml_files import MAX_BYTES
-from barista_bench.yaml_files import load_yaml as read_plain
+from barista_bench.files.schema import first_complaint
+from barista_bench.files.text_out import first_line
+from barista_bench.files.yaml_files import MAX_BYTES
+from barista_bench.files.yaml_files import load_yaml as read_plain
 
 MAX_FILE: Final = MAX_BYTES
 """Bytes of a file that is read."""

@@ -44,8 +44,8 @@ from barista_bench.hub.schemas import (
 )
 from barista_bench.judging.results import JudgedResults
 from barista_bench.judging.session import JUDGES
-from barista_bench.running.results import RESULTS_FILE, ModelInfo, Results
-from barista_bench.running.run_folder import CONFIG_FILE
+from barista_bench.runs.run_folder import CONFIG_FILE
+from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results
 
 _PUBLIC_SETTINGS: Final = frozenset(
     {

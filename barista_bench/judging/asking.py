@@ -1,4 +1,4 @@
-"""Asks a model what its log does not answer yet. Text alone; the rules of the sample log hold (`running/log.py`)."""
+"""Asks a model what its log does not answer yet. Text alone; the rules of the sample log hold."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Self
 
 from tqdm import tqdm
 
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.task import Status, content_seed
 from barista_bench.errors import ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
-from barista_bench.prompt import Prompt
-from barista_bench.running.asking import answers_of, checked_completion
-from barista_bench.running.keys import digest
-from barista_bench.running.log import SampleLog, SampleRecord, latest_records, logged_logprobs
-from barista_bench.task import Status, content_seed
+from barista_bench.runs.ask.asking import answers_of, checked_completion
+from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, latest_records, logged_logprobs
 
 Read = Callable[[Completion | Failure], tuple[Status, str | None]]
 """What became of a reply, and why where it is not ok."""

@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 
 from barista_bench.models import GenerationConfig
 from barista_bench.models.ablations import ABLATIONS
-from barista_bench.running.config import Count, ModelSettings
-from barista_bench.running.model_names import SCRIPTED, SPECIALISTS
+from barista_bench.models.names import SCRIPTED, SPECIALISTS
+from barista_bench.runs.ask.config import Count, ModelSettings
 
 OFFLINE = ("lexical", "oracle")
 """Judges that need no model: see `offline.py`."""

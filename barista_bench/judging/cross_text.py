@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from barista_bench.files.text_out import markdown
 from barista_bench.judging.cross import CrossJudge
 from barista_bench.judging.human import HumanAgreement
-from barista_bench.text_out import markdown
 
 
 def as_markdown(found: CrossJudge, human: Sequence[HumanAgreement] = ()) -> str:

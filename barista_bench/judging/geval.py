@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from barista_bench.core.prompt import Prompt, TextPart
+from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
+from barista_bench.core.task import Judged
 from barista_bench.judging.fencing import fenced
 from barista_bench.judging.rubric import Criterion, Rubric
 from barista_bench.judging.verdicts import Unusable, read_object
-from barista_bench.prompt import Prompt, TextPart
-from barista_bench.prompt_sets import PromptTexts, packaged_prompts
-from barista_bench.task import Judged
 
 PACKAGE = "barista_bench.judging"
 MOST_STEPS = 12

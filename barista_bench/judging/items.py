@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from barista_bench.prompt import BoxFormat
-from barista_bench.running.keys import digest
-from barista_bench.running.scoring import ScoredRun, ScoredSample
-from barista_bench.task import Example, Judged, Prediction, Status, Task
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Judged, Prediction, Status, Task
+from barista_bench.runs.log.keys import digest
+from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
 
 
 @dataclass(frozen=True, slots=True)

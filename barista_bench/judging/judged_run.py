@@ -15,7 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from barista_bench import __version__
-from barista_bench.atomic_files import replacing
+from barista_bench.core.bootstrap import ratio_interval
+from barista_bench.core.prices import token_cost
+from barista_bench.core.task import Status
+from barista_bench.files.atomic import replacing
 from barista_bench.judging.results import (
     MEAN,
     CategoryFigures,
@@ -26,13 +29,10 @@ from barista_bench.judging.results import (
     write_judged,
 )
 from barista_bench.judging.session import JudgeDescription
-from barista_bench.prices import token_cost
-from barista_bench.resampling import ratio_interval
-from barista_bench.running.keys import digest
-from barista_bench.running.log import SampleRecord
-from barista_bench.running.results import RESULTS_FILE, SCORES_FILE, Figure
-from barista_bench.running.scoring import ScoredRun, ScoredSample, figure
-from barista_bench.task import Status
+from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure
+from barista_bench.runs.score.scoring import ScoredRun, ScoredSample, figure
 
 MISSING = "missing"
 

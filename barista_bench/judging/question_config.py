@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from barista_bench.running.config import Count, ModelSettings, Texts
-from barista_bench.task import ProtocolName
+from barista_bench.core.task import ProtocolName
+from barista_bench.runs.ask.config import Count, ModelSettings, Texts
 
 
 class QuestionConfig(ModelSettings):

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from barista_bench import __version__
-from barista_bench.atomic_files import write_whole
 from barista_bench.benchmarks.barista.change_detection import (
     Category,
     Change,
@@ -41,22 +40,23 @@ from barista_bench.benchmarks.barista.qa_templates import (
 )
 from barista_bench.benchmarks.barista.release_prompts import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.core.graph_task import Candidate
+from barista_bench.core.prompt import Prompt, TextPart
+from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
+from barista_bench.core.task import Json, Sampling, Status
 from barista_bench.errors import ConfigError
-from barista_bench.graph_task import Candidate
+from barista_bench.files.atomic import write_whole
+from barista_bench.files.owned_folders import check_place
 from barista_bench.judging.asking import Asked, Question, ask
 from barista_bench.judging.geval import judge_prompts
 from barista_bench.judging.question_checks import SCHEMA, read_pair, too_short, wrong_with
 from barista_bench.judging.question_config import QuestionConfig
 from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Completion, Failure, Model
-from barista_bench.owned_folders import check_place
-from barista_bench.prompt import Prompt, TextPart
-from barista_bench.prompt_sets import PromptTexts, load_prompts, released_clone
-from barista_bench.running.catalog import load_model
-from barista_bench.running.keys import digest
-from barista_bench.running.log import SampleLog, SampleRecord
+from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Json, Sampling, Status
 
 REPLIES_FILE = "replies.jsonl"
 MEANINGS: Mapping[Category, str] = {

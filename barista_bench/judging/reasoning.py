@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Prediction, Rationale, Status, Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.geval import judge_prompts
 from barista_bench.judging.rubric_judge import rationale_item
 from barista_bench.judging.verdicts import REASONING_FORM, as_text
 from barista_bench.models import GenerationConfig, Model
 from barista_bench.models.scripted import ScriptedModel
-from barista_bench.prompt import BoxFormat
-from barista_bench.running.scoring import ScoredRun, ScoredSample
-from barista_bench.task import Example, Prediction, Rationale, Status, Task
+from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
 
 METHOD: Final = "reasoning"
 LEXICAL_FIGURE = "lexical_f1"

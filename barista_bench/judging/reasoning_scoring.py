@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from barista_bench.core.task import Status
 from barista_bench.judging.judged_run import MISSING, Judgement, SampleVerdict
 from barista_bench.judging.reasoning import ReasonedSample, rationales_of, reasoned_samples
 from barista_bench.judging.results import MEAN
@@ -19,9 +20,8 @@ from barista_bench.judging.session import JudgeDescription
 from barista_bench.judging.verdicts import REASONING_FORM
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
 from barista_bench.models import GenerationConfig
-from barista_bench.running.log import SampleRecord
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Status
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.scoring import ScoredRun
 
 CRITERION = "reasoning"
 SCALE = float(REASONING_FORM.top)

@@ -17,14 +17,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 from barista_bench import __version__
+from barista_bench.core.task import Status
 from barista_bench.judging.judged_run import Judgement, SampleVerdict
 from barista_bench.judging.results import MEAN
 from barista_bench.judging.session import JUDGES, VERDICTS_FILE, JudgeDescription, judge_folder_name, write_judge
 from barista_bench.models import ModelIdentity
-from barista_bench.running.keys import digest
-from barista_bench.running.log import SampleLog, SampleRecord, latest_records
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Status
+from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, latest_records
+from barista_bench.runs.score.scoring import ScoredRun
 
 METHOD: Final = "released"
 SCALE = 10.0

@@ -16,12 +16,12 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.bounded_files import read_bounded
+from barista_bench.core.prompt_sets import by_hash, released_clone
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
-from barista_bench.prompt_sets import by_hash, released_clone
-from barista_bench.schema_files import first_complaint
-from barista_bench.task import Task
-from barista_bench.yaml_files import MAX_BYTES, load_yaml
+from barista_bench.files.bounded import read_bounded
+from barista_bench.files.schema import first_complaint
+from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
 
 TOP_SCORE = 10
 _VOCABULARY = "vocabulary.yaml"

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from barista_bench.core.prompt import Prompt, TextPart
+from barista_bench.core.task import Rationale, Status
 from barista_bench.judging.asking import Question, ask
 from barista_bench.judging.fencing import fenced
 from barista_bench.judging.geval import judge_prompts
 from barista_bench.judging.verdicts import REASONING_FORM, Unusable, Verdict, read_verdict, reply_status
 from barista_bench.models import Completion, Failure, GenerationConfig, Model
-from barista_bench.prompt import Prompt, TextPart
-from barista_bench.running.keys import digest
-from barista_bench.running.log import SampleLog, SampleRecord
-from barista_bench.task import Rationale, Status
+from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 
 GENERATION = GenerationConfig(temperature=0.0, max_new_tokens=2048)
 EMPTY = Verdict(0, "no reasoning was given")

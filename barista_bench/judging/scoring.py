@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from barista_bench.core.task import Status
 from barista_bench.judging.asking import draw_key
 from barista_bench.judging.items import JudgedSample, distinct, judged_samples
 from barista_bench.judging.judged_run import (
@@ -34,9 +35,8 @@ from barista_bench.judging.verdicts import Unusable, read_verdict
 from barista_bench.judging.weighting import splits_ten, weighted_score
 from barista_bench.metrics.judge_score.scoring import judge_score
 from barista_bench.models import TokenLogprob
-from barista_bench.running.log import SampleRecord, latest_records
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Status
+from barista_bench.runs.log.sample_log import SampleRecord, latest_records
+from barista_bench.runs.score.scoring import ScoredRun
 
 SCALE = 10.0
 """The highest score of G-Eval's form."""

@@ -21,8 +21,9 @@ from typing import Any
 import msgspec
 
 from barista_bench import __version__
-from barista_bench.atomic_files import write_whole
+from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError, ModelError
+from barista_bench.files.atomic import write_whole
 from barista_bench.judging.asking import Asked, Question, ask
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.geval import STEPS_SCHEMA, form_prompt, judge_prompts, read_steps, steps_prompt
@@ -41,12 +42,11 @@ from barista_bench.judging.rubric_judge import reasoning_questions, reasoning_st
 from barista_bench.judging.verdicts import GEVAL_FORM, Unusable, Verdict, read_verdict, reply_status
 from barista_bench.judging.weighting import score_tokens
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, TokenLogprob
-from barista_bench.running.catalog import load_model
-from barista_bench.running.config import checked
-from barista_bench.running.keys import digest
-from barista_bench.running.log import SampleLog
-from barista_bench.running.scoring import ScoredRun, read_scored
-from barista_bench.task import Status
+from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.ask.config import checked
+from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.runs.score.scoring import ScoredRun, read_scored
 
 JUDGES = "judges"
 VERDICTS_FILE = "verdicts.jsonl"

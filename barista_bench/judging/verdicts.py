@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from barista_bench.core.task import Status
 from barista_bench.models import Completion, Failure
-from barista_bench.task import Status
 
 MAX_REPLY = 100_000
 """Characters of a reply that are read; an honest one has a few hundred."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.video import FrameReader, open_reader
+from barista_bench.media.video import FrameReader, open_reader
 
 Picture = NDArray[np.uint8]
 

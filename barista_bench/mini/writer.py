@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from barista_bench.core.worker_processes import worker_processes
 from barista_bench.errors import ConfigError
+from barista_bench.files.owned_folders import KITCHEN, replacing_folder
 from barista_bench.mini.annotate import FrameAnnotator, outline
 from barista_bench.mini.cutting import Picture, encode_video
 from barista_bench.mini.kitchen import FPS, SECONDS, Video, VideoPlan
-from barista_bench.owned_folders import KITCHEN, replacing_folder
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
-from barista_bench.worker_processes import worker_processes
 
 
 def plan_kitchen(

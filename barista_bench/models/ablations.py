@@ -24,6 +24,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import (
     Answered,
@@ -36,7 +37,6 @@ from barista_bench.models.base import (
     StreamingModel,
 )
 from barista_bench.models.checks import check_images
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 
 Change = Callable[[Request], Request]
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from PIL import Image
 
-from barista_bench.prompt import BoxFormat, Prompt
+from barista_bench.core.prompt import BoxFormat, Prompt
 
 FinishReason = Literal["stop", "length", "refusal"]
 
@@ -55,7 +55,7 @@ class Request:
         schema: JSON Schema of the answer that the prompt asks for, for models that can be held to one; None where
             the answer is free text.
         choices: label to text of what the answer is chosen from, for models that score given texts
-            (`barista_bench.choices`); empty where nothing is given.
+            (`barista_bench.core.choice_scores`); empty where nothing is given.
     """
 
     request_id: str

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from barista_bench.core.prompt import ImagePart
 from barista_bench.models.base import Request
-from barista_bench.prompt import ImagePart
 
 
 def check_images(request: Request) -> None:

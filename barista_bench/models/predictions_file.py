@@ -16,9 +16,9 @@ from typing import Annotated, BinaryIO, Literal, Self
 
 import msgspec
 
+from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.prompt import BoxFormat
 
 log = logging.getLogger(__name__)
 

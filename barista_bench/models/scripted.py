@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from barista_bench.core.prompt import BoxFormat
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.prompt import BoxFormat
 
 
 class ScriptedModel:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.judging.scoring import all_judged
-from barista_bench.owned_folders import REPORT, replacing_folder
 from barista_bench.reporting import bundle, export
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.html import render_html
@@ -17,7 +17,7 @@ from barista_bench.reporting.markdown import render_markdown
 from barista_bench.reporting.pictures import Album, album
 from barista_bench.reporting.samples import Sample, spread
 from barista_bench.reporting.view import Report, build_report, report_samples
-from barista_bench.running.scoring import ScoredRun
+from barista_bench.runs.score.scoring import ScoredRun
 
 __all__ = ["MAX_BYTES", "write_report"]
 

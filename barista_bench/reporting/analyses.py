@@ -1,4 +1,4 @@
-"""Everything that `barista_bench.analysis` has to say about the runs of a report."""
+"""Everything that `barista_bench.stats` has to say about the runs of a report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
-from barista_bench.analysis import (
+from barista_bench.errors import BaristaError
+from barista_bench.models.names import SCRIPTED
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import (
     BaselineGap,
     BreakdownRow,
     Comparison,
@@ -27,12 +30,9 @@ from barista_bench.analysis import (
     rank_agreement,
     run_labels,
 )
-from barista_bench.analysis.agreement import FEWEST_MODELS
-from barista_bench.analysis.comparison import corrected, labelled, turned
-from barista_bench.analysis.labels import Labels
-from barista_bench.errors import BaristaError
-from barista_bench.running.model_names import SCRIPTED
-from barista_bench.running.scoring import ScoredRun
+from barista_bench.stats.agreement import FEWEST_MODELS
+from barista_bench.stats.comparison import corrected, labelled, turned
+from barista_bench.stats.labels import Labels
 
 DRAWS = 1000
 """Resamples of each comparison: enough for Holm's correction over a few dozen rows."""

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+from barista_bench.core.task import Status
 from barista_bench.reporting.pictures import Album
 from barista_bench.reporting.samples import Answer, ModelAnswers, Sample
-from barista_bench.task import Status
 
 CHUNK = 32
 """Samples of one chunk."""

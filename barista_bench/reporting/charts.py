@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barista_bench.paper_tables import PaperChart, Point, Series
+from barista_bench.core.paper_tables import PaperChart, Point, Series
 from barista_bench.reporting.figures import HATCHES, MARKERS, MAX_MODELS, DrawnFigure, color, drawn, short
 
 if TYPE_CHECKING:

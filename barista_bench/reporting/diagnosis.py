@@ -1,4 +1,4 @@
-"""What `barista_bench.analysis` finds, as tables and as a drawn graph. Names no benchmark and no task."""
+"""What `barista_bench.stats` finds, as tables and as a drawn graph. Names no benchmark and no task."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barista_bench.analysis import (
+from barista_bench.core.task import FAILURE_KINDS
+from barista_bench.reporting.tables import NOTHING, Block, Cell, Column, Table, figure_cell, interval, number, words
+from barista_bench.reporting.tables import side_by_side as beside
+from barista_bench.stats import (
     BaselineGap,
     BreakdownRow,
     Comparison,
@@ -16,9 +19,6 @@ from barista_bench.analysis import (
     PropagationGraph,
     RankAgreement,
 )
-from barista_bench.reporting.tables import NOTHING, Block, Cell, Column, Table, figure_cell, interval, number, words
-from barista_bench.reporting.tables import side_by_side as beside
-from barista_bench.task import FAILURE_KINDS
 
 
 def agreement(found: RankAgreement, benchmark: str = "") -> Table:

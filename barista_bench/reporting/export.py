@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from barista_bench import text_out
+from barista_bench.files import text_out
 from barista_bench.reporting.tables import Cell, Table
 
 if TYPE_CHECKING:

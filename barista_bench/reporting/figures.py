@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from barista_bench.analysis import FailureRow, RankAgreement
 from barista_bench.reporting.tables import words
-from barista_bench.running.results import Figure as RunFigure
-from barista_bench.running.results import Results
+from barista_bench.runs.score.results import Figure as RunFigure
+from barista_bench.runs.score.results import Results
+from barista_bench.stats import FailureRow, RankAgreement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

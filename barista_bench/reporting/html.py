@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from barista_bench import text_out
+from barista_bench.files import text_out
 from barista_bench.reporting import bundle
 from barista_bench.reporting.figures import DrawnFigure
 from barista_bench.reporting.pictures import Album

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from barista_bench.core.task import Status
 from barista_bench.judging.config import OFFLINE
 from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedResults
 from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, figure_cell, number, words
-from barista_bench.task import Status
 
 LabelledJudge = tuple[str, str, JudgedRun]
 """A model's label, its judge's label, and what that judge says of it."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from barista_bench.core.task import ExplanationRow
+from barista_bench.files.text_out import markdown, printable
 from barista_bench.reporting.samples import ModelAnswers, Sample
 from barista_bench.reporting.tables import Cell, Table, number, words
 from barista_bench.reporting.view import Report
-from barista_bench.task import ExplanationRow
-from barista_bench.text_out import markdown, printable
 
 MAX_ANSWER = 1500
 VERDICTS = {"hit": "✓ correct", "miss": "○ missed", "wrong": "✗ wrong"}

@@ -12,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barista_bench.benchmark import Benchmark
-from barista_bench.errors import BaristaError
-from barista_bench.judging.judged_run import JudgedRun, raw_scores
-from barista_bench.paper_tables import (
+from barista_bench.core.benchmark import Benchmark
+from barista_bench.core.paper_tables import (
     ModelSamples,
     PaperChart,
     PaperTable,
@@ -24,12 +22,14 @@ from barista_bench.paper_tables import (
     TableCell,
     sample_name,
 )
+from barista_bench.core.task import Scored
+from barista_bench.errors import BaristaError
+from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.reporting import charts
 from barista_bench.reporting.figures import DrawnFigure
 from barista_bench.reporting.judges import labelled
 from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, interval, number
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Scored
+from barista_bench.runs.score.scoring import ScoredRun
 
 LabelledRuns = Sequence[tuple[str, ScoredRun]]
 """Runs of one benchmark by their models' labels."""

@@ -12,9 +12,9 @@ from itertools import zip_longest
 
 from PIL import Image
 
+from barista_bench.core.task import Task
 from barista_bench.errors import BaristaError
 from barista_bench.reporting.samples import Examples, Sample
-from barista_bench.task import Task
 
 LARGE, SMALL = (960, 1440), (640, 960)
 """Width and height in pixels that pictures are scaled down to: of a report of few samples, and of many."""

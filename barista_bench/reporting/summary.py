@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from barista_bench.core.task import Status
 from barista_bench.reporting.analyses import is_scripted
 from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, figure_cell, number, ties, words
-from barista_bench.running.results import Results
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Status
+from barista_bench.runs.score.results import Results
+from barista_bench.runs.score.scoring import ScoredRun
 
 TaskRuns = tuple[str, Mapping[str, ScoredRun]]
 """A task's heading, and its runs by model label."""

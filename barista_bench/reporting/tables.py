@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from barista_bench.running.results import Figure, Results, tie_spread
-from barista_bench.task import Status
+from barista_bench.core.task import Status
+from barista_bench.runs.score.results import Figure, Results, tie_spread
 
 MAX_ROWS = 100
 """Rows of a details table. Models invent labels, and each invented one would be a row."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barista_bench.analysis import comparable
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
 from barista_bench.judging.judged_run import JudgedRun
@@ -18,8 +17,9 @@ from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.paper import PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.reporting.tables import Table
-from barista_bench.running.comparability import Comparability, told_apart
-from barista_bench.running.scoring import ScoredRun
+from barista_bench.runs.score.comparability import Comparability, told_apart
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import comparable
 
 Judged = Mapping[Path, Sequence[JudgedRun]]
 """What judges say of a run, by its folder."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from barista_bench.errors import DataError
-from barista_bench.paths import confined, valid_video_id
+from barista_bench.files.paths import confined, valid_video_id
 from barista_bench.scene_graph.checks import check
 from barista_bench.scene_graph.problems import Problem, ProblemLog
 from barista_bench.scene_graph.reading import MAX_BYTES, read_release

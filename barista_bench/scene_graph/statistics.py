@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import ConfigError
-from barista_bench.owned_folders import STATISTICS, replacing_folder
+from barista_bench.files.owned_folders import STATISTICS, replacing_folder
 from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import Ranges, Segment, VideoGraph
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
+from barista_bench.files.text_out import markdown
 from barista_bench.scene_graph.statistics import PUBLISHED, Durations, Statistics
-from barista_bench.text_out import markdown
 
 _SHARE = "share"
 _NAMES = ("", "type", "value", "category", "class", "preparation", "device", "resolution")

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from barista_bench.core.worker_processes import worker_processes
 from barista_bench.errors import DataError
+from barista_bench.media.video import open_reader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentation, run_problems
 from barista_bench.scene_graph.problems import Problem, ProblemLog
 from barista_bench.scene_graph.release import ANNOTATION_FILE, MALFORMED, VIDEO_FILE
 from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph
-from barista_bench.video import open_reader
-from barista_bench.worker_processes import worker_processes
 
 _RLE = msgspec.json.Decoder(Rle)
 _LEAST_IOU = 0.5

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.atomic_files import replacing
 from barista_bench.errors import DataError
-from barista_bench.paths import confined, valid_video_id
+from barista_bench.files.atomic import replacing
+from barista_bench.files.paths import confined, valid_video_id
 from barista_bench.scene_graph.reading import with_no_numbers
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
 from barista_bench.scene_graph.video_graph import VideoGraph

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, Prediction, Scored, Task
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Prediction, Scored, Task
 
 
 def answer_all(

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.activity import Activity
-from barista_bench.choices import write_scores
+from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Sampling, SkippedExample
 from barista_bench.errors import DataError
-from barista_bench.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, FrameRef, ParseError, Prediction, Sampling, SkippedExample
 from tests.benchmarks.answering import answer_all
 from tests.releases import CUP, document, span, write_release
 
@@ -473,7 +473,7 @@ def test_an_explanation_says_what_was_chosen_and_what_is_true(examples: list[Exa
 def test_rows_of_datasets_give_the_examples_back(examples: list[Example]) -> None:
     import datasets
 
-    from barista_bench.builders.rows import from_row, link, row_features, to_row
+    from barista_bench.data.rows import from_row, link, row_features, to_row
 
     rows = [{**to_row(e, k, "0" * 64), "frames": link(e)} for k, e in enumerate(examples)]
     table = datasets.Dataset.from_list(rows, features=row_features(TASK, "linked"))

@@ -23,11 +23,11 @@ from barista_bench.benchmarks.barista.priors import (
     remembered,
     usual_boxes,
 )
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen
-from barista_bench.prompt import BoxFormat
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, FrameRef, Prediction, Sampling, Scored, Task
 
 GRID = BoxFormat()
 FORMATS = [GRID, BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)]

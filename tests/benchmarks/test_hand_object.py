@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject
-from barista_bench.builders.rows import from_row, row_features, to_row
-from barista_bench.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored
+from barista_bench.data.rows import from_row, row_features, to_row
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored
 from tests.benchmarks.answering import answer_all
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks import get_task, task_names
-from barista_bench.builders.frozen import content_hash, read_frozen, write_frozen
-from barista_bench.builders.rows import row_features
+from barista_bench.core.prompt import BoxFormat, ImagePart
+from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Scored, Task
+from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
+from barista_bench.data.rows import row_features
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen
-from barista_bench.prompt import BoxFormat, ImagePart
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, FrameRef, Prediction, Sampling, Scored, Task
 from tests.releases import CUP, FRAMES, MACHINE, document, relation, segmentation, span, write_release
 
 NAMES = task_names("barista")

@@ -15,10 +15,10 @@ from PIL import Image
 
 from barista_bench.benchmarks.barista import Relations
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks, mark_color
+from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, RIGHT, document, relation, segmentation, write_release
 
 TASK = Relations()

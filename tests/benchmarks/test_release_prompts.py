@@ -20,10 +20,10 @@ from barista_bench.benchmarks.barista.release_prompts import (
     released_rubric,
     released_writer,
 )
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.task import Example, Fields, FrameRef
 from barista_bench.errors import ConfigError
 from barista_bench.judging.rubric import load_rubric
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.task import Example, Fields, FrameRef
 from tests.conftest import SHARED
 from tests.released_clone import write_clone
 

@@ -13,8 +13,8 @@ from barista_bench.benchmarks.barista.released_results import (
     task_metrics,
     task_result,
 )
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, FrameRef, Prediction, Scored, Task
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 
 UNREAD, FAILED = "parse_error: could not parse response", "provider_error: RuntimeError: 503"
 SIZE = {"frame_width": 400, "frame_height": 200}

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, Fields, ParseError, Prediction, Scored, Task, content_seed
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored, Task, content_seed
 from tests.conftest import SHARED, MadeOnce
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -152,7 +152,7 @@ def test_hostile_answers_are_read_and_scored_in_little_time(
 
 def test_runner_analysis_and_reporting_name_no_sibling() -> None:
     word = re.compile(rf"\b(?:{'|'.join(SIBLINGS)})\b", re.IGNORECASE)
-    for room in ("running", "analysis", "reporting"):
+    for room in ("runs", "stats", "reporting"):
         paths = sorted((ROOT / "barista_bench" / room).rglob("*.py"))
         assert paths
         for path in paths:

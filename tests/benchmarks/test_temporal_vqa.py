@@ -27,11 +27,11 @@ from barista_bench.benchmarks.barista.qa_templates import (
 )
 from barista_bench.benchmarks.barista.released_lines import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.builders.rows import from_row, row_features, to_row
+from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.task import Example, ParseError, Prediction, Sampling, Scored, SkippedExample
+from barista_bench.data.rows import from_row, row_features, to_row
 from barista_bench.errors import DataError
-from barista_bench.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, ParseError, Prediction, Sampling, Scored, SkippedExample
 from tests.conftest import Compared
 from tests.releases import CUP, LEFT, MACHINE, RIGHT, eventful, write_release
 

@@ -6,7 +6,7 @@ import pytest
 
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.mini import write_mini
-from barista_bench.task import Example, Sampling
+from barista_bench.core.task import Example, Sampling
 from tests.conftest import SHARED, MadeOnce
 
 

@@ -22,8 +22,8 @@ from barista_bench.benchmarks.egocot.evidence import Fact, Place, other_side
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, ENTAILS, ONE_WAY, OPPOSITES, RELEASING
 from barista_bench.benchmarks.egocot.mini import write_mini
 from barista_bench.benchmarks.egocot.verbalise import fact_sentence, place_sentence, rationale_of
+from barista_bench.core.task import Example, Sampling
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, Sampling
 from tests.egocot.rewording import reworded_fact, reworded_place
 
 FAR = 2.0

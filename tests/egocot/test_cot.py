@@ -15,9 +15,9 @@ import pytest
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.taxonomy import SUBTASKS
+from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.task import Example, Prediction, Sampling, Scored, SkippedExample
 from barista_bench.errors import DataError
-from barista_bench.prompt import BoxFormat, ImagePart, TextPart
-from barista_bench.task import Example, Prediction, Sampling, Scored, SkippedExample
 from tests.egocot.made import record, write
 
 TASK = Cot()

@@ -23,9 +23,9 @@ from barista_bench.benchmarks.egocot import (
 from barista_bench.benchmarks.egocot.evidence import Fact, Place
 from barista_bench.benchmarks.egocot.items import ItemEvidence
 from barista_bench.benchmarks.egocot.verbalise import fact_sentence, place_sentence, rationale_of, region_words
+from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph, VideoGraph
-from barista_bench.task import Example
 from tests.egocot.made import CHOICES, kettle_evidence
 from tests.egocot.planting import MISSED, graph_bases, item_bases, rates, reworded_rates, reworded_truths
 from tests.releases import document, write_release

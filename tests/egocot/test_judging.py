@@ -11,8 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.benchmarks.egocot import Cot, read_submission
-from barista_bench.builders.folder import build
 from barista_bench.cli import app
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example
+from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.judging import session
 from barista_bench.judging.results import read_judged
@@ -20,12 +22,10 @@ from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge, read_judge
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.models.scripted import ScriptedModel
-from barista_bench.prompt import BoxFormat
 from barista_bench.reporting import write_report
-from barista_bench.running import runner
-from barista_bench.running.scoring import ScoredRun, score
-from barista_bench.running.submission_file import write_submission_file
-from barista_bench.task import Example
+from barista_bench.runs.ask import runner
+from barista_bench.runs.imports.submission_file import write_submission_file
+from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.judging.conftest import never
 from tests.judging.judges import ScriptedJudge, material
 

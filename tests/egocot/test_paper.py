@@ -12,8 +12,8 @@ from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 from barista_bench.benchmarks.egocot import Cot
 from barista_bench.benchmarks.egocot.paper import judge_and_evidence, paper_tables
 from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, OF_GROUP, SIZES, SUBTASKS
-from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, sample_name
-from barista_bench.task import Example, Prediction, Scored
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, sample_name
+from barista_bench.core.task import Example, Prediction, Scored
 
 TASK = Cot()
 # GPT-5.1 on the page: mean, then each group's subtasks and mean; R and SCR, mean and by group.

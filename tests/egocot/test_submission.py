@@ -20,9 +20,9 @@ from barista_bench.benchmarks.egocot.submission import (
     submission_lines,
     write_submission,
 )
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import DataError
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, Prediction, Scored
 
 
 def answered(example: Example, letter: str = "B", reasoning: str = "It is held.") -> Scored:

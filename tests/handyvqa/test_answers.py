@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.handyvqa.answers import Reading, parse_letters, strict_letters, written
-from barista_bench.choices import write_scores
-from barista_bench.task import ParseError
+from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.task import ParseError
 from tests.handyvqa.made import CUPS
 
 AWKWARD: list[tuple[str, str, str]] = [

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from barista_bench.benchmarks.handyvqa import BENCHMARK, open_release
 from barista_bench.benchmarks.handyvqa.records import ItemRecord
-from barista_bench.task import Task
+from barista_bench.core.task import Task
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "handyvqa.md").read_text()

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from barista_bench.benchmark import RecordedAnswers
 from barista_bench.benchmarks.handyvqa import BENCHMARK, RvosObjects, RvosParts
 from barista_bench.benchmarks.handyvqa.mask_outputs import read_mask_outputs, read_png
 from barista_bench.benchmarks.handyvqa.outputs import read_outputs
+from barista_bench.core.benchmark import RecordedAnswers
+from barista_bench.core.task import Json
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import decode_mask
-from barista_bench.task import Json
 from tests.handyvqa.made import CUPS, HEIGHT, WIDTH, answered, record, rectangle, rle, target, write_lines
 
 FIRST, LAST = rectangle(10, 10, 40, 30), rectangle(50, 20, 80, 60)

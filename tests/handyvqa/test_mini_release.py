@@ -12,12 +12,12 @@ from barista_bench.api import evaluate
 from barista_bench.benchmarks.handyvqa import BENCHMARK, HandyvqaRelease, RvosObjects, open_release
 from barista_bench.benchmarks.handyvqa.mini import write_mini
 from barista_bench.benchmarks.handyvqa.mini_questions import QUESTIONS, Namer
-from barista_bench.builders.folder import build
+from barista_bench.core.task import Example, SkippedExample
+from barista_bench.data.folder import build
 from barista_bench.errors import DataError
-from barista_bench.running.recorded import import_recorded
-from barista_bench.running.scoring import score
+from barista_bench.runs.imports.recorded_answers import import_recorded
+from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, decode_mask
-from barista_bench.task import Example, SkippedExample
 from tests.conftest import MadeOnce
 from tests.handyvqa.made import examples_of
 

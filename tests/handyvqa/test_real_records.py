@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from barista_bench.benchmark import RecordedAnswers
 from barista_bench.benchmarks.handyvqa import open_release
 from barista_bench.benchmarks.handyvqa.answers import Reading
 from barista_bench.benchmarks.handyvqa.outputs import read_outputs
-from barista_bench.task import Json, Prediction
+from barista_bench.core.benchmark import RecordedAnswers
+from barista_bench.core.task import Json, Prediction
 from tests.conftest import SHARED
 from tests.handyvqa.made import BOXES, answered
 from tests.handyvqa.released_rule import official_figures

@@ -18,11 +18,11 @@ from PIL import Image
 from barista_bench.benchmarks.handyvqa import RvosObjects, RvosParts
 from barista_bench.benchmarks.handyvqa.mask_answers import masks_of
 from barista_bench.benchmarks.handyvqa.rvos import frame_scores
+from barista_bench.core.prompt import ImagePart
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, Task
 from barista_bench.models.base import Request
-from barista_bench.models.sam3_masks import is_sequential, problem_with, wanted_images, write_masks
-from barista_bench.prompt import ImagePart
+from barista_bench.models.specialists.sam3_masks import is_sequential, problem_with, wanted_images, write_masks
 from barista_bench.scene_graph import decode_mask
-from barista_bench.task import Example, FrameRef, ParseError, Prediction, Scored, Task
 from tests.handyvqa.made import BOXES, HEIGHT, WIDTH, rectangle, rle
 
 TASK = RvosObjects()

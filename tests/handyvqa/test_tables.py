@@ -11,9 +11,9 @@ import pytest
 
 from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.tables import paper_tables, ranged
-from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
-from barista_bench.resampling import run_intervals
-from barista_bench.task import Scored, Task
+from barista_bench.core.bootstrap import run_intervals
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
+from barista_bench.core.task import Scored, Task
 from tests.handyvqa.made import BOXES, CUPS, answered, question
 from tests.handyvqa.test_segmentation import EXAMPLE, read
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.builders.folder import build
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.folder import build
 from barista_bench.judging import session
 from barista_bench.models.scripted import ScriptedModel
-from barista_bench.prompt import BoxFormat
-from barista_bench.running import runner
-from barista_bench.running.dataset import open_examples
-from barista_bench.running.scoring import score
+from barista_bench.runs.ask import runner
+from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce
 from tests.hub.made_results import MODEL
 from tests.judging.judges import VQA, ScriptedJudge, by_hash, judged

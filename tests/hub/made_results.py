@@ -11,7 +11,7 @@ from barista_bench.hub.rows import Row
 from barista_bench.hub.schemas import checked
 from barista_bench.hub.submission import Submission, Target, submission_of
 from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
-from barista_bench.running.results import (
+from barista_bench.runs.score.results import (
     BoxFormatInfo,
     Coverage,
     DatasetInfo,

@@ -27,7 +27,7 @@ from barista_bench.hub.board import (
     tables,
 )
 from barista_bench.hub.files import results_files
-from barista_bench.running.results import Results
+from barista_bench.runs.score.results import Results
 from tests.hub.made_results import HASH, judged, results, row, submission
 from tests.hub.standin import UploadStandIn
 

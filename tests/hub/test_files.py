@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from barista_bench.builders.folder import build
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.files import Existing, all_files, write_files
-from barista_bench.running.dataset import open_examples
 from tests.hub.made_results import results, row, submission
 from tests.hub.standin import TOKEN
 

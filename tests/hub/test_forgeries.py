@@ -13,20 +13,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.builders.folder import build
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Status
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError
 from barista_bench.hub.submission import Submission, make_submission
 from barista_bench.judging.results import write_judged
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import JUDGE_FILE, VERDICTS_FILE, judge_folders
-from barista_bench.prompt import BoxFormat
-from barista_bench.running.dataset import open_examples
-from barista_bench.running.keys import digest, sample_key
-from barista_bench.running.log import LOG_FILE, SampleRecord
-from barista_bench.running.record import decode_record, encode_record
-from barista_bench.running.run_folder import CONFIG_FILE
-from barista_bench.running.scoring import read_scored, score
-from barista_bench.task import Status
+from barista_bench.runs.log.keys import digest, sample_key
+from barista_bench.runs.log.record import decode_record, encode_record
+from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord
+from barista_bench.runs.run_folder import CONFIG_FILE
+from barista_bench.runs.score.scoring import read_scored, score
 from tests.hub.conftest import run_of
 from tests.hub.made_results import TARGET, judged, results
 

@@ -16,7 +16,7 @@ from barista_bench.hub.checks import ABLATIONS, BASELINES
 from barista_bench.hub.files import all_files
 from barista_bench.hub.submission import Submission, make_submission
 from barista_bench.judging.results import JudgeInfo
-from barista_bench.running.results import Results
+from barista_bench.runs.score.results import Results
 from tests.hub.made_results import DATASET, HASH, MODEL, TARGET, figure, judged, results, row, submission
 
 LOCAL_JUDGE = JudgeInfo(name="/home/me/models/judge-8b", revision=None, settings={})
@@ -196,7 +196,7 @@ def test_ablations_are_no_models(name: str) -> None:
 
 def test_the_names_of_baselines_and_ablations_are_those_of_the_runner() -> None:
     from barista_bench.models import ablations
-    from barista_bench.running import model_names
+    from barista_bench.models import names as model_names
 
     assert {*model_names.SCRIPTED, "tiny"} == BASELINES
     assert set(ablations.ABLATIONS) == ABLATIONS

@@ -15,13 +15,13 @@ import yaml
 from typer.testing import CliRunner
 
 from barista_bench.benchmarks import get_task
-from barista_bench.builders.folder import build
 from barista_bench.cli import app
-from barista_bench.prompt import BoxFormat
-from barista_bench.running.config import RunConfig
-from barista_bench.running.dataset import open_examples
-from barista_bench.running.runner import run_config
-from barista_bench.running.scoring import score
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.folder import build
+from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.runner import run_config
+from barista_bench.runs.score.scoring import score
 from tests.hub.made_results import DATASET, MODEL
 from tests.hub.standin import TOKEN, UploadStandIn
 

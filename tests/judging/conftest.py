@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.builders.folder import build
+from barista_bench.data.folder import build
 from barista_bench.judging import session
 from barista_bench.models import Completion
 from barista_bench.models.scripted import ScriptedModel
-from barista_bench.running import runner
+from barista_bench.runs.ask import runner
 from tests.conftest import MadeOnce
 from tests.judging.judges import ScriptedJudge
 from tests.releases import eventful, write_release

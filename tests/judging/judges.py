@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from barista_bench.core.prompt import BoxFormat, TextPart
 from barista_bench.judging.results import JudgedResults
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.prompt import BoxFormat, TextPart
 
 VQA = "temporal_vqa"
 ONE_CRITERION = """

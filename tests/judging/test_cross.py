@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from barista_bench.cli import app
 from barista_bench.cli.judge_commands import judged_line
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.text_out import echo
 from barista_bench.judging.cross import CrossJudge, compare, cross_judge, model_labels
 from barista_bench.judging.cross_text import as_markdown
 from barista_bench.judging.human import Rating, human_agreement, read_ratings
@@ -20,8 +21,7 @@ from barista_bench.judging.judged_run import JudgedRun
 from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Failure
-from barista_bench.running.scoring import score
-from barista_bench.text_out import echo
+from barista_bench.runs.score.scoring import score
 from tests.judging.judges import ScriptedJudge, criterion, material, verdict
 
 VQA = "temporal_vqa"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.builders.folder import build
+from barista_bench.data.folder import build
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.mini import write_kitchen
-from barista_bench.running.runner import run
+from barista_bench.runs.ask.runner import run
 
 
 @pytest.fixture(scope="module")

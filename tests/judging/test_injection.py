@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from barista_bench import judging
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.lexical import overlap
+from barista_bench.core.task import Judged
 from barista_bench.judging.fencing import MAX_TEXT, fenced
 from barista_bench.judging.geval import form_prompt
 from barista_bench.judging.offline import tenths
@@ -25,7 +26,6 @@ from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.judging.verdicts import Verdict, read_verdict
 from barista_bench.models import Completion, Request
-from barista_bench.task import Judged
 from tests.judging.judges import ScriptedJudge, material
 
 VQA = "temporal_vqa"

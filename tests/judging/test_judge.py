@@ -15,9 +15,9 @@ from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion, Failure, Request, TokenLogprob
 from barista_bench.models.scripted import ScriptedModel
-from barista_bench.running import runner
-from barista_bench.running.log import read_records
-from barista_bench.running.scoring import score
+from barista_bench.runs.ask import runner
+from barista_bench.runs.log.sample_log import read_records
+from barista_bench.runs.score.scoring import score
 from tests.judging.conftest import never
 from tests.judging.judges import (
     ONE_CRITERION,
@@ -226,8 +226,8 @@ def test_the_oracle_gives_full_marks_to_the_reference_alone(
     task: str, make_run: Callable, eventful_dataset: Path
 ) -> None:
     from barista_bench.benchmarks import get_task
-    from barista_bench.builders.frozen import read_frozen
-    from barista_bench.prompt import BoxFormat
+    from barista_bench.core.prompt import BoxFormat
+    from barista_bench.data.frozen import read_frozen
 
     found = get_task("barista", task)
     examples = {e.example_id: e for e in read_frozen(eventful_dataset / "frozen" / f"{task}.jsonl")}

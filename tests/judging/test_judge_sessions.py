@@ -15,8 +15,8 @@ from barista_bench.judging.results import JudgedResults, read_judged
 from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion, Failure
-from barista_bench.running.log import read_records
-from barista_bench.running.scoring import score
+from barista_bench.runs.log.sample_log import read_records
+from barista_bench.runs.score.scoring import score
 from tests.judging.conftest import never
 from tests.judging.judges import (
     ONE_CRITERION,
@@ -306,7 +306,7 @@ def test_a_folder_that_is_no_judges_is_refused(make_run: Callable, tmp_path: Pat
 
 
 def test_two_processes_cannot_judge_in_one_folder(make_run: Callable, use: Callable) -> None:
-    from barista_bench.running.log import SampleLog
+    from barista_bench.runs.log.sample_log import SampleLog
 
     run = make_run(VQA, runs=1)
     folder = judge(run, "lexical").folder

@@ -13,8 +13,9 @@ from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Catego
 from barista_bench.benchmarks.barista.qa_templates import clip_text, read_pairs, read_writer, write_pair
 from barista_bench.benchmarks.barista.release_prompts import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.builders.folder import build
-from barista_bench.builders.frozen import read_frozen
+from barista_bench.core.task import Example, Sampling
+from barista_bench.data.folder import build
+from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.judging.question_checks import invented, read_pair, too_short, unmentioned, wrong_with
 from barista_bench.judging.question_config import QuestionConfig
@@ -22,7 +23,6 @@ from barista_bench.judging.questions import QuestionSession, write_questions
 from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, Sampling
 from tests.conftest import Compared
 from tests.judging.conftest import never
 from tests.judging.judges import ScriptedJudge, user_text

@@ -9,11 +9,11 @@ import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary
+from barista_bench.core.task import Judged
 from barista_bench.errors import ConfigError
 from barista_bench.judging.geval import form_prompt, read_steps, steps_prompt
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.judging.verdicts import Unusable
-from barista_bench.task import Judged
 
 REFERRING = get_task("barista", "referring")
 VQA = get_task("barista", "temporal_vqa")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barista_bench.core.task import Status
 from barista_bench.judging.verdicts import (
     GEVAL_FORM,
     MAX_REPLY,
@@ -19,7 +20,6 @@ from barista_bench.judging.verdicts import (
     reply_status,
 )
 from barista_bench.models import Completion, Failure
-from barista_bench.task import Status
 
 GOOD = '{"score": 7, "reason": "one slip"}'
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from barista_bench.models.transformers_model import TransformersModel
+    from barista_bench.models.local.model import TransformersModel
 
 FAMILIES = ("gemma3", "llava", "idefics3")
 
@@ -33,7 +33,7 @@ def folders(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 @pytest.fixture(scope="session")
 def loaded(folders: dict[str, Path]) -> dict[str, "TransformersModel"]:
-    from barista_bench.models.transformers_model import TransformersModel
+    from barista_bench.models.local.model import TransformersModel
 
     return {family: TransformersModel.load(str(folder)) for family, folder in folders.items()}
 
@@ -50,7 +50,7 @@ def model(loaded: dict[str, "TransformersModel"]) -> "TransformersModel":
 
 def fresh(model: "TransformersModel") -> "TransformersModel":
     """Without what earlier tests taught it of its memory."""
-    from barista_bench.models.transformers_batching import BatchBudget
+    from barista_bench.models.local.batching import BatchBudget
 
     model._engine.budget = BatchBudget(8)
     return model
@@ -59,6 +59,6 @@ def fresh(model: "TransformersModel") -> "TransformersModel":
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls to a server that failed are tried again almost at once."""
-    from barista_bench.models import served_client
+    from barista_bench.models.served import client as served_client
 
     monkeypatch.setattr(served_client, "_FIRST_BACKOFF", 0.01)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from PIL import Image
 
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Request
-from barista_bench.models.served import ServedModel
-from barista_bench.prompt import ImagePart, Prompt, TextPart
+from barista_bench.models.served.model import ServedModel
 from tests.served_standin import Fault, ServedStandIn
 
 SAMPLED, GREEDY = GenerationConfig(temperature=0.7, max_new_tokens=64), GenerationConfig(temperature=0.0)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models import (
     Answered,
@@ -22,7 +23,6 @@ from barista_bench.models import (
     StreamingModel,
 )
 from barista_bench.models.ablations import ABLATIONS, ablated, shuffled_frames
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
 
 CONFIG = GenerationConfig()
 
@@ -198,8 +198,8 @@ def test_an_unknown_ablation_is_refused() -> None:
 def test_a_real_model_behind_text_only_cannot_tell_images_apart(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
+    from barista_bench.models.local.model import TransformersModel
     from barista_bench.models.tiny import make_tiny_model
-    from barista_bench.models.transformers_model import TransformersModel
 
     torch.set_num_threads(1)
     model = TransformersModel.load(str(make_tiny_model(tmp_path / "tiny")), device="cpu")

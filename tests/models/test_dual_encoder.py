@@ -14,13 +14,14 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from barista_bench.checkpoints import folder_hash  # noqa: E402
-from barista_bench.choices import read_scores  # noqa: E402
+from barista_bench.core.choice_scores import read_scores  # noqa: E402
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
+from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, Request  # noqa: E402
-from barista_bench.models.dual_encoder import DualEncoder  # noqa: E402
-from barista_bench.models.dual_encoder_cache import EmbeddingCache  # noqa: E402
-from barista_bench.models.dual_encoder_towers import spread  # noqa: E402
+from barista_bench.models.dual_encoders.cache import EmbeddingCache  # noqa: E402
+from barista_bench.models.dual_encoders.model import DualEncoder  # noqa: E402
+from barista_bench.models.dual_encoders.towers import spread  # noqa: E402
 from barista_bench.models.tiny_encoders import (  # noqa: E402
     TEXT_TOKENS,
     VIDEO_FRAMES,
@@ -29,7 +30,6 @@ from barista_bench.models.tiny_encoders import (  # noqa: E402
     make_tiny_siglip,
     make_tiny_xclip,
 )
-from barista_bench.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 
 CONFIG = GenerationConfig()
 CHOICES = {"A": "a hand pours milk", "B": "the cup is on the table", "C": "steam rises from the jug"}
@@ -385,8 +385,8 @@ def test_the_answer_is_one_line_of_json(clip: DualEncoder) -> None:
 def test_the_catalog_makes_the_tiny_one_and_names_it_the_same_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from barista_bench.running import catalog
-    from barista_bench.running.config import ModelSettings
+    from barista_bench.runs.ask import catalog
+    from barista_bench.runs.ask.config import ModelSettings
 
     monkeypatch.setattr(catalog, "HF_HOME", str(tmp_path))
     model = catalog.load_model(ModelSettings(model="dual:tiny", device="cpu", batch_size="auto"), [])
@@ -396,8 +396,8 @@ def test_the_catalog_makes_the_tiny_one_and_names_it_the_same_everywhere(
 
 
 def test_the_catalog_passes_a_folder_on(encoders: dict[str, Path]) -> None:
-    from barista_bench.running import catalog
-    from barista_bench.running.config import ModelSettings
+    from barista_bench.runs.ask import catalog
+    from barista_bench.runs.ask.config import ModelSettings
 
     model = catalog.load_model(ModelSettings(model=f"dual:{encoders['xclip']}", batch_size=3), [])
     assert isinstance(model, DualEncoder)

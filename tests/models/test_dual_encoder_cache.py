@@ -8,7 +8,7 @@ from PIL import Image
 
 torch = pytest.importorskip("torch")
 
-from barista_bench.models.dual_encoder_cache import EmbeddingCache, pixels_key, text_key  # noqa: E402
+from barista_bench.models.dual_encoders.cache import EmbeddingCache, pixels_key, text_key  # noqa: E402
 
 
 def picture(seed: int) -> Image.Image:

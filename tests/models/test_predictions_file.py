@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks import get_task
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import Prediction
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.models import predictions_file as module
 from barista_bench.models.predictions_file import PredictionsModel
-from barista_bench.prompt import BoxFormat, Prompt
-from barista_bench.task import Prediction
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "predictions.md"
 HEADER = {"format": "barista_bench.predictions/1", "box_format": "xyxy/pixels", "model": "CaRe-Ego"}

@@ -24,11 +24,11 @@ from pycocotools import mask as coco_mask
 torch = pytest.importorskip("torch")
 
 from barista_bench.benchmarks.barista.grounding import Grounding  # noqa: E402
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart  # noqa: E402
+from barista_bench.core.task import Prediction  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request  # noqa: E402
-from barista_bench.models.sam3 import Sam3Grounder, mask_box  # noqa: E402
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart  # noqa: E402
-from barista_bench.task import Prediction  # noqa: E402
+from barista_bench.models.specialists.sam3 import Sam3Grounder, mask_box  # noqa: E402
 
 CONFIG = GenerationConfig()
 SIZE = 8
@@ -351,6 +351,6 @@ def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_torchvision_loading_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barista_bench.models.sam3.find_spec", lambda name: None)
+    monkeypatch.setattr("barista_bench.models.specialists.sam3.find_spec", lambda name: None)
     with pytest.raises(ModelError, match="needs torchvision"):
         Sam3Grounder.load("facebook/sam3")

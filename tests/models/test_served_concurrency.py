@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.models.served_concurrency import (
+from barista_bench.models.served.concurrency import (
     FIRST_LIMIT,
     MAX_PAUSE,
     AdaptiveLimit,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from barista_bench.errors import ModelError
 from barista_bench.models import Completion
-from barista_bench.models.served_errors import (
+from barista_bench.models.served.errors import (
     CallError,
     DeclinedError,
     Place,
@@ -17,7 +17,7 @@ from barista_bench.models.served_errors import (
     TransientError,
     status_error,
 )
-from barista_bench.models.served_replies import ReadingRules, read_reply
+from barista_bench.models.served.replies import ReadingRules, read_reply
 
 PLACE = Place("m", "http://host/v1", "SOME_KEY", Scrubber("sk-planted-0123456789"))
 RULES = ReadingRules(("<think>", "</think>"), opens_thinking=False, stop=())

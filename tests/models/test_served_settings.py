@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import GenerationConfig, Request, StreamingModel
-from barista_bench.models.served import ServedModel
-from barista_bench.models.served_images import ImageEncoding, estimated_image_tokens
-from barista_bench.models.served_messages import request_body
-from barista_bench.models.served_settings import ServedSettings
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.models.served.images import ImageEncoding, estimated_image_tokens
+from barista_bench.models.served.messages import request_body
+from barista_bench.models.served.model import ServedModel
+from barista_bench.models.served.settings import ServedSettings
 
 LOCAL = "http://127.0.0.1:9/v1"  # nobody listens there
 KEY = "sk-planted-0123456789abcdef"

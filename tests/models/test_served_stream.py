@@ -7,8 +7,8 @@ import time
 import pytest
 from PIL import Image
 
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models import Completion, Request
-from barista_bench.prompt import ImagePart, Prompt, TextPart
 from tests.models.served_kit import GREEDY, SAMPLED, load, request, texts
 from tests.served_standin import Fault, ServedStandIn, expected_text, random_faults
 

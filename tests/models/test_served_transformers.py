@@ -16,10 +16,10 @@ from PIL import Image
 for library in ("torch", "transformers", "openai", "fastapi", "uvicorn"):
     pytest.importorskip(library)
 
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.models import Completion, GenerationConfig, Request  # noqa: E402
-from barista_bench.models.served import ServedModel  # noqa: E402
-from barista_bench.models.transformers_model import TransformersModel  # noqa: E402
-from barista_bench.prompt import ImagePart, Prompt, TextPart  # noqa: E402
+from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.served.model import ServedModel  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ peft = pytest.importorskip("peft")
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from barista_bench.errors import ModelError  # noqa: E402
-from barista_bench.models.transformers_model import TransformersModel  # noqa: E402
+from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from tests.models.transformers_kit import GREEDY, alike, mixed_requests, texts, written_tokens  # noqa: E402
 
 

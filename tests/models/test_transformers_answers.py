@@ -11,10 +11,10 @@ pytest.importorskip("transformers")
 
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import GenerationConfig  # noqa: E402
-from barista_bench.models.transformers_answers import AnswerReader, Generated  # noqa: E402
-from barista_bench.models.transformers_decoding import TokenScores  # noqa: E402
-from barista_bench.models.transformers_model import TransformersModel  # noqa: E402
-from barista_bench.models.transformers_stopping import StopTexts, ThinkingBudget, Thoughts  # noqa: E402
+from barista_bench.models.local.answers import AnswerReader, Generated  # noqa: E402
+from barista_bench.models.local.decoding import TokenScores  # noqa: E402
+from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.local.stopping import StopTexts, ThinkingBudget, Thoughts  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barista_bench.core.prompt import Prompt
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import Request
-from barista_bench.models.transformers_batching import BatchBudget, Waiting, is_out_of_memory
-from barista_bench.prompt import Prompt
+from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 5000))
 

@@ -16,18 +16,18 @@ transformers = pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from barista_bench.checkpoints import folder_hash  # noqa: E402
+from barista_bench.core.prompt import BoxFormat  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
+from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models import transformers_loading  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
-from barista_bench.models.transformers_loading import (  # noqa: E402
+from barista_bench.models.local.loading import (  # noqa: E402
     LoadOptions,
     box_format_of,
     check_limits,
     quantization_config,
 )
-from barista_bench.models.transformers_model import TransformersModel  # noqa: E402
-from barista_bench.prompt import BoxFormat  # noqa: E402
+from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from tests.models.transformers_kit import GREEDY, request_of  # noqa: E402
 
 
@@ -163,7 +163,7 @@ def test_missing_libraries_name_the_extra(monkeypatch, folders):
     ],
 )
 def test_settings_out_of_range_are_refused_before_weights_are_read(monkeypatch, folders, settings, named):
-    from barista_bench.models import transformers_model
+    from barista_bench.models.local import model as transformers_model
 
     monkeypatch.setattr(transformers_model, "load_checkpoint", lambda *_: pytest.fail("read the weights"))
     with pytest.raises(ConfigError, match=rf"{named} .*Remedy: "):
@@ -173,7 +173,7 @@ def test_settings_out_of_range_are_refused_before_weights_are_read(monkeypatch, 
 def test_importing_the_models_is_cheap():
     code = (
         "import sys, barista_bench.models; "
-        "import barista_bench.models.transformers_model, barista_bench.models.tiny; "
+        "import barista_bench.models.local.model, barista_bench.models.tiny; "
         "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from barista_bench.models.transformers_inputs import PromptEncoder
+from barista_bench.models.local.inputs import PromptEncoder
 from tests.models.transformers_kit import (
     GREEDY,
     SAMPLED,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models.base import Completion, Failure, GenerationConfig, Request
-from barista_bench.prompt import ImagePart, Prompt, TextPart
 
 GREEDY = GenerationConfig(temperature=0, max_new_tokens=16)
 SAMPLED = GenerationConfig(temperature=0.7, max_new_tokens=16)
@@ -72,7 +72,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, model, look: Callable[[dict], None]) 
 
 def written_tokens(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The tokens of each row, in the order in which rows are read from now on."""
-    from barista_bench.models.transformers_answers import AnswerReader
+    from barista_bench.models.local.answers import AnswerReader
 
     rows: list[list[int]] = []
     made = AnswerReader.read

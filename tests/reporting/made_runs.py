@@ -11,22 +11,9 @@ from typing import Any, cast
 import numpy as np
 from PIL import Image
 
-from barista_bench.errors import DataError
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.prompt_sets import PromptTexts
-from barista_bench.running.log import SampleRecord
-from barista_bench.running.results import (
-    BoxFormatInfo,
-    Breakdown,
-    Coverage,
-    DatasetInfo,
-    ModelInfo,
-    PromptsInfo,
-    Results,
-    Timing,
-)
-from barista_bench.running.scoring import ScoredRun, ScoredSample, figure
-from barista_bench.task import (
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,
@@ -37,6 +24,19 @@ from barista_bench.task import (
     Status,
     Task,
 )
+from barista_bench.errors import DataError
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.results import (
+    BoxFormatInfo,
+    Breakdown,
+    Coverage,
+    DatasetInfo,
+    ModelInfo,
+    PromptsInfo,
+    Results,
+    Timing,
+)
+from barista_bench.runs.score.scoring import ScoredRun, ScoredSample, figure
 
 HOSTILE = "</script><img src=x onerror=alert(1)> {{7*7}} ![x](http://evil.example/p.png) |`*"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from barista_bench.core.task import Status
 from barista_bench.reporting import write_report
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Status
+from barista_bench.runs.score.scoring import ScoredRun
 from tests.reporting.browser import Page, needs_browser, opened
 from tests.reporting.made_runs import HOSTILE, MadeExamples, MadeItem, made_run
 

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from PIL import Image
 
+from barista_bench.core.task import FrameRef, Status, Task
 from barista_bench.reporting import write_report
 from barista_bench.reporting.pictures import LARGE, LEAST
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import FrameRef, Status, Task
+from barista_bench.runs.score.scoring import ScoredRun
 from tests.reporting.made_runs import HOSTILE, MadeExamples, MadeItem, made_run
 from tests.reporting.test_report import Page
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.benchmark import Benchmark
+from barista_bench.core.benchmark import Benchmark
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, sample_name
+from barista_bench.core.task import Status
 from barista_bench.errors import DataError
 from barista_bench.judging.judged_run import JudgedRun, SampleVerdict
 from barista_bench.judging.results import JudgedResults
-from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, sample_name
 from barista_bench.reporting import charts, diagnosis, figures, view, write_report
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.paper import as_table, model_samples, numbers_of, paper_part
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Status
+from barista_bench.runs.score.scoring import ScoredRun
 from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, made_run
 from tests.reporting.test_report import Page, tables
 

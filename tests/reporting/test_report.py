@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError
+from barista_bench.files.text_out import markdown
 from barista_bench.reporting import write_report
 from barista_bench.reporting.markdown import fenced
 from barista_bench.reporting.pictures import spread_order
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Status
-from barista_bench.text_out import markdown
+from barista_bench.runs.score.scoring import ScoredRun
 from tests.conftest import undrawn_figures
 from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, MadeItem, made_run
 

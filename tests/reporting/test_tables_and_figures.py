@@ -13,14 +13,14 @@ import pytest
 from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
 from barista_bench.metrics.mean_ap.spread import spread_of
 
-from barista_bench.analysis import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
 from barista_bench.cli.result_commands import summary_line
+from barista_bench.core.task import Status
 from barista_bench.reporting import diagnosis, export, figures, summary, tables
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.tables import Cell, Column, Table, figure_cell
-from barista_bench.running.results import Figure, tie_spread
-from barista_bench.running.scoring import ScoredRun
-from barista_bench.task import Status
+from barista_bench.runs.score.results import Figure, tie_spread
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
 from tests.reporting.made_runs import HOSTILE, MadeExamples, made_run
 
 needs_matplotlib = pytest.mark.skipif(not figures.can_draw(), reason="figures need matplotlib")

@@ -13,7 +13,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from barista_bench.task import Example, FrameRef
+from barista_bench.core.task import Example, FrameRef
 
 SIDE = 1000
 """Frames are as large as the grid that models write on, so that boxes are whole numbers on both."""

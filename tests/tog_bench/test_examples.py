@@ -14,10 +14,10 @@ import pytest
 from PIL import Image
 
 from barista_bench.benchmarks.tog_bench import TSTVG, open_release
+from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
+from barista_bench.core.task import Example, Sampling, SkippedExample
 from barista_bench.errors import DataError
-from barista_bench.prompt import BoxFormat, ImagePart, TextPart
-from barista_bench.task import Example, Sampling, SkippedExample
-from barista_bench.video import read_frames
+from barista_bench.media.video import read_frames
 from tests.tog_bench.conftest import content
 
 Write = Callable[..., Path]
@@ -159,7 +159,7 @@ def test_a_folder_of_frames_is_a_video_at_the_annotated_rate(write: Write, rooms
 def test_examples_go_through_dataset_rows_without_loss(write: Write, rooms: Path) -> None:
     from datasets import Dataset
 
-    from barista_bench.builders.rows import from_row, row_features, to_row
+    from barista_bench.data.rows import from_row, row_features, to_row
 
     found = examples(write(content()), rooms)
     rows = [{**to_row(e, i, "0" * 64), "frames": {"video": "v", "indices": [0]}} for i, e in enumerate(found)]

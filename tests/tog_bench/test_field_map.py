@@ -13,9 +13,9 @@ import pytest
 from barista_bench.benchmarks.tog_bench import TSTVG, open_release
 from barista_bench.benchmarks.tog_bench.annotations import TaskRecord
 from barista_bench.benchmarks.tog_bench.field_map import Node, packaged_maps, parse_field_map
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Prediction
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Prediction
 
 Write = Callable[..., Path]
 

@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench import cli
-from barista_bench.analysis.comparison import compare_pair
 from barista_bench.api import load_results
-from barista_bench.builders.folder import build
+from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.running.results import read_results
-from barista_bench.running.runner import run
-from barista_bench.running.scoring import read_scored, score
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.score.results import read_results
+from barista_bench.runs.score.scoring import read_scored, score
+from barista_bench.stats.comparison import compare_pair
 from tests.conftest import MadeOnce
 
 EXACT = {"matcher": "exact"}

@@ -12,10 +12,10 @@ import pytest
 
 from barista_bench.benchmarks.tog_bench import BENCHMARK, TSTVG, open_release
 from barista_bench.benchmarks.tog_bench.mini import tasks_of_graph
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import DataError
-from barista_bench.prompt import BoxFormat
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.task import Example, Prediction, Scored
 
 TASK = TSTVG(options={"matcher": "exact"})
 

@@ -8,11 +8,11 @@ import pytest
 
 from barista_bench.api import evaluate
 from barista_bench.benchmarks.tog_bench import BENCHMARK
-from barista_bench.builders.folder import build
+from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.reporting import write_report
-from barista_bench.running.scoring import ScoredRun, score
+from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.conftest import MadeOnce
 
 pytest.importorskip("torch")

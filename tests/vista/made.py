@@ -12,8 +12,8 @@ import yaml
 from PIL import Image
 
 from barista_bench.benchmarks.vista.tasks import All
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, FrameRef, Prediction, Scored
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, FrameRef, Prediction, Scored
 
 BOXES = BoxFormat()
 COLUMNS = ("video", "level", "description", "environment", "problem_set_type", "problem_set")

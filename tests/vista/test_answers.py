@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.vista.answers import MISSING, read_answer, write_answer
-from barista_bench.choices import write_scores
-from barista_bench.task import ParseError, Prediction
+from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.task import ParseError, Prediction
 
 LABELS = ["label_0", "label_1", "label_10"]
 

@@ -8,9 +8,9 @@ import pytest
 
 from barista_bench.benchmarks.vista import TASKS, counts, open_release
 from barista_bench.benchmarks.vista.mini import write_mini
+from barista_bench.core.task import Example
 from barista_bench.errors import DataError
-from barista_bench.task import Example
-from barista_bench.video import video_facts
+from barista_bench.media.video import video_facts
 
 
 def test_the_small_release_has_every_environment_and_kind_of_set(mini: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from barista_bench.benchmarks.vista.release import VistaRelease
 from barista_bench.benchmarks.vista.scoring import by_set, majority_f1, match
 from barista_bench.benchmarks.vista.tasks import All
-from barista_bench.task import Scored
+from barista_bench.core.task import Scored
 from tests.vista.made import BOXES, answered, example, scored
 
 TASK = All()

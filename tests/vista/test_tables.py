@@ -11,8 +11,8 @@ import pytest
 from barista_bench.benchmarks.vista.scoring import by_set, match
 from barista_bench.benchmarks.vista.tables import BASELINE, paper_tables
 from barista_bench.benchmarks.vista.tasks import All, VirtualHome
-from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
-from barista_bench.task import Scored
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
+from barista_bench.core.task import Scored
 from tests.vista.made import example, scored
 
 PLACES = [

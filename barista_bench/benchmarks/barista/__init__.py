@@ -1,6 +1,5 @@
 """BARISTA (arXiv 2605.12074): zero-shot tasks derived from one scene graph of coffee-making videos."""
 
-from barista_bench.benchmark import Benchmark
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
@@ -11,6 +10,7 @@ from barista_bench.benchmarks.barista.released_lines import identity, released_r
 from barista_bench.benchmarks.barista.released_sampling import released_parameters
 from barista_bench.benchmarks.barista.released_tasks import import_example
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.core.benchmark import Benchmark
 from barista_bench.scene_graph.release import VIDEO_FILE
 
 TASKS = (Grounding, HandObject, Referring, Activity, Relations, TemporalVQA)

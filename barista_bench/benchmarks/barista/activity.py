@@ -28,12 +28,10 @@ from barista_bench.benchmarks.barista.priors import class_counts
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.benchmarks.pooling import Floats
-from barista_bench.choices import read_scores
-from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.metrics.choice_accuracy.scoring import choice_accuracy
-from barista_bench.prompt import BoxFormat, Prompt
-from barista_bench.scene_graph import Segment, VideoGraph
-from barista_bench.task import (
+from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,
@@ -48,6 +46,8 @@ from barista_bench.task import (
     SkippedExample,
     evidence_objects,
 )
+from barista_bench.metrics.choice_accuracy.scoring import choice_accuracy
+from barista_bench.scene_graph import Segment, VideoGraph
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -6,11 +6,11 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-from barista_bench.boxes import GRID, Xyxy, from_grid, read_box, write_box
+from barista_bench.core.boxes import GRID, Xyxy, from_grid, read_box, write_box
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.task import Fields, Json
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.prompt import BoxFormat
-from barista_bench.prompt_sets import PromptTexts
-from barista_bench.task import Fields, Json
 
 
 def frame_size(inputs: Fields) -> tuple[int, int]:

@@ -21,9 +21,9 @@ from typing import Literal, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from barista_bench.core.task import Sampling
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
-from barista_bench.task import Sampling
 
 Category = Literal["state_change", "action_transition", "relation_change", "activity_progression"]
 CATEGORIES: tuple[Category, ...] = ("state_change", "action_transition", "relation_change", "activity_progression")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barista_bench.prompt_sets import FROZEN_QUESTION, packaged_prompts
+from barista_bench.core.prompt_sets import FROZEN_QUESTION, packaged_prompts
+from barista_bench.core.task import Fields, Task
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.task import Fields, Task
 
 if TYPE_CHECKING:
     from datasets import Features

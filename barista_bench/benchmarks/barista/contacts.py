@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from barista_bench.benchmarks.barista.frame_index import Bools
+from barista_bench.core.task import Fields
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS
-from barista_bench.task import Fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from barista_bench.core.task import Failure, FailureKind
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.metrics.tuple_f1.scoring import Relation
-from barista_bench.task import Failure, FailureKind
 
 LOOSE = 0.1
 """A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""

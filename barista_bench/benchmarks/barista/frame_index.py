@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.common import frame_metadata
-from barista_bench.boxes import GRID
+from barista_bench.core.boxes import GRID
+from barista_bench.core.task import Fields, Sampling
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.task import Fields, Sampling
 
 Bools = NDArray[np.bool_]
 Frames = NDArray[np.int64]

@@ -53,15 +53,10 @@ from barista_bench.benchmarks.barista.priors import CENTRE, boxes_by_category
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import grounding_schema
 from barista_bench.benchmarks.pooling import Floats
-from barista_bench.boxes import box_names, describe_format
-from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
-from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, summarise
-from barista_bench.metrics.mean_ap.spread import spread_of
-from barista_bench.prompt import BoxFormat, Prompt
-from barista_bench.scene_graph import VideoGraph
-from barista_bench.scene_graph.video_graph import UNNAMED
-from barista_bench.task import (
+from barista_bench.core.boxes import box_names, describe_format
+from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import (
     Example,
     Explanation,
     Failure,
@@ -75,6 +70,11 @@ from barista_bench.task import (
     Scored,
     evidence_objects,
 )
+from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
+from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, summarise
+from barista_bench.metrics.mean_ap.spread import spread_of
+from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -52,13 +52,10 @@ from barista_bench.benchmarks.barista.schemas import interactions_schema
 from barista_bench.benchmarks.parsing import json_arrays, unfenced
 from barista_bench.benchmarks.pooling import Floats
 from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.boxes import GRID, describe_format, four_numbers
-from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
-from barista_bench.metrics.interaction_f1.scoring import IOU_THRESHOLD, FrameScore, pool, score_frame
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt
-from barista_bench.scene_graph import VideoGraph
-from barista_bench.task import (
+from barista_bench.core.boxes import GRID, describe_format, four_numbers
+from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,
@@ -73,6 +70,9 @@ from barista_bench.task import (
     Sampling,
     Scored,
 )
+from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
+from barista_bench.metrics.interaction_f1.scoring import IOU_THRESHOLD, FrameScore, pool, score_frame
+from barista_bench.scene_graph import VideoGraph
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -7,7 +7,7 @@ from typing import TypedDict, cast
 
 from barista_bench.benchmarks.barista.box_answers import annotated, grid_pixels, on_usual_grid, truth_scale
 from barista_bench.benchmarks.barista.priors import CENTRE, most_frequent, remembered, usual_boxes
-from barista_bench.task import Example, Fields
+from barista_bench.core.task import Example, Fields
 
 
 class Interaction(TypedDict):

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from barista_bench.task import Json
+from barista_bench.core.task import Json
 
 _WORD = re.compile(r"[^\W_]+")
 # Function words. Words of place and number (on, under, inside, no, left, right, open) say something and stay.

@@ -17,8 +17,8 @@ from barista_bench.benchmarks.barista.lexical import (
     unexpected,
 )
 from barista_bench.benchmarks.pooling import Floats, mean_figures
-from barista_bench.graph_task import GraphTask
-from barista_bench.task import (
+from barista_bench.core.graph_task import GraphTask
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,

@@ -21,7 +21,7 @@ import numpy as np
 
 from barista_bench.benchmarks.barista.box_answers import on_usual_grid
 from barista_bench.benchmarks.barista.lexical import content_words
-from barista_bench.task import Example
+from barista_bench.core.task import Example
 
 KEPT = 256
 """Sets of examples of which the outcome is kept: more than a benchmark has videos."""

@@ -7,7 +7,7 @@ concern assets or calls outside this package. The tables of the dataset cards ar
 
 from __future__ import annotations
 
-from barista_bench.task import ProtocolRule
+from barista_bench.core.task import ProtocolRule
 
 _GRID = ProtocolRule(
     "scores",

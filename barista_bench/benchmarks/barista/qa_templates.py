@@ -15,9 +15,9 @@ from typing import Any, TypedDict
 from barista_bench.benchmarks.barista.change_detection import Category, Change, ClipView
 from barista_bench.benchmarks.barista.reference_text import is_place, listing
 from barista_bench.benchmarks.parsing import is_text
-from barista_bench.benchmarks.released import MAX_FRAMES
-from barista_bench.bounded_files import read_bounded_json, read_json_lines
+from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.errors import DataError
+from barista_bench.files.bounded import read_bounded_json, read_json_lines
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 FEWEST_WORDS = 16

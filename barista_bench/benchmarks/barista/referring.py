@@ -41,12 +41,10 @@ from barista_bench.benchmarks.barista.reference_text import (
     structured_reference,
     told,
 )
-from barista_bench.boxes import Xyxy, describe_format, write_box, xywh_to_xyxy
-from barista_bench.graph_task import Candidate, Vocabulary
-from barista_bench.prompt import BoxFormat, Prompt
-from barista_bench.scene_graph import Rle, VideoGraph
-from barista_bench.scene_graph.video_graph import UNNAMED
-from barista_bench.task import (
+from barista_bench.core.boxes import Xyxy, describe_format, write_box, xywh_to_xyxy
+from barista_bench.core.graph_task import Candidate, Vocabulary
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import (
     Example,
     FailureKind,
     Fields,
@@ -60,6 +58,8 @@ from barista_bench.task import (
     SkippedExample,
     evidence_objects,
 )
+from barista_bench.scene_graph import Rle, VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -31,15 +31,10 @@ from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced
 from barista_bench.benchmarks.pooling import Floats
 from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.boxes import xywh_to_xyxy
-from barista_bench.errors import DataError
-from barista_bench.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, score_example, tuple_f1
-from barista_bench.prompt import BoxFormat, Prompt
-from barista_bench.scene_graph import Instance, Rle, VideoGraph, decode_mask
-from barista_bench.scene_graph.masks import run_problems
-from barista_bench.scene_graph.video_graph import HANDS
-from barista_bench.task import (
+from barista_bench.core.boxes import xywh_to_xyxy
+from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,
@@ -54,6 +49,11 @@ from barista_bench.task import (
     Scored,
     Verdict,
 )
+from barista_bench.errors import DataError
+from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, score_example, tuple_f1
+from barista_bench.scene_graph import Instance, Rle, VideoGraph, decode_mask
+from barista_bench.scene_graph.masks import run_problems
+from barista_bench.scene_graph.video_graph import HANDS
 
 if TYPE_CHECKING:
     from datasets import Features

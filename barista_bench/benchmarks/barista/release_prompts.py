@@ -15,12 +15,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from barista_bench.benchmark import ReleasedRubric
 from barista_bench.benchmarks.barista.box_answers import box_places
 from barista_bench.benchmarks.barista.release_source import Pieces, SourceFile
+from barista_bench.core.benchmark import ReleasedRubric
+from barista_bench.core.prompt import BoxFormat, TextPart
+from barista_bench.core.prompt_sets import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, by_hash, fill
 from barista_bench.errors import ConfigError
-from barista_bench.prompt import BoxFormat, TextPart
-from barista_bench.prompt_sets import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, by_hash, fill
 
 log = logging.getLogger(__name__)
 

@@ -18,9 +18,9 @@ from typing import ParamSpec, cast
 from barista_bench.benchmarks.barista.box_answers import read_pixels
 from barista_bench.benchmarks.barista.grounding_answers import FRACTIONS
 from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_arrays
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Fields, Json, ParseError, Prediction
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Fields, Json, ParseError, Prediction
 
 LARGEST = 3e38
 """Pixels; beyond it a coordinate has no single precision, in which mean average precision is computed."""

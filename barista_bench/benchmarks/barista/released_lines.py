@@ -15,8 +15,8 @@ from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.core.task import Example, Fields, Json
 from barista_bench.scene_graph.release import VIDEO_FILE
-from barista_bench.task import Example, Fields, Json
 
 _Parts = tuple[str, Fields, Fields]
 """Label, metadata and task_data."""

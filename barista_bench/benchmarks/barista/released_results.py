@@ -20,12 +20,12 @@ from barista_bench.benchmarks.barista.interactions import Interaction
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Fields, Json, Prediction, Scored, Task
 from barista_bench.metrics.interaction_f1.scoring import pool
 from barista_bench.metrics.mean_ap.accumulate import STATISTICS
 from barista_bench.metrics.mean_ap.scoring import summarise
 from barista_bench.metrics.tuple_f1.scoring import tuple_f1
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, Fields, Json, Prediction, Scored, Task
 
 PROVIDER_ERROR = "provider_error: "
 CRITERIA: Mapping[str, tuple[str, ...]] = {"referring": ("correctness",), "temporal_vqa": ("accuracy", "completeness")}

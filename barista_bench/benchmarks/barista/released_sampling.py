@@ -10,9 +10,9 @@ from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.core.sampling import Sampling
+from barista_bench.core.task import Fields
 from barista_bench.errors import ConfigError
-from barista_bench.sampling import Sampling
-from barista_bench.task import Fields
 
 PARAMETERS: dict[str, dict[str, str]] = {
     Grounding.name: {

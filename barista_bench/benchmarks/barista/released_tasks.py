@@ -27,11 +27,11 @@ from barista_bench.benchmarks.barista.relations import (
     vocabulary_entries,
 )
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.benchmarks.released import FilledText, FrameIndex, FrozenLine, ReleaseRoot, converted
-from barista_bench.boxes import xywh_to_xyxy
+from barista_bench.core.boxes import xywh_to_xyxy
+from barista_bench.core.released_records import FilledText, FrameIndex, FrozenLine, ReleaseRoot, converted
+from barista_bench.core.task import Example, Fields, Json, Task
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
-from barista_bench.task import Example, Fields, Json, Task
 
 UNTOLD = "unknown"
 """Stands for what a released line does not say and analysis groups by."""

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from barista_bench.benchmarks.barista.box_answers import frame_size
-from barista_bench.boxes import GRID
+from barista_bench.core.boxes import GRID
+from barista_bench.core.task import Fields, Json
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
-from barista_bench.task import Fields, Json
 
 
 def grounding_schema(inputs: Fields) -> Fields:

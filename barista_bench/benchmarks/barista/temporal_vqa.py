@@ -44,11 +44,9 @@ from barista_bench.benchmarks.barista.qa_templates import (
     told,
     write_pair,
 )
-from barista_bench.frame_sampling import evenly_spaced
-from barista_bench.graph_task import Candidate, Vocabulary
-from barista_bench.prompt import BoxFormat, Prompt
-from barista_bench.scene_graph import VideoGraph
-from barista_bench.task import (
+from barista_bench.core.graph_task import Candidate, Vocabulary
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import (
     Example,
     Fields,
     FrameRef,
@@ -59,6 +57,8 @@ from barista_bench.task import (
     Sampling,
     SkippedExample,
 )
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.scene_graph import VideoGraph
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -1,6 +1,5 @@
 """EgoCoT-Bench (arXiv 2605.19559): is the right answer right for the right reason?"""
 
-from barista_bench.benchmark import Benchmark
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase, annotated_evidence, graph_evidence
 from barista_bench.benchmarks.egocot.evidence_check import Checked, Finding, check_rationale
@@ -16,6 +15,7 @@ from barista_bench.benchmarks.egocot.submission import (
     submission_lines,
     write_submission,
 )
+from barista_bench.core.benchmark import Benchmark
 
 BENCHMARK = Benchmark(
     name="egocot",

@@ -12,7 +12,7 @@ from barista_bench.benchmarks.egocot.items import (
     TimedBox,
     TimedRelation,
 )
-from barista_bench.task import Example, Fields
+from barista_bench.core.task import Example, Fields
 
 if TYPE_CHECKING:
     from datasets import Features

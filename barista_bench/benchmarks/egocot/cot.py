@@ -41,11 +41,9 @@ from barista_bench.benchmarks.egocot.item_evidence import item_evidence
 from barista_bench.benchmarks.egocot.items import Item, ItemEvidence
 from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.benchmarks.pooling import Floats
-from barista_bench.errors import DataError
-from barista_bench.frame_sampling import at_rate, evenly_spaced
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.release_task import Release, ReleaseTask
-from barista_bench.task import (
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.release_task import Release, ReleaseTask
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,
@@ -63,7 +61,9 @@ from barista_bench.task import (
     SkippedExample,
     evidence_objects,
 )
-from barista_bench.video.facts import VideoFacts, video_facts
+from barista_bench.errors import DataError
+from barista_bench.media.frame_choice import at_rate, evenly_spaced
+from barista_bench.media.video.facts import VideoFacts, video_facts
 
 if TYPE_CHECKING:
     from datasets import Features

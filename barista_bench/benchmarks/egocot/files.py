@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from barista_bench.bounded_files import bounded_bytes
+from barista_bench.files.bounded import bounded_bytes
+from barista_bench.files.text_out import printable
 from barista_bench.scene_graph.problems import ProblemLog
-from barista_bench.text_out import printable
 
 MAX_BYTES = 2**28
 """Largest file that is read; the whole benchmark has some ten megabytes."""

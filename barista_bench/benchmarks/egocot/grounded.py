@@ -19,7 +19,7 @@ from barista_bench.benchmarks.egocot.claims import KINDS
 from barista_bench.benchmarks.egocot.evidence_check import VERDICTS, Checked
 from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SUBTASKS
 from barista_bench.benchmarks.pooling import Floats, ratio, weighted_sums
-from barista_bench.task import Json
+from barista_bench.core.task import Json
 
 SHARES: Mapping[str, tuple[str, str]] = {
     "accuracy": ("right", "n"),

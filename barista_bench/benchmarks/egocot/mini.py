@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from barista_bench.atomic_files import place_file
 from barista_bench.benchmarks.egocot.item_evidence import item_evidence
 from barista_bench.benchmarks.egocot.items import Split
 from barista_bench.benchmarks.egocot.mini_questions import CHOICES, QUESTIONS, Draft
@@ -17,12 +16,13 @@ from barista_bench.benchmarks.egocot.mini_scene import Scene
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, GROUPS
 from barista_bench.benchmarks.egocot.verbalise import rationale_of
+from barista_bench.core.task import Json
 from barista_bench.errors import DataError
-from barista_bench.paths import confined
+from barista_bench.files.atomic import place_file
+from barista_bench.files.paths import confined
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.problems import ProblemLog
 from barista_bench.scene_graph.release import VIDEO_FILE
-from barista_bench.task import Json
 
 TEST_EVERY = 3
 """Every third video is in the split test."""

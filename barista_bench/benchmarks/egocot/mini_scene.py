@@ -12,9 +12,9 @@ from typing import NamedTuple
 from barista_bench.benchmarks.egocot.clock import clock
 from barista_bench.benchmarks.egocot.items import Corners
 from barista_bench.benchmarks.egocot.verbalise import region_words
+from barista_bench.core.task import Json, content_seed
 from barista_bench.scene_graph import Relation, SceneObject, Segment, VideoGraph
 from barista_bench.scene_graph.video_graph import NAMELESS, UNNAMED
-from barista_bench.task import Json, content_seed
 
 FPS = 30.0
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.grounded import OF_CLAIMS
 from barista_bench.benchmarks.egocot.taxonomy import GROUPS, OF_GROUP, SUBTASKS
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell, sample_name
+from barista_bench.core.task import Json, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
-from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell, sample_name
-from barista_bench.task import Json, Scored
 
 
 class Agreement(NamedTuple):

@@ -10,10 +10,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from barista_bench.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.egocot.cot import Cot, example_of
 from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.benchmarks.egocot.submission import PREFIX, check_known, read_submission
+from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.errors import DataError
 
 

@@ -24,10 +24,10 @@ from barista_bench.benchmarks.egocot.items import (
 )
 from barista_bench.benchmarks.egocot.taxonomy import Subtask, group_called, subtask_called
 from barista_bench.benchmarks.parsing import is_text
-from barista_bench.boxes import four_numbers
-from barista_bench.paths import valid_video_id
+from barista_bench.core.boxes import four_numbers
+from barista_bench.files.paths import valid_video_id
+from barista_bench.files.text_out import printable
 from barista_bench.scene_graph.problems import ProblemLog
-from barista_bench.text_out import printable
 
 MAX_TEXT = 20_000
 """Characters of any one text."""

@@ -16,9 +16,9 @@ from barista_bench.benchmarks.egocot.items import Item, Split
 from barista_bench.benchmarks.egocot.manifest import ManifestEntry, read_manifest
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.errors import DataError
-from barista_bench.paths import confined
+from barista_bench.files.paths import confined
+from barista_bench.files.text_out import printable
 from barista_bench.scene_graph.problems import Problem, ProblemLog
-from barista_bench.text_out import printable
 
 MAX_FILES = 1000
 _SUFFIXES = (".json", ".jsonl")

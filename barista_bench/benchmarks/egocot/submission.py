@@ -12,14 +12,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from barista_bench.atomic_files import write_whole
 from barista_bench.benchmarks.egocot.columns import choices_of
 from barista_bench.benchmarks.egocot.files import MAX_BYTES
-from barista_bench.bounded_files import read_bounded_text
+from barista_bench.core.task import Scored
 from barista_bench.errors import DataError
-from barista_bench.schema_files import first_complaint
-from barista_bench.task import Scored
-from barista_bench.text_out import printable
+from barista_bench.files.atomic import write_whole
+from barista_bench.files.bounded import read_bounded_text
+from barista_bench.files.schema import first_complaint
+from barista_bench.files.text_out import printable
 
 PREFIX = "egocot:"
 """What stands before the qid in the ids of examples."""

@@ -16,9 +16,9 @@ from typing import cast
 
 from barista_bench.benchmarks.handyvqa.records import letters
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.choices import read_scores
+from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.task import Fields, ParseError, Prediction
 from barista_bench.metrics.choice_accuracy.handyvqa import handyvqa_letters
-from barista_bench.task import Fields, ParseError, Prediction
 
 _LABEL = re.compile(r"\(([A-Z])\)")
 

@@ -11,10 +11,10 @@ from PIL import Image
 from barista_bench.benchmarks.handyvqa.clips import Clip, Shown, shown_frames
 from barista_bench.benchmarks.handyvqa.masks import thinned_size
 from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, Question
+from barista_bench.core.options import Option
+from barista_bench.core.release_task import Release, ReleaseTask
+from barista_bench.core.task import Example, Fields, FrameRef, Sampling, SkippedExample
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.options import Option
-from barista_bench.release_task import Release, ReleaseTask
-from barista_bench.task import Example, Fields, FrameRef, Sampling, SkippedExample
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -13,8 +13,8 @@ from typing import NamedTuple, cast
 
 from barista_bench.benchmarks.handyvqa.masks import MAX_COUNTS, Size, damage, empty_mask, resized, union
 from barista_bench.benchmarks.parsing import integer, json_arrays, unfenced
+from barista_bench.core.task import Fields, Json, ParseError, Prediction
 from barista_bench.scene_graph import Rle
-from barista_bench.task import Fields, Json, ParseError, Prediction
 
 MAX_MASKS = 4096
 """Entries of one answer that are read."""

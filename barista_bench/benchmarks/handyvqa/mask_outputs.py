@@ -20,7 +20,6 @@ import numpy as np
 from msgspec import Meta
 from PIL import Image
 
-from barista_bench.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.clips import Clip
 from barista_bench.benchmarks.handyvqa.mask_answers import FrameMask, written_masks
 from barista_bench.benchmarks.handyvqa.outputs import model_name, refuse
@@ -35,11 +34,12 @@ from barista_bench.benchmarks.handyvqa.records import (
 )
 from barista_bench.benchmarks.handyvqa.release import Question, checked
 from barista_bench.benchmarks.handyvqa.rvos import RvosObjects, RvosParts, Segmentation
+from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
+from barista_bench.core.task import Example, Json
 from barista_bench.errors import DataError
-from barista_bench.paths import confined
+from barista_bench.files.paths import confined
+from barista_bench.media.video.limits import check_size
 from barista_bench.scene_graph import Problem, Rle, encode_mask
-from barista_bench.task import Example, Json
-from barista_bench.video.limits import check_size
 
 MAX_PNG_BYTES = 64 * 2**20
 _FRAME = re.compile(r"[0-9]{1,12}")

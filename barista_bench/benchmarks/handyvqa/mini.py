@@ -14,12 +14,12 @@ from PIL import Image
 from barista_bench.benchmarks.handyvqa.masks import union
 from barista_bench.benchmarks.handyvqa.mini_questions import QUESTIONS, Asked, fps_of
 from barista_bench.benchmarks.handyvqa.records import RVOS_CATEGORIES
+from barista_bench.core.task import Fields, Json
 from barista_bench.errors import DataError
-from barista_bench.frame_sampling import evenly_spaced
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import cut_clip
 from barista_bench.scene_graph import Rle, SceneGraph
-from barista_bench.task import Fields, Json
-from barista_bench.video import open_reader
 
 PER_CATEGORY = 6
 FOLDER_STEP = 6

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import product
 
 from barista_bench.benchmarks.handyvqa.clips import HALF_WINDOW_S
+from barista_bench.core.task import content_seed
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HANDS, NAMELESS, Contact, SceneObject
-from barista_bench.task import content_seed
 
 OPTIONS = 5
 _PLACES = frozenset({"under", "on", "inside", "attached to"})

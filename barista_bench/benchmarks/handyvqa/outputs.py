@@ -15,16 +15,16 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from barista_bench.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.clips import Clip
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.questions import ChoiceTask
 from barista_bench.benchmarks.handyvqa.records import MAX_OPTIONS, MCQ_CATEGORIES, Item, ItemRecord, letters, read_items
 from barista_bench.benchmarks.handyvqa.release import Question, checked
 from barista_bench.benchmarks.handyvqa.single_answer import Action, Location, Parts, Process, State
+from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
+from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import Problem
-from barista_bench.task import Example
 
 MAX_OUTPUT = 2**20
 """Characters of an output that are kept."""

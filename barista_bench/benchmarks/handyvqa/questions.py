@@ -11,8 +11,8 @@ from barista_bench.benchmarks.handyvqa.clips import Shown
 from barista_bench.benchmarks.handyvqa.common import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.records import letters
 from barista_bench.benchmarks.handyvqa.release import Question
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.task import (
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,

@@ -17,11 +17,11 @@ from typing import Annotated, Generic, TypeVar
 import msgspec
 from msgspec import Meta
 
-from barista_bench.bounded_files import bounded_bytes, bounded_lines
 from barista_bench.errors import DataError
-from barista_bench.paths import confined, name_problem
+from barista_bench.files.bounded import bounded_bytes, bounded_lines
+from barista_bench.files.paths import confined, name_problem
+from barista_bench.media.video.frame_folder import natural_key
 from barista_bench.scene_graph.problems import Problem, ProblemLog
-from barista_bench.video.frame_folder import natural_key
 
 MCQ_CATEGORIES = ("action", "process", "location", "state", "parts", "objects")
 RVOS_CATEGORIES = ("rvos_objects", "rvos_parts")

@@ -18,7 +18,7 @@ from barista_bench.benchmarks.handyvqa.records import (
     read_items,
 )
 from barista_bench.errors import DataError
-from barista_bench.paths import confined, name_problem
+from barista_bench.files.paths import confined, name_problem
 from barista_bench.scene_graph import Problem, Rle
 from barista_bench.scene_graph.problems import Severity
 

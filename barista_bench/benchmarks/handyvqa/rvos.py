@@ -38,10 +38,9 @@ from barista_bench.benchmarks.handyvqa.masks import (
 )
 from barista_bench.benchmarks.handyvqa.release import Question
 from barista_bench.benchmarks.pooling import Floats, ratio, weighted_sums
-from barista_bench.errors import DataError
-from barista_bench.options import Option
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.task import (
+from barista_bench.core.options import Option
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,
@@ -54,6 +53,7 @@ from barista_bench.task import (
     Prediction,
     Scored,
 )
+from barista_bench.errors import DataError
 
 RIGHT_AT = 0.5
 """A frame whose J is higher counts as found, in explanations; DAVIS' recall has the same bound."""

@@ -17,8 +17,8 @@ from barista_bench.benchmarks.handyvqa.answers import Reading, written
 from barista_bench.benchmarks.handyvqa.questions import ChoiceTask, by_options, options_of, truth_of
 from barista_bench.benchmarks.handyvqa.records import letters
 from barista_bench.benchmarks.pooling import Floats, ratio, weighted_sums
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, Explanation, Json, Prediction, Scored
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Explanation, Json, Prediction, Scored
 
 Row = Mapping[Hashable, float]
 

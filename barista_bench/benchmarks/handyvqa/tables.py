@@ -14,9 +14,9 @@ import numpy as np
 
 from barista_bench.benchmarks.handyvqa.questions import options_of
 from barista_bench.benchmarks.handyvqa.records import MCQ_CATEGORIES, RVOS_CATEGORIES
-from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
-from barista_bench.resampling import DRAWS, drawn_interval, figures_of, interval_weights
-from barista_bench.task import Scored
+from barista_bench.core.bootstrap import DRAWS, drawn_interval, figures_of, interval_weights
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
+from barista_bench.core.task import Scored
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 TITLES = {name: name.capitalize() for name in SINGLE} | {"objects": "Objects"}

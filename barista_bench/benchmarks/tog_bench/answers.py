@@ -16,9 +16,9 @@ from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
 from barista_bench.benchmarks.tog_bench.times import read_time
 from barista_bench.benchmarks.truncated import cut_object
-from barista_bench.boxes import four_numbers, read_box
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Fields
+from barista_bench.core.boxes import four_numbers, read_box
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Fields
 
 NAMES = ("explicit_object", "implicit_object")
 TEMPORAL, SPATIAL = "temporal_grounding", "spatial_tracking"

@@ -14,9 +14,9 @@ import numpy as np
 from barista_bench.benchmarks.tog_bench.answers import NAMES, SPATIAL, TEMPORAL
 from barista_bench.benchmarks.tog_bench.recognition import plain_name, synonym_groups
 from barista_bench.benchmarks.tog_bench.scores import Box, BoxTimes, box_track, shown_times, true_objects
-from barista_bench.boxes import write_box
-from barista_bench.prompt import BoxFormat
-from barista_bench.task import Example, Fields
+from barista_bench.core.boxes import write_box
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Fields
 
 _COMMA = re.compile(r"[\s,;]+")
 CENTRE = (0.25, 0.25, 0.75, 0.75)

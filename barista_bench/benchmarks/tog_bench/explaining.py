@@ -15,7 +15,7 @@ from barista_bench.benchmarks.tog_bench.scores import (
     true_objects,
 )
 from barista_bench.benchmarks.tog_bench.times import snapped
-from barista_bench.task import (
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,

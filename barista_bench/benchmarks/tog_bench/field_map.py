@@ -17,9 +17,9 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from barista_bench.bounded_files import read_bounded
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.yaml_files import MAX_BYTES, load_yaml
+from barista_bench.files.bounded import read_bounded
+from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
 
 MAX_DEPTH = 20
 """Steps of a path."""

@@ -27,11 +27,11 @@ from barista_bench.benchmarks.tog_bench.annotations import (
     encode,
 )
 from barista_bench.benchmarks.tog_bench.release import video_file
-from barista_bench.boxes import xywh_to_xyxy
+from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.errors import DataError
+from barista_bench.files.yaml_files import load_yaml
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, NAMELESS
-from barista_bench.yaml_files import load_yaml
 
 ANNOTATIONS = "annotations.json"
 GAP = 1.0

@@ -22,9 +22,9 @@ from barista_bench.benchmarks.tog_bench.scores import (
     true_objects,
 )
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell
+from barista_bench.core.task import Example, Scored
 from barista_bench.metrics.spatio_temporal_grounding import TaskScore
-from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell
-from barista_bench.task import Example, Scored
 
 LEVELS = ("m_tIoU", "R1@0.3", "R1@0.5", "R1@0.7", "m_vIoU", "AP@0.3", "AP@0.5", "AP@0.7")
 """Temporal, then spatial measures, as the paper's tables 1, 2 and 8 have them."""

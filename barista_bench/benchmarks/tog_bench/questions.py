@@ -10,11 +10,11 @@ from barista_bench.benchmarks.tog_bench.checks import BEYOND
 from barista_bench.benchmarks.tog_bench.release import PlacedTask, TogRelease
 from barista_bench.benchmarks.tog_bench.scores import count_group, duration_bin
 from barista_bench.benchmarks.tog_bench.times import snapped
+from barista_bench.core.sampling import Sampling
+from barista_bench.core.task import Example, Fields, FrameRef, SkippedExample
 from barista_bench.errors import DataError
-from barista_bench.frame_sampling import at_rate, evenly_spaced
-from barista_bench.sampling import Sampling
-from barista_bench.task import Example, Fields, FrameRef, SkippedExample
-from barista_bench.video.facts import VideoFacts, video_facts
+from barista_bench.media.frame_choice import at_rate, evenly_spaced
+from barista_bench.media.video.facts import VideoFacts, video_facts
 
 BENCHMARK, TASK = "tog_bench", "t_stvg"
 SHAPE_TOLERANCE = 0.01

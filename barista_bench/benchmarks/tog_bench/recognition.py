@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import ConfigError, DataError, ModelError
-from barista_bench.yaml_files import load_yaml
+from barista_bench.files.yaml_files import load_yaml
 
 if TYPE_CHECKING:
-    from barista_bench.sentence_similarity import SentenceEncoder
+    from barista_bench.benchmarks.sentence_similarity import SentenceEncoder
 
 Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
 Floats: TypeAlias = NDArray[np.float64]
@@ -80,7 +80,7 @@ def sentence_encoder(name: str) -> SentenceEncoder:
     Raises:
         ConfigError: it cannot be loaded; names what needs no model.
     """
-    from barista_bench.sentence_similarity import SentenceEncoder
+    from barista_bench.benchmarks.sentence_similarity import SentenceEncoder
 
     try:
         return SentenceEncoder.load(name)

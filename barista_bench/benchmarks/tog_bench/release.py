@@ -19,9 +19,9 @@ from barista_bench.benchmarks.tog_bench.annotations import (
 from barista_bench.benchmarks.tog_bench.checks import checked_task, checked_videos
 from barista_bench.benchmarks.tog_bench.field_map import FieldMap, Node, load_field_map, packaged_maps
 from barista_bench.benchmarks.tog_bench.importing import import_records
-from barista_bench.bounded_files import bounded_bytes
 from barista_bench.errors import DataError
-from barista_bench.paths import confined
+from barista_bench.files.bounded import bounded_bytes
+from barista_bench.files.paths import confined
 from barista_bench.scene_graph import Problem
 from barista_bench.scene_graph.problems import ProblemLog
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from barista_bench.benchmarks.pooling import Floats, ratio, weighted_sums
 from barista_bench.benchmarks.tog_bench.recognition import Recogniser, TrueName, assign
 from barista_bench.benchmarks.tog_bench.times import snapped
+from barista_bench.core.task import Example, Fields, Prediction, Scored
 from barista_bench.metrics.spatio_temporal_grounding import (
     MEASURES,
     PredictedObject,
@@ -22,7 +23,6 @@ from barista_bench.metrics.spatio_temporal_grounding import (
     score_task,
     summarise,
 )
-from barista_bench.task import Example, Fields, Prediction, Scored
 
 Viou: TypeAlias = Literal["gt_frames", "union"]
 BoxTimes: TypeAlias = Literal["shown", "annotated"]

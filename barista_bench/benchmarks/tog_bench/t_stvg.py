@@ -41,11 +41,11 @@ from barista_bench.benchmarks.tog_bench.scores import (
     task_figures,
     true_objects,
 )
-from barista_bench.boxes import box_names, describe_format
-from barista_bench.options import Option
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.release_task import Release, ReleaseTask
-from barista_bench.task import (
+from barista_bench.core.boxes import box_names, describe_format
+from barista_bench.core.options import Option
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.release_task import Release, ReleaseTask
+from barista_bench.core.task import (
     Example,
     Explanation,
     Failure,

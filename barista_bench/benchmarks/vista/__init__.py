@@ -1,11 +1,11 @@
 """ViSTa (arXiv 2411.13211): do models understand sequences of actions? Videos are matched with descriptions."""
 
-from barista_bench.benchmark import Benchmark
 from barista_bench.benchmarks.vista.counting import counts
 from barista_bench.benchmarks.vista.mini import write_mini
 from barista_bench.benchmarks.vista.release import VistaRelease, open_release
 from barista_bench.benchmarks.vista.tables import paper_tables
 from barista_bench.benchmarks.vista.tasks import All, Minecraft, RealWorld, VirtualHome
+from barista_bench.core.benchmark import Benchmark
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)
 """The environments in the order of the paper, and all of them together."""

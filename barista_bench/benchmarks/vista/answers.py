@@ -17,8 +17,8 @@ import re
 from collections.abc import Sequence
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.choices import read_scores
-from barista_bench.task import Fields, ParseError, Prediction
+from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.task import Fields, ParseError, Prediction
 
 HEADING = "Final Scores"
 MISSING = -0.1

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import msgspec
 
-from barista_bench.bounded_files import read_bounded, read_bounded_text
 from barista_bench.errors import DataError
-from barista_bench.yaml_files import load_yaml
+from barista_bench.files.bounded import read_bounded, read_bounded_text
+from barista_bench.files.yaml_files import load_yaml
 
 MAX_YAML = 2**20
 """Bytes of a problem set's description: the release's largest has 12 KB."""

@@ -32,16 +32,13 @@ from barista_bench.benchmarks.vista.answers import HIGHEST, LOWEST, read_answer,
 from barista_bench.benchmarks.vista.problem_sets import LabelledVideo, ProblemSet
 from barista_bench.benchmarks.vista.release import VistaRelease
 from barista_bench.benchmarks.vista.scoring import by_set, figures, groups, labels_of, match, resampled, scores_of
-from barista_bench.choices import read_scores
-from barista_bench.errors import DataError
-from barista_bench.frame_sampling import evenly_spaced
-from barista_bench.metrics.sequence_matching.rescaling import STANDARDISE
-from barista_bench.options import Option
-from barista_bench.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.prompt_sets import PromptTexts, packaged_prompts
-from barista_bench.release_task import Release, ReleaseTask
-from barista_bench.sampling import Sampling
-from barista_bench.task import (
+from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.options import Option
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
+from barista_bench.core.release_task import Release, ReleaseTask
+from barista_bench.core.sampling import Sampling
+from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,
@@ -57,7 +54,10 @@ from barista_bench.task import (
     Scored,
     SkippedExample,
 )
-from barista_bench.video import video_facts
+from barista_bench.errors import DataError
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.media.video import video_facts
+from barista_bench.metrics.sequence_matching.rescaling import STANDARDISE
 
 if TYPE_CHECKING:
     from datasets import Features

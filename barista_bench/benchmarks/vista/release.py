@@ -34,7 +34,7 @@ from barista_bench.benchmarks.vista.problem_sets import (
     theme,
 )
 from barista_bench.errors import DataError
-from barista_bench.paths import confined, name_problem
+from barista_bench.files.paths import confined, name_problem
 from barista_bench.scene_graph import Problem
 from barista_bench.scene_graph.problems import ProblemLog
 

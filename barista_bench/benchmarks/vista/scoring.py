@@ -18,9 +18,9 @@ import numpy as np
 
 from barista_bench.benchmarks.pooling import Floats
 from barista_bench.benchmarks.vista.answers import MISSING
+from barista_bench.core.task import Fields, Json, Prediction, Scored
 from barista_bench.metrics.sequence_matching.inputs import ProblemSet as MetricSet
 from barista_bench.metrics.sequence_matching.scoring import macro_f1, mean_with_interval, score_set
-from barista_bench.task import Fields, Json, Prediction, Scored
 
 READINGS = ("scores", "strict")
 """Fields of a prediction: the released reading, and the strict one."""

@@ -16,9 +16,9 @@ from itertools import groupby
 
 from barista_bench.benchmarks.vista.problem_sets import ENVIRONMENTS, THEMES
 from barista_bench.benchmarks.vista.scoring import MatchedSet, by_set, match
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
+from barista_bench.core.task import Fields
 from barista_bench.metrics.sequence_matching.scoring import mean_with_interval
-from barista_bench.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
-from barista_bench.task import Fields
 
 BASELINE = "majority baseline"
 _Y = "macro-F1 (0 to 1)"

@@ -1,0 +1,124 @@
+"""What a benchmark is: its tasks, how its release is read, and what is particular to it, in one record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barista_bench.core.sampling import Sampling
+from barista_bench.core.task import Example, Fields, Json, Scored, Task
+from barista_bench.scene_graph import Problem
+
+if TYPE_CHECKING:
+    from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
+    from barista_bench.core.prompt_sets import PromptTexts
+    from barista_bench.core.release_task import Release
+    from barista_bench.core.released_records import FrozenLine, ReleaseRoot
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """What somebody else's model said to one example. `text` is None where it said nothing: `error` says why.
+
+    A sample without text through no fault of the model's is an infrastructure error, never scored.
+    """
+
+    example_id: str
+    run: int
+    text: str | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswers:
+    """Answers in another harness's format, with the examples that they answer: frames are named, and need not exist.
+
+    Args:
+        model: its name, as far as the files tell it.
+        task: all examples are of this one.
+        answers: of any number of runs; each run answers an example once at the most.
+        problems: what was wrong with records; an error cost one, a warning did not.
+    """
+
+    model: str
+    task: type[Task]
+    examples: tuple[Example, ...]
+    answers: tuple[RecordedAnswer, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedRubric:
+    """How a release has a task judged: the content of a rubric file, and whose wording it is."""
+
+    content: Mapping[str, object]
+    wording: str
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark.
+
+    Args:
+        name: of its folder, and in `load_dataset(name, task)`.
+        title: for people.
+        description: a line on what it asks.
+        tasks: in the order of the paper.
+        licence: of the data, as the Hub calls licences; "other" where none is stated.
+        homepage: URL.
+        citation: BibTeX.
+        video_file: from a video's id to its path below the media's root.
+        splits: of the published sets, in their order.
+        leaderboards: the splits that have a leaderboard of their own on the Hub.
+        open_release: reads annotations (first path) with media below the second, which is the first where it is None.
+            None for benchmarks that are derived from a scene graph.
+        import_example: reads the frozen lines of the benchmark's own release, where it has such.
+        released_record: writes them; the second argument is a sentence that the release freezes with some tasks.
+        released_parameters: the release's parameters of a set, by task name; raises ConfigError where it has none for
+            something in the sampling.
+        identity: what makes two examples the same question, where that is less than all they hold.
+        released_prompts: from (a clone of the released code, a task's name): the release's own wording of the task.
+        released_wording: what these texts are called in results, if the clone is the release itself.
+        released_rubric: the same for judges; both raise ConfigError where the clone does not hold it.
+        formats: by name, what reads the recorded outputs of other harnesses.
+        paper_tables: the counterparts of the paper's tables and figures.
+        compares_sets: whether these tables put runs over different example sets (other frame counts) side by side;
+            otherwise each set has tables of its own.
+        submission: writes the file that the benchmark's own leaderboard takes, of one run's samples, and returns its
+            path; raises DataError for samples that it cannot take.
+        write_mini: from (a mini kitchen, a new folder): a small release in this benchmark's format.
+    """
+
+    name: str
+    title: str
+    description: str
+    tasks: tuple[type[Task], ...]
+    licence: str
+    homepage: str
+    citation: str
+    video_file: Callable[[str], str]
+    splits: tuple[str, ...] = ("test",)
+    leaderboards: tuple[str, ...] = ("all",)
+    open_release: Callable[[Path, Path | None], Release] | None = None
+    import_example: Callable[[type[Task], FrozenLine, ReleaseRoot], Example] | None = None
+    released_record: Callable[[Example, str | None], Fields] | None = None
+    released_parameters: Callable[[str, Sampling], Fields] | None = None
+    identity: Callable[[Example], Json] | None = None
+    released_prompts: Callable[[Path, str], PromptTexts] | None = None
+    released_wording: str = ""
+    released_rubric: Callable[[Path, str], ReleasedRubric] | None = None
+    formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
+    paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
+    compares_sets: bool = False
+    submission: Callable[[Sequence[Scored], Path], Path] | None = None
+    write_mini: Callable[[Path, Path], None] | None = None
+
+    def published_split(self, split: str) -> str:
+        """A split as `datasets` writes it: ours called `all` is the union."""
+        return "+".join(self.splits) if split == "all" else split
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        return tuple(task.name for task in self.tasks)

@@ -1,0 +1,85 @@
+"""The counterparts of a paper's tables and figures, as data: benchmarks make them, reports print them.
+
+Scores run from 0 to 1, whatever the paper prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+from barista_bench.core.task import Scored, Task
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSamples:
+    """What one model answered to one task: what tables are made of.
+
+    Args:
+        model: its label in the report.
+        task: with the options and the protocol that it was run by.
+        runs: the scored samples of each run, in the order of the set; those that do not count are absent.
+        judged: by judge, then by `sample_name`, the judge's score in its own units; without those it did not score.
+    """
+
+    model: str
+    task: Task
+    runs: tuple[tuple[Scored, ...], ...]
+    judged: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+def sample_name(example_id: str, run: int) -> str:
+    """How `ModelSamples.judged` names a sample; `run` counts from 0."""
+    return f"{example_id}#{run}"
+
+
+class Ranged(NamedTuple):
+    """A figure with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+TableCell: TypeAlias = "str | int | float | Ranged | None"
+"""None: nothing to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """One table; `title` names its counterpart (`Table 3: ...`), `note` says what is averaged how."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
+    note: str = ""
+
+
+class Point(NamedTuple):
+    """`low` and `high` are the ends of a 95% interval, None for none. A bar's `x` is its name."""
+
+    x: float | str
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line, or the bars of one colour."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperChart:
+    """One figure: series over a common axis; `x` and `y` are what the axes say, with their units."""
+
+    title: str
+    x: str
+    y: str
+    series: tuple[Series, ...]
+    kind: Literal["line", "bar"] = "line"
+    note: str = ""

@@ -1,0 +1,192 @@
+"""Prompts are data: the wording of a task stands in a versioned YAML file, and users may bring their own.
+
+A prompt file is `{version: int, system: text, user: text}`, with `{name}` places that the task fills; tasks that ask in
+several steps or wordings have further texts in `extra: {name: text}`. A set is one such file for one task, or a folder
+of files called `<task>.yaml`. Its hash stands in the results, and whose wording it is: runs of different wording are
+never put side by side.
+
+Images stand where the user text has a place for them: `{image}` is the next one, `{images}` all that are left, each
+after the text `extra.image` where there is one (`{number}` in it counts from 1). One line break on either side of
+such a place belongs to it. A user text without any comes after the images.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.errors import ConfigError
+from barista_bench.files.bounded import read_bounded
+from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
+
+IMAGE_PLACES = frozenset({"image", "images"})
+IMAGE_TEXT = "image"
+"""The name of the further text that stands before each of `{images}`."""
+WORDING = r"^((ours v|[a-z ]+[@:])[0-9a-f]{1,20})?$"
+"""What `PromptTexts.wording` looks like."""
+FROZEN_QUESTION = "frozen_question"
+"""The name of the further text that a release freezes with every example; a wording that has none shares ours."""
+_CLONE = "release:"
+_KEYS = {"version", "system", "user"}
+_IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTexts:
+    """The wording of one task. `sha256` is of the file's bytes.
+
+    `wording` says whose it is: `ours v<version>`, `file:<hash>` (also of runs that do not say), `release@<commit>`,
+    `clone:<hash>` of a clone that is not the release's, or another harness's own.
+    """
+
+    version: int
+    system: str
+    user: str
+    sha256: str
+    extra: Mapping[str, str] = field(default_factory=dict)
+    wording: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.wording:
+            object.__setattr__(self, "wording", by_hash("file", self.sha256))
+
+    def text(self, name: str, **values: str) -> str:
+        """One of the further texts, with values for its places.
+
+        Raises:
+            ConfigError: the wording has no such text.
+        """
+        if name not in self.extra:
+            raise ConfigError(f"the prompt file has no text extra.{name}, which this task asks. Remedy: write one")
+        return fill(self.extra[name], values)
+
+    def fill(self, **values: str) -> tuple[str, str]:
+        """System and user text with values for their `{name}` places. Other braces stand: prompts show JSON.
+
+        >>> PromptTexts(1, 'Answer {"a": 1}', "Find {what}", "").fill(what="cups")
+        ('Answer {"a": 1}', 'Find cups')
+        """
+        return fill(self.system, values), fill(self.user, values)
+
+    def prompt(self, image_count: int, /, **values: str) -> Prompt:
+        """The texts with values for their places, and `image_count` images where the user text places them.
+
+        Raises:
+            ConfigError: it places more images or fewer.
+
+        >>> PromptTexts(1, "", "Frame:\\n{image}\\nFind {what}", "").prompt(1, what="cups").parts
+        (TextPart(text='Frame:'), ImagePart(index=0), TextPart(text='Find cups'))
+        """
+        parts = tuple(self._parts(image_count, values))
+        placed = sum(isinstance(part, ImagePart) for part in parts)
+        if placed != image_count:
+            raise ConfigError(
+                f"the user text of the wording {self.wording} places {placed} images, but {image_count} are shown. "
+                "Remedy: write {image} once for each, {images} once for all, or neither to have them come first"
+            )
+        return Prompt(fill(self.system, values), parts)
+
+    def _parts(self, image_count: int, values: Mapping[str, str]) -> Iterator[TextPart | ImagePart]:
+        pieces = _IMAGE_PLACE.split(self.user)  # before values are put in: an example's own text places nothing
+        if len(pieces) == 1:
+            yield from map(ImagePart, range(image_count))
+        following = 0
+        for index, piece in enumerate(pieces):
+            if index % 2 == 0:
+                yield from (TextPart(fill(piece, values)),) if piece else ()
+            elif piece == "image":
+                yield ImagePart(following)
+                following += 1
+            else:
+                yield from self._all_left(following, image_count)
+                following = max(following, image_count)
+
+    def _all_left(self, first: int, image_count: int) -> Iterator[TextPart | ImagePart]:
+        for place in range(first, image_count):
+            if IMAGE_TEXT in self.extra:
+                yield TextPart(fill(self.extra[IMAGE_TEXT], {"number": str(place + 1)}))
+            yield ImagePart(place)
+
+
+def by_hash(kind: str, sha256: str) -> str:
+    """A wording that is known by its content alone.
+
+    >>> by_hash("clone", "0123456789abcdef")
+    'clone:01234567'
+    """
+    return f"{kind}:{sha256[:8]}"
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Put values into their places, each once and none into another's value."""
+    parts = [template]
+    for name, value in values.items():
+        place = f"{{{name}}}"
+        parts = [
+            piece
+            for index, part in enumerate(parts)
+            for piece in (_interleave(part.split(place), value) if index % 2 == 0 else [part])
+        ]
+    return "".join(parts)
+
+
+def _interleave(pieces: list[str], value: str) -> list[str]:
+    """Text and value in turn, so that texts stay at even places."""
+    out = [pieces[0]]
+    for piece in pieces[1:]:
+        out += [value, piece]
+    return out
+
+
+@functools.cache
+def packaged_prompts(package: str, task: str) -> PromptTexts:
+    """Our own wording of a task: `prompts/<task>.yaml` in the benchmark's package."""
+    path = resources.files(package).joinpath("prompts", f"{task}.yaml")
+    texts = _parse(path.read_bytes(), f"{package}/prompts/{task}.yaml")
+    return replace(texts, wording=f"ours v{texts.version}")
+
+
+def released_clone(path: str | Path) -> Path | None:
+    """The folder of a setting `release:FOLDER`, a clone to read a release's wording from; None for other paths."""
+    text = str(path)
+    return Path(text.removeprefix(_CLONE)).expanduser() if text.startswith(_CLONE) else None
+
+
+def load_prompts(path: str | Path, task: str) -> PromptTexts:
+    """The wording of `task` from a file, or from `<task>.yaml` in a folder.
+
+    Raises:
+        ConfigError: there is no such file, or it is no prompt file; names file and key.
+    """
+    file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
+    remedy = "write one, which holds the text for one task, or leave --prompts out"
+    data = read_bounded(file, MAX_BYTES, what="no prompt file", remedy=remedy, error=ConfigError)
+    return _parse(data, str(file))
+
+
+def _kind(value: object) -> str:
+    """What a value is, never the value: a small file can spell a huge one."""
+    return type(value).__name__
+
+
+def _parse(data: bytes, name: str) -> PromptTexts:
+    content = load_yaml(data, name)
+    if not isinstance(content, dict) or set(content) - {"extra"} != _KEYS:
+        found = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
+        raise ConfigError(f"{name}: has {found}. Remedy: give exactly {sorted(_KEYS)}, and extra where a task has it")
+    extra = content.get("extra", {})
+    if not isinstance(extra, dict) or not all(isinstance(part, str) for item in extra.items() for part in item):
+        raise ConfigError(f"{name}: extra is no mapping of names to texts. Remedy: write `name: text` below it")
+    if type(content["version"]) is not int:
+        raise ConfigError(f"{name}: version is {_kind(content['version'])}. Remedy: give a whole number")
+    for key in ("system", "user"):
+        if not isinstance(content[key], str):
+            raise ConfigError(f"{name}: {key} is {_kind(content[key])}. Remedy: give text")
+    sha256 = hashlib.sha256(data).hexdigest()
+    return PromptTexts(content["version"], content["system"], content["user"], sha256, extra)

@@ -1,0 +1,146 @@
+"""What frozen lines of all benchmarks have in common, and the release beside a file for what its lines leave out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from barista_bench.core.task import FrameRef
+from barista_bench.errors import DataError
+from barista_bench.files.paths import confined, valid_video_id
+from barista_bench.media.video import open_reader
+from barista_bench.scene_graph import SceneGraph, VideoGraph
+from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
+
+MAX_FRAMES = 1024
+"""Frames of one example."""
+
+RecordT = TypeVar("RecordT")
+FrameIndex = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+FilledText = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class FrozenFrame(msgspec.Struct):
+    """`mp4_path`, which lines hold too, is never read: paths are made from the video's id and the data root."""
+
+    video_id: str
+    frame_index: FrameIndex
+
+
+class FrozenLine(msgspec.Struct):
+    """One line of a frozen file; `metadata` and `task_data` are the task's own."""
+
+    example_id: FilledText
+    task_name: str
+    frames: Annotated[list[FrozenFrame], msgspec.Meta(min_length=1, max_length=MAX_FRAMES)]
+    task_data: dict[str, Any]
+    metadata: dict[str, Any] = {}
+    label: str = ""
+
+    @property
+    def video_id(self) -> str:
+        return self.frames[0].video_id
+
+    @property
+    def frame_refs(self) -> tuple[FrameRef, ...]:
+        return tuple(FrameRef(frame.video_id, frame.frame_index) for frame in self.frames)
+
+
+def frozen_line_of(record: object, *, nested: bool = False) -> FrozenLine:
+    """The parts of a line that all tasks have in common.
+
+    Args:
+        nested: whether video ids may be relative paths, as those of other benchmarks are.
+
+    Raises:
+        DataError: a field is missing or cannot be used.
+    """
+    line = converted(record, FrozenLine, "")
+    if any(frame.video_id != line.video_id for frame in line.frames):
+        raise DataError("frames are of more than one video. Remedy: freeze again")
+    if not all(map(valid_video_id, line.video_id.split("/") if nested else [line.video_id])):
+        wanted = "a relative path" if nested else "the name of one folder"
+        raise DataError(f"frames: video_id {line.video_id!r:.80} is not {wanted}. Remedy: name the video's folder")
+    return line
+
+
+def converted(value: object, kind: type[RecordT], where: str) -> RecordT:
+    """A JSON value as a typed record; keys that the record does not know are passed over.
+
+    Args:
+        where: the key that messages name before the path within the value.
+
+    Raises:
+        DataError: it does not fit; names the path.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        what, _, path = str(error).partition(" - at `$")
+        raise DataError(f"{where}{path.rstrip('`')}: {what}. Remedy: correct it".lstrip(".: ")) from error
+
+
+@dataclass(frozen=True)
+class ReleaseRoot:
+    """The release beside a frozen file, asked only for what the file leaves out; `path` None where there is none."""
+
+    path: Path | None = None
+    _sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @cached_property
+    def _graph(self) -> SceneGraph:
+        if self.path is None:
+            raise DataError("the release is needed. Remedy: say with --root where its videos and annotations lie")
+        return SceneGraph(self.path)
+
+    def video(self, video_id: str, what: str) -> VideoGraph:
+        """The annotations of a video.
+
+        Raises:
+            DataError: there are none; says that the file leaves `what` out.
+        """
+        try:
+            return self._graph[video_id]
+        except DataError as error:
+            raise DataError(f"the file holds no {what}, and the annotations are not at hand: {error}") from error
+
+    def relation_labels(self) -> tuple[tuple[str, str], ...]:
+        """(relation type, value) pairs over all videos: reads the whole release, once.
+
+        Raises:
+            DataError: there is none.
+        """
+        try:
+            return self._relation_labels
+        except DataError as error:
+            raise DataError(f"the file holds no vocabulary, and the annotations are not at hand: {error}") from error
+
+    @cached_property
+    def _relation_labels(self) -> tuple[tuple[str, str], ...]:
+        return self._graph.relation_labels()
+
+    def frame_size(self, video_id: str) -> tuple[int, int]:
+        """(width, height) in pixels, from the annotations, else from the video itself.
+
+        Raises:
+            DataError: neither is at hand.
+        """
+        if video_id not in self._sizes:
+            self._sizes[video_id] = self._frame_size(video_id)
+        return self._sizes[video_id]
+
+    def _frame_size(self, video_id: str) -> tuple[int, int]:
+        if self.path is None:
+            raise DataError("the file holds no frame size. Remedy: say with --root where its videos lie")
+        if confined(self.path, video_id, ANNOTATION_FILE).is_file():
+            video = self._graph[video_id].video
+            return video.width, video.height
+        path = confined(self.path, video_id, VIDEO_FILE)
+        if not path.is_file():
+            raise DataError(f"the file holds no frame size, and {path} is missing. Remedy: fetch the video")
+        with open_reader(path) as reader:
+            return reader.size

@@ -1,0 +1,217 @@
+"""Rows of a built config: their columns at once, their pictures when the first is asked for.
+
+Whoever scores or reports reads no picture. The Parquet files of a folder that `build` made are therefore read column by
+column, and `datasets`, which copies a set into its cache before it gives out a row, is called for their pictures alone.
+Files are somebody else's word: only the columns that examples are made of are read, and of those no more than fits.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.data.cache_entries import warn_of_others
+from barista_bench.data.card import MANIFEST
+from barista_bench.data.folder import quiet_datasets
+from barista_bench.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import datasets
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+MAX_COLUMNS = 2**29
+"""Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
+_SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
+_COLUMNS = frozenset(
+    (
+        *("position", "example_id", "benchmark", "task", "task_version", "label", "video_id", "video_sha256"),
+        *("frame_indices", "frames", "inputs", "target", "metadata", "evidence"),
+    )
+)
+
+
+class BuiltRows:
+    """`columns` are all but pictures, a row an example, in the drawn order.
+
+    Args:
+        columns: of every row, those of linked frames among them.
+        pictures: opens the rows with their `images`, in the same order; what comes is in Arrow format.
+    """
+
+    def __init__(self, columns: pa.Table, pictures: Callable[[], datasets.Dataset]) -> None:
+        self.columns = columns
+        self.is_linked = "frames" in columns.column_names
+        self._open, self._lock = pictures, Lock()
+        self._pictures: datasets.Dataset | None = None
+
+    def __getitem__(self, index: int) -> Mapping[str, Any]:
+        """One row with its media, which are not decoded.
+
+        Raises:
+            DataError: the rows cannot be opened, or are others than they were.
+        """
+        row: Mapping[str, Any] = self.columns.slice(index, 1).to_pylist()[0]
+        if self.is_linked:
+            return row
+        with self._lock:  # frames are fetched by several threads
+            if self._pictures is None:
+                self._pictures = self._open()
+        if "images" not in self._pictures.column_names:
+            raise DataError(f"{row['example_id']}: neither images nor frames. Remedy: build the dataset again")
+        full = self._pictures[index].to_pylist() if index < len(self._pictures) else []
+        if not full or full[0].get("example_id") != row["example_id"]:
+            raise DataError(f"{row['example_id']}: the dataset was changed while it was read. Remedy: start again")
+        return {**row, "images": full[0]["images"]}
+
+
+def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> BuiltRows:
+    """Rows of a folder that `build` made, a name in the `datasets` cache, or a Hub dataset.
+
+    Raises:
+        DataError, ConfigError: there is no such dataset, config or split.
+    """
+    if not (Path(data) / MANIFEST).is_file():
+        loaded = _loaded(data, config, split)
+        drawn = _drawn_order(loaded.select_columns("position")[:], f"{data}/{config}")[:limit]
+        loaded = loaded.select(drawn)
+        light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])
+        return BuiltRows(light[:], lambda: loaded)
+    where = f"{data}/{config}"
+    files = _files(Path(data), config, split)
+    columns = _read(files, where)
+    drawn = _drawn_order(columns, where)[:limit]
+    return BuiltRows(columns.take(drawn), lambda: _pictures(files, where).select(drawn))
+
+
+def local_configs(folder: Path) -> tuple[str, ...]:
+    """Names of the configs of a folder that `build` made."""
+    return tuple(path.name for path in sorted(folder.iterdir()) if path.is_dir() and _shards(path))
+
+
+def unloadable() -> tuple[type[Exception], ...]:
+    """What `datasets` raises where it finds no dataset; RuntimeError for one that is a script."""
+    import datasets
+
+    return ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError
+
+
+def _shards(folder: Path) -> list[tuple[str, Path]]:
+    """Split and file, in the order of their names.
+
+    Raises:
+        DataError: a file of a split is missing.
+    """
+    found: list[tuple[str, Path]] = []
+    numbers: dict[tuple[str, int], set[int]] = {}
+    for path in sorted(folder.glob("*.parquet")):
+        if match := _SHARD.fullmatch(path.name):
+            found.append((match[1], path))
+            numbers.setdefault((match[1], int(match[3])), set()).add(int(match[2]))
+    for (split, count), there in numbers.items():
+        if there != set(range(count)):
+            raise DataError(f"{folder}: {len(there)} of {count} files of {split} are here. Remedy: fetch them all")
+    return found
+
+
+def _files(folder: Path, config: str, split: str) -> list[Path]:
+    """The Parquet files of a split, or of all."""
+    found = _shards(folder / config)
+    if not found:
+        raise DataError(f"{folder}: no config {config!r}. Remedy: run `barista-bench build`")
+    _refuse_unknown(f"{folder}/{config}", split, list(dict.fromkeys(name for name, _ in found)))
+    return [path for name, path in found if split in ("all", name)]
+
+
+def _read(files: Sequence[Path], where: str) -> pa.Table:
+    """Every column of `_COLUMNS` that there is."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables, size = [], 0
+    for path in files:
+        try:
+            with pq.ParquetFile(path) as file:
+                names = [name for name in file.schema_arrow.names if name in _COLUMNS]
+                if len(set(names)) < len(names):
+                    raise DataError(f"{path}: has a column twice. Remedy: build the dataset again")
+                size += _size(file, names)
+                if size > MAX_COLUMNS:
+                    raise DataError(f"{where}: over {MAX_COLUMNS} bytes without pictures. Remedy: build fewer examples")
+                tables.append(file.read(names))
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise DataError(f"{path}: cannot be read ({error}). Remedy: build the dataset again") from error
+    try:
+        return pa.concat_tables(tables)
+    except pa.ArrowException as error:
+        raise DataError(f"{where}: its files differ ({error}). Remedy: build it again") from error
+
+
+def _size(file: pq.ParquetFile, names: Collection[str]) -> int:
+    """Bytes of these columns before they are compressed."""
+    groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
+    return sum(
+        column.total_uncompressed_size
+        for group in groups
+        for column in (group.column(index) for index in range(group.num_columns))
+        if column.path_in_schema.partition(".")[0] in names
+    )
+
+
+def _drawn_order(columns: pa.Table, where: str) -> NDArray[np.int64]:
+    """The rows by their position in the drawn order."""
+    import pyarrow as pa
+
+    if "position" not in columns.column_names:
+        raise DataError(f"{where}: has no column position. Remedy: build it again")
+    positions = columns["position"]
+    if not pa.types.is_integer(positions.type) or positions.null_count:
+        raise DataError(f"{where}: position is {positions.type}, or missing in a row. Remedy: build it again")
+    return np.argsort(positions.to_numpy(), kind="stable")
+
+
+def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
+    """Ids and pictures of these files, in their order and in Arrow format: images stay the bytes that they are.
+
+    By the files themselves and not by the folder's name and card, for which `datasets` would give what it kept of
+    others that look the same.
+    """
+    import datasets
+
+    names = [glob.escape(str(path.resolve())) for path in files]
+    with quiet_datasets():
+        try:
+            return datasets.Dataset.from_parquet(names).with_format("arrow")
+        except unloadable() as error:
+            raise DataError(f"{where}: its pictures cannot be read ({error}). Remedy: build it again") from error
+
+
+def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
+    """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
+    import datasets
+
+    if not Path(data).exists():
+        warn_of_others(str(data), config)
+    with quiet_datasets():
+        try:
+            loaded = datasets.load_dataset(str(data), config)
+        except unloadable() as error:
+            raise DataError(f"{data}: no config {config!r} ({error}). Remedy: run `barista-bench build`") from error
+    _refuse_unknown(f"{data}/{config}", split, list(loaded))
+    names = list(loaded) if split == "all" else [split]
+    rows = datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
+    if "position" not in rows.column_names:
+        raise DataError(f"{data}/{config}: has no column position. Remedy: build it with this package")
+    return rows
+
+
+def _refuse_unknown(where: str, split: str, known: list[str]) -> None:
+    if split != "all" and split not in known:
+        raise ConfigError(f"{where}: no split {split!r}. Remedy: use one of all, {', '.join(known)}")

@@ -1,0 +1,291 @@
+"""Examples of a built config with their media, whichever way it holds them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from PIL import Image
+
+from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.core.task import Example, Task
+from barista_bench.core.timing import StageClock
+from barista_bench.data.built_rows import local_configs, open_rows, unloadable
+from barista_bench.data.card import MANIFEST, read_manifest
+from barista_bench.data.folder import quiet_datasets
+from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
+from barista_bench.data.media import file_sha256
+from barista_bench.data.rows import from_row
+from barista_bench.data.shared_frames import FrameStore
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.media.frames import LazyFrames
+
+MAX_FRAMES = 1024
+"""Frames of one example."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One example and where its media lie. `media_digest` identifies their content without decoding them."""
+
+    example: Example
+    media: LinkedMedia | tuple[bytes, ...]
+    media_digest: str
+
+    def images(
+        self, task: Task, store: FrameStore | None = None, clock: StageClock | None = None
+    ) -> tuple[Image.Image, ...]:
+        """What the model sees, as RGB images of the caller's own.
+
+        Args:
+            store: keeps decoded frames for other examples; its clock takes the time of `decode`. None decodes all.
+            clock: takes the time of `prepare`: what the task makes of the frames. Stored images are ready as they are.
+
+        Raises:
+            DataError: a frame or an image cannot be decoded, or the video is not the one that the dataset names.
+        """
+        store = store or FrameStore(max_bytes=0)
+        clock = clock or StageClock()
+        if isinstance(self.media, LinkedMedia):
+            frames = self.media.frames(store, self.example.video_id)
+            with clock("prepare"):
+                return task.shown(self.example, task.images(self.example, frames))
+        return task.shown(self.example, store.images(self.media, self.example.example_id))
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedMedia:
+    """Frames of a video file, and the SHA-256 that the file must have."""
+
+    lazy: LazyFrames
+    sha256: str
+
+    def frames(self, store: FrameStore, video_id: str) -> list[NDArray[np.uint8]]:
+        """Read-only uint8 RGB frames, each (height, width, 3). Raises DataError, see `Item.images`."""
+        with store.clock("decode", count=0):
+            self._check_video()
+        return store.frames(self.lazy, video_id)
+
+    def _check_video(self) -> None:
+        path = Path(self.lazy.path)
+        if not path.exists():
+            raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
+        found = file_sha256(path)
+        if found != self.sha256:
+            raise DataError(
+                f"{path}: is another video (SHA-256 {found[:12]}) than the dataset was made from ({self.sha256[:12]}). "
+                "Remedy: fetch that one, or build the dataset again"
+            )
+
+
+class ExampleSet(ABC):
+    """Examples with their media. `content_hash` is the SHA-256 of their frozen lines, `split` the one asked for."""
+
+    def __init__(self, examples: Sequence[Example], split: str) -> None:
+        self.examples = tuple(examples)
+        self.split = split
+        repeated = [name for name, count in Counter(e.example_id for e in self.examples).items() if count > 1]
+        if repeated:
+            raise DataError(f"example {repeated[0]!r} stands in the dataset twice. Remedy: build it again")
+        self.content_hash = content_hash(self.examples)
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __iter__(self) -> Iterator[Item]:
+        return (self[index] for index in range(len(self)))
+
+    @abstractmethod
+    def __getitem__(self, index: int) -> Item:
+        """The example at `index` of `examples`; its media are read, not decoded."""
+
+
+def open_examples(
+    data: str | Path,
+    benchmark: str,
+    config: str,
+    *,
+    split: str = "all",
+    root: str | Path | None = None,
+    limit: int | None = None,
+) -> ExampleSet:
+    """The examples of a dataset.
+
+    Args:
+        data: a folder made by `build`, the name in the `datasets` cache (`barista`), a Hub dataset id, or a frozen
+            JSONL file (ours or the release's), which needs `root`.
+        benchmark: the benchmark's name.
+        config: the config's name.
+        split: such as `train` or `test`, or `all` for every one (what the published numbers use).
+        root: folder of the videos of a frozen file or a linked set; None takes the one recorded by `build`.
+        limit: only the first so many examples, in the frozen order.
+
+    Raises:
+        DataError, ConfigError: there is no such dataset, config or split.
+    """
+    if Path(data).suffix == ".jsonl" and Path(data).is_file():
+        return FrozenExamples(Path(data), benchmark, config, split, root, limit)
+    return BuiltExamples(data, benchmark, config, split, root, limit)
+
+
+def config_names(data: str | Path) -> tuple[str, ...]:
+    """The configs that a dataset has.
+
+    Raises:
+        ConfigError: `data` is a file, which holds one task.
+        DataError: there is no such dataset.
+    """
+    import datasets
+
+    if Path(data).is_file():
+        raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
+    if (Path(data) / MANIFEST).is_file():
+        return local_configs(Path(data))
+    with quiet_datasets():
+        try:
+            return tuple(datasets.get_dataset_config_names(str(data)))
+        except unloadable() as error:
+            raise DataError(f"{data}: no dataset here ({error}). Remedy: run `barista-bench build`") from error
+
+
+class FrozenExamples(ExampleSet):
+    """Examples of a frozen JSONL file; their frames are decoded from the videos below `root`.
+
+    Without `root` they can be scored, but not asked.
+    """
+
+    def __init__(
+        self, path: Path, benchmark: str, config: str, split: str, root: str | Path | None, limit: int | None
+    ) -> None:
+        examples = list(read_frozen(path, benchmark, root=root))
+        if examples and examples[0].task != config:
+            raise ConfigError(f"{path}: holds {examples[0].task}, not {config}. Remedy: say --task {examples[0].task}")
+        if split != "all":
+            examples = [example for example in examples if example.metadata.get("split") == split]
+        if not examples:
+            raise ConfigError(f"{path}: no example of split {split!r}. Remedy: use all")
+        super().__init__(examples[:limit], split)
+        self.path, self.root = path, root
+
+    def __getitem__(self, index: int) -> Item:
+        example = self.examples[index]
+        if self.root is None:
+            raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
+        file = get_benchmark(example.benchmark).video_file(example.video_id)
+        link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
+        path = Path(link.path)
+        if not path.exists():
+            raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
+        return _linked(example, link, file_sha256(path))
+
+
+class BuiltExamples(ExampleSet):
+    """Examples of a built config: a folder, an entry of the `datasets` cache, or a Hub dataset."""
+
+    def __init__(
+        self, data: str | Path, benchmark: str, config: str, split: str, root: str | Path | None, limit: int | None
+    ) -> None:
+        self._rows = open_rows(data, config, split, limit)
+        self._root = _data_root(data, root) if self._rows.is_linked else None
+        super().__init__(list(_examples(data, self._rows.columns, (benchmark, config))), split)
+
+    def __getitem__(self, index: int) -> Item:
+        return self._item(self._rows[index], self.examples[index])
+
+    def _item(self, row: Mapping[str, Any], example: Example) -> Item:
+        if self._rows.is_linked:
+            link = _link(row.get("frames"), example, str(self._root))
+            if not isinstance(sha256 := row.get("video_sha256"), str):
+                raise DataError(f"{example.example_id}: video_sha256 is missing. Remedy: build the dataset again")
+            return _linked(example, link, sha256)
+        images = row["images"] if isinstance(row["images"], list) else []
+        media = tuple(found for image in images if isinstance(found := _bytes_of(image), bytes) and found)
+        if not media or len(media) < len(images):
+            raise DataError(f"{example.example_id}: a picture is missing. Remedy: build the dataset again")
+        digests = [hashlib.sha256(data).hexdigest() for data in media]
+        return Item(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
+
+
+def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> Iterator[Example]:
+    """Rows as examples of the benchmark and task wanted; what a row holds is somebody else's word until it is checked.
+
+    Raises:
+        DataError: a row is broken, or of another benchmark or task.
+    """
+    for number in range(columns.num_rows):
+        name = None
+        try:
+            row = columns.slice(number, 1).to_pylist()[0]
+            name = row.get("example_id")
+            example = from_row(row)
+            _check_kinds(example)
+            frozen_line(example)
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, pa.ArrowException) as error:
+            raise DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again") from error
+        if (example.benchmark, example.task) == wanted:
+            try:
+                refuse_other_version(row.get("task_version"), task_class(*wanted))
+            except DataError as error:
+                raise DataError(f"{data}: {error}") from error
+        else:
+            raise DataError(
+                f"{data}: row {number} ({example.example_id!r}) is of {example.benchmark}/{example.task}, not of "
+                f"{'/'.join(wanted)}. Remedy: name the benchmark and the task that this dataset is of"
+            )
+        yield example
+
+
+def _check_kinds(example: Example) -> None:
+    """Raise TypeError or ValueError where a field is of another kind than every benchmark's is."""
+    for name in ("example_id", "benchmark", "task", "label"):
+        if not isinstance(getattr(example, name), str):
+            raise TypeError(f"{name} is no text")
+    if not 1 <= len(example.frames) <= MAX_FRAMES:
+        raise ValueError(f"{len(example.frames)} frame_indices, not 1 to {MAX_FRAMES}")
+    if not isinstance(example.video_id, str):
+        raise TypeError("video_id is no text")
+    for name in ("inputs", "target", "metadata", "evidence"):
+        if not isinstance(getattr(example, name), dict):
+            raise TypeError(f"{name} is no group of fields")
+
+
+def _link(frames: object, example: Example, root: str) -> LazyFrames:
+    """The frames that a row of a linked set names."""
+    indices = frames.get("indices") if isinstance(frames, dict) else None
+    if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
+        raise DataError(f"{example.example_id}: frames is no video with indices. Remedy: build the dataset again")
+    if indices != [frame.frame_index for frame in example.frames]:
+        raise DataError(f"{example.example_id}: frames and frame_indices differ. Remedy: build the dataset again")
+    return LazyFrames(frames["video"], indices, root=root)
+
+
+def _bytes_of(image: object) -> object:
+    return image.get("bytes") if isinstance(image, dict) else None
+
+
+def _linked(example: Example, link: LazyFrames, sha256: str) -> Item:
+    """Pixels are a function of the video's bytes, the frame indices, and what the task draws from its inputs."""
+    identity = [sha256, list(link.indices), example.inputs]
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    return Item(example, LinkedMedia(link, sha256), digest)
+
+
+def _data_root(data: str | Path, root: str | Path | None) -> Path:
+    if root is not None:
+        return Path(root)
+    if not (Path(data) / MANIFEST).is_file():
+        raise ConfigError(f"{data}: its frames are linked to videos. Remedy: say where they lie with --root")
+    found = read_manifest(data).get("data_root")
+    if not isinstance(found, str) or "\0" in found:
+        raise ConfigError(f"{data}: does not say where its videos lie. Remedy: say so with --root")
+    return Path(os.path.normpath(Path(data).resolve() / found))

@@ -1,0 +1,328 @@
+"""`build`: a release in, a publishable dataset folder out, and the same data in the `datasets` cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import logging
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import datasets
+import numpy as np
+import pyarrow.parquet as pq
+from datasets.info import DatasetInfosDict
+
+from barista_bench import __version__
+from barista_bench.benchmarks import get_benchmark, get_task, read_wording
+from barista_bench.core.task import ProtocolName
+from barista_bench.core.worker_processes import forked_workers
+from barista_bench.data.cache_entries import config_id, entry_id, make_newest
+from barista_bench.data.card import Built, BuiltConfig, write_card, write_manifest
+from barista_bench.data.frozen import lines_digest, write_frozen
+from barista_bench.data.media import JPEG_QUALITY, LostExample, file_sha256
+from barista_bench.data.origin import Origin, config_names_of, open_origin
+from barista_bench.data.plan import Plan, Plans, task_overrides
+from barista_bench.data.released_layout import write_released
+from barista_bench.data.rows import FramesMode
+from barista_bench.data.task_builder import TaskBuilder
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
+
+log = logging.getLogger(__name__)
+
+Layout = Literal["ours", "release"]
+
+
+def build(
+    source: str | Path,
+    out: str | Path | None = None,
+    *,
+    benchmark: str = "barista",
+    videos: str | Path | None = None,
+    configs: Sequence[str] | None = None,
+    frames: FramesMode = "frozen",
+    sampling: Mapping[str, Any] | None = None,
+    split_file: str | None = None,
+    revision: str | None = None,
+    jpeg_quality: int = JPEG_QUALITY,
+    cache: bool = True,
+    strict: bool = False,
+    dry_run: bool = False,
+    num_proc: int = 1,
+    protocol: ProtocolName = "release",
+    progress: bool = False,
+    layout: Layout = "ours",
+    prompts: str | Path | None = None,
+) -> Built:
+    """Make the dataset folder `out` from a release, and with `cache` the entry that `load_dataset(benchmark)` finds.
+
+    Args:
+        source: data root, or a Hub dataset id such as `ramblr/BARISTA`; of other benchmarks the folder of their
+            annotations.
+        out: folder to write; an earlier one is replaced, unless it holds anything else. None: the benchmark's name.
+        benchmark: whose release it is.
+        videos: folder of the media of other benchmarks, where they do not lie below `source`.
+        configs: tasks and graph tables to write; None for all.
+        frames: `frozen` (pixels stored) or `linked` (pixels decoded from the videos on access).
+        sampling: overrides of the published sampling: `{"limit": 50}` for every task that reads the name,
+            `{"relations": {"frame_step": 100}}` for one.
+        split_file: JSON with the video ids of `train` and `test`.
+        revision: commit of a Hub dataset.
+        jpeg_quality: of frozen frames.
+        cache: also prepare the `datasets` cache, so that loading works from any folder. What was built before keeps its
+            entry there (`builders.cache_entries`).
+        strict: stop at the first error in the release.
+        dry_run: draw the examples and count them, but touch no video and write nothing.
+        num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
+        protocol: whose rules the examples follow where the release and the paper differ.
+        progress: show progress bars.
+        layout: `ours`, or `release`: frozen lines as the benchmark's own harness reads them, without pictures; `out`
+            is then a new folder.
+        prompts: whose wording the sentences have that the release freezes with some tasks; None for ours.
+
+    Raises:
+        DataError, SourceError, ConfigError: the release, the source or a setting cannot be used.
+    """
+    known = config_names_of(get_benchmark(benchmark).name)
+    configs = known if configs is None else configs
+    unknown = [name for name in configs if name not in known]
+    if unknown:
+        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(known)}")
+    repeated = [name for name, count in Counter(configs).items() if count > 1]
+    if repeated:
+        raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
+    if not 1 <= jpeg_quality <= 100:
+        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give 1 to 100")
+    if prompts is not None and layout != "release":
+        raise ConfigError("prompts are frozen in the layout release alone. Remedy: give them to run, or leave them out")
+    out = Path(out or benchmark).absolute()
+    tasks = [name for name in configs if name in get_benchmark(benchmark).task_names]
+    overrides = {name: task_overrides(benchmark, name, tasks, sampling or {}) for name in tasks}
+    kind = DATASET if layout == "ours" else None
+    if not dry_run:
+        refuse_inside(out, source, videos)
+        check_target(out, kind)
+    origin = open_origin(benchmark, source, videos=videos, revision=revision, strict=strict, split_file=split_file)
+    settings = {"split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality, "protocol": protocol}
+    settings |= {"source": str(origin.roots[-1]), "videos": str(videos) if videos else None}
+    with TemporaryDirectory() as scratch, quiet_datasets():
+        plans = _plans(origin, overrides, num_proc, progress, protocol, prompts)
+        drawn = [_drawn(plan) for plan in plans.plans.values()]
+        if dry_run:
+            return _result(origin, plans, out, drawn, protocol)
+        if layout == "release":
+            result = _result(origin, plans, out, drawn, protocol)
+            with replacing_folder(out, kind) as folder:
+                write_released(plans.plans.values(), folder)
+            return result
+        with replacing_folder(out, kind) as folder:
+            work = _Work(origin, plans, settings, overrides, folder, Path(scratch), cache, num_proc, progress)
+            infos = DatasetInfosDict()
+            made = [work.make(name, infos) for name in configs if name not in plans.empty]
+            result = _result(origin, plans, out, made, protocol)
+            write_card(folder, result, infos, frames)
+            write_manifest(folder, result, frames, origin.media)
+    return result
+
+
+def _plans(
+    origin: Origin,
+    overrides: Mapping[str, dict[str, Any]],
+    num_proc: int,
+    progress: bool,
+    protocol: ProtocolName,
+    prompts: str | Path | None,
+) -> Plans:
+    """The examples of all chosen tasks, and the split."""
+    wanted = []
+    for name, changes in overrides.items():
+        texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
+        task = get_task(origin.benchmark.name, name, texts, protocol=protocol)
+        wanted.append((task, task.sampling.with_overrides(changes, task.sampling_uses)))
+    plans = origin.plans(wanted, num_proc=num_proc, progress=progress)
+    for name, reason in plans.empty.items():
+        log.warning("%s: left out: %s", name, reason)
+    return plans
+
+
+def _result(origin: Origin, plans: Plans, out: Path, made: list[BuiltConfig], protocol: ProtocolName) -> Built:
+    if not any(config.rows for config in made):
+        reasons = [str(reason) for reason in plans.empty.values()]
+        raise DataError(
+            reasons[0]
+            if len(reasons) == 1
+            else f"no example for any of {', '.join(plans.empty)}. Remedy: loosen the sampling. First: {reasons[0]}"
+        )
+    # A local path says nothing to others, and may say too much.
+    named = origin.identity if origin.identity["kind"] == "hub" else {"kind": "local"}
+    name = origin.benchmark.name
+    return Built(out, tuple(made), tuple(plans.empty), plans.problems, named, protocol, name)
+
+
+@contextmanager
+def quiet_datasets() -> Iterator[None]:
+    """`datasets` draws a bar for every split, shard and cast; ours is one a config."""
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
+
+
+@dataclasses.dataclass(slots=True)
+class _Work:
+    """What building one config after the other shares."""
+
+    origin: Origin
+    plans: Plans
+    settings: dict[str, Any]
+    overrides: dict[str, dict[str, Any]]
+    folder: Path
+    scratch: Path
+    """Where `datasets` may keep what nobody wants."""
+    cache: bool
+    num_proc: int
+    progress: bool
+
+    def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig:
+        """Prepare and export one config."""
+        builder = self._prepared(name)
+        rows = _export(builder, self.folder / name)
+        if not any(rows.values()):
+            raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")
+        infos[name] = _info(builder, self.folder / name)
+        if not builder.is_task:
+            return BuiltConfig(name, rows)
+        (self.folder / "frozen").mkdir(exist_ok=True)
+        write_frozen(builder.plan.examples, self.folder / "frozen" / f"{name}.jsonl")
+        # Reasons name files; where the release lies on this machine is nobody else's business.
+        lost = [LostExample(one.example_id, self._without_roots(one.reason)) for one in builder.lost]
+        drawn = _drawn(builder.plan)
+        skipped = [self._without_roots(reason) for reason in drawn.skipped]
+        return dataclasses.replace(drawn, rows=rows, lost=lost, skipped=skipped)
+
+    def _without_roots(self, text: str) -> str:
+        """Without the folders of the release, however they were named; the longest first, as one may hold another."""
+        named = {str(path) for root in self.origin.roots for path in (root, root.absolute(), root.resolve())}
+        for root in sorted(named, key=len, reverse=True):
+            text = re.sub(rf"(?<![\w./-]){re.escape(root)}{os.sep}", "", text)
+            if os.path.isabs(root):
+                text = re.sub(rf"(?<![\w./-]){re.escape(root)}(?![\w./-])", "the release", text)
+        return text
+
+    def _prepared(self, name: str) -> TaskBuilder:
+        identity: list[Any] = [__version__, name, {k: self.settings[k] for k in ("frames", "jpeg_quality")}]
+        plan = self.plans.plans.get(name)
+        if plan:
+            self.origin.fetch(plan.video_ids, progress=self.progress)
+            identity += [lines_digest(plan.examples), _videos_digest(self.origin, plan.video_ids)]
+        else:
+            identity += self.origin.table_identity(self.plans)
+        content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        entry = entry_id(self.settings["frames"], content_hash)
+        builder = self._builder(name, None if self.cache else self.scratch, entry)
+        if plan:
+            builder.plan = plan
+        _prepare(builder, self.num_proc, self.progress)
+        if self.cache:
+            make_newest(Path(builder.cache_dir), self.origin.benchmark.name, name)
+        return builder
+
+    def _builder(self, name: str, cache_dir: Path | None, entry: str) -> TaskBuilder:
+        """It prepares the cache entry that `load_dataset(benchmark, name, entry=entry)` finds."""
+        builder = self.origin.builder_class(
+            cache_dir=str(cache_dir) if cache_dir else None,
+            dataset_name=self.origin.benchmark.name,
+            config_name=name,
+            hash=entry,
+            config_id=config_id(name, entry),
+            sampling=self.overrides.get(name, {}),
+            **self.settings,
+        )
+        self.origin.equip(builder, self.plans)
+        return builder
+
+
+def _videos_digest(origin: Origin, video_ids: Sequence[str]) -> str:
+    """SHA-256 over ids and contents of video files; a missing file counts as such."""
+    digest = hashlib.sha256()
+    for video_id in sorted(video_ids):
+        path = origin.video_path(video_id)
+        digest.update(f"{video_id} {file_sha256(path) if path.exists() else 'missing'}\n".encode())
+    return digest.hexdigest()
+
+
+def _drawn(plan: Plan) -> BuiltConfig:
+    return BuiltConfig(
+        name=plan.task.name,
+        rows=dict(plan.counts("split")),
+        content_hash=plan.content_hash,
+        candidates=plan.candidates,
+        skipped=[f"{s.frame.video_id}:{s.frame.frame_index}: {s.reason}" for s in plan.skipped],
+        groups={key: dict(plan.counts(key)) for key in plan.task.breakdown_keys if key != "split"},
+        labels=plan.labels(),
+        sampling=dataclasses.asdict(plan.sampling),
+    )
+
+
+def _prepare(builder: TaskBuilder, num_proc: int, progress: bool) -> None:
+    """Prepare the cache entry. Lost examples are part of what was made, so they are kept beside it."""
+    builder.progress = progress
+    with forked_workers():
+        builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
+    # A split that lost all its examples: `datasets` writes it, but cannot read it.
+    for split in [name for name, info in builder.info.splits.items() if not info.num_examples]:
+        del builder.info.splits[split]
+        builder.info.write_to_directory(builder.cache_dir)
+    notes = Path(builder.cache_dir) / "lost_examples.json"
+    if builder.is_task:
+        if builder.lost or not notes.exists():
+            notes.write_text(json.dumps([dataclasses.asdict(lost) for lost in builder.lost]), encoding="utf-8")
+        else:
+            builder.lost.extend(LostExample(**lost) for lost in json.loads(notes.read_text(encoding="utf-8")))
+
+
+def _export(builder: TaskBuilder, folder: Path) -> dict[str, int]:
+    """Parquet shards, named as the Hub names them; graph tables get a shard a video, so that one can be fetched."""
+    folder.mkdir()
+    rows = {}
+    for split, dataset in builder.as_dataset().items() if builder.info.splits else ():
+        shards = [dataset] if builder.is_task else _by_video(dataset)
+        for index, shard in enumerate(shards):
+            shard.to_parquet(folder / f"{split}-{index:05d}-of-{len(shards):05d}.parquet")
+        rows[str(split)] = len(dataset)
+    return rows
+
+
+def _info(builder: TaskBuilder, folder: Path) -> datasets.DatasetInfo:
+    """What the card says of a config. Sizes are those of the files: `datasets` counts bytes by parts of the work."""
+    info = builder.info.copy()
+    for name, split in (info.splits or {}).items():
+        split.num_bytes = sum(_bytes(path) for path in sorted(folder.glob(f"{name}-*.parquet")))
+    info.dataset_size = sum(split.num_bytes for split in (info.splits or {}).values())
+    info.download_size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
+    return info
+
+
+def _bytes(path: Path) -> int:
+    """Of a Parquet file's columns before they are compressed."""
+    found = pq.read_metadata(path)
+    return sum(found.row_group(index).total_byte_size for index in range(found.num_row_groups))
+
+
+def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:
+    """Contiguous pieces of equal `video_id`; tables are written a video at a time."""
+    ids = np.asarray(dataset.with_format("numpy")["video_id"][:]) if len(dataset) else np.array([])
+    starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(dataset)]
+    return [dataset.select(range(low, high)) for low, high in itertools.pairwise(starts)]

@@ -1,0 +1,259 @@
+"""Frozen examples as JSONL, one example a line, keys sorted: in our layout, or in the release's.
+
+    {example_id, task_name, label, frames: [{video_id, frame_index, mp4_path}], metadata, task_data}
+
+In ours `task_data` holds `inputs`, `target` and `evidence`, and the line names the task's version. In the release's it
+holds each task's own fields; such lines are read as they are, and written with `--layout release`. `mp4_path` is
+written relative to the data root, so that the same examples have the same bytes in every folder; it is never read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.core.released_records import MAX_FRAMES, ReleaseRoot, frozen_line_of
+from barista_bench.core.task import Example, Task
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.bounded import read_json_lines
+
+MAX_LINE = 64 * 2**20
+"""Bytes of one line; a longer one is refused."""
+_SPLIT = re.compile(r"\w+(\.\w+)*")  # what `datasets` takes for the name of one
+UNSAID = {
+    "target": frozenset({"boxes"}),
+    "metadata": frozenset({"colors", "relation", "related_category", "categories", "verbs"}),
+}
+"""Fields that the release's own lines do not say, so that imported examples lack them: tasks do without, or say so."""
+
+
+def frozen_line(example: Example) -> str:
+    """One example as one line of JSON in our layout, without the line end."""
+    benchmark, task = get_benchmark(example.benchmark), task_class(example.benchmark, example.task)
+    record = {
+        "example_id": example.example_id,
+        "task_name": task.upstream_name,
+        "task_version": task.version,
+        "label": example.label,
+        "frames": [
+            {
+                "video_id": frame.video_id,
+                "frame_index": frame.frame_index,
+                "mp4_path": benchmark.video_file(frame.video_id),
+            }
+            for frame in example.frames
+        ],
+        "metadata": example.metadata,
+        "task_data": {"inputs": example.inputs, "target": example.target, "evidence": example.evidence},
+    }
+    return json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def released_line(example: Example, question: str | None = None) -> str:
+    """One example as the benchmark's own release freezes it, without the line end.
+
+    Args:
+        question: the sentence that the release freezes with some tasks, for examples that hold none.
+
+    Raises:
+        ConfigError: the benchmark's release freezes no examples.
+    """
+    released = get_benchmark(example.benchmark).released_record
+    if released is None:
+        raise ConfigError(f"{example.benchmark}: its release freezes no examples. Remedy: use the layout ours")
+    return json.dumps(released(example, question), sort_keys=True, allow_nan=False)
+
+
+def content_hash(examples: Iterable[Example]) -> str:
+    """SHA-256 over what is asked and what is true: the identity of a set, in whatever order, splits or layout it is.
+
+    A benchmark whose release freezes examples says itself what that is (`Benchmark.identity`); of the others it is all
+    of the frozen line.
+    """
+    digest = hashlib.sha256()
+    for line in sorted(_identity(example) for example in examples):
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _identity(example: Example) -> str:
+    identity = get_benchmark(example.benchmark).identity
+    return frozen_line(example) if identity is None else json.dumps(identity(example), sort_keys=True, allow_nan=False)
+
+
+def lines_digest(examples: Iterable[Example]) -> str:
+    """SHA-256 over all that frozen lines hold, in their order."""
+    digest = hashlib.sha256()
+    for example in examples:
+        digest.update(frozen_line(example).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def refuse_other_version(version: object, task: type[Task]) -> None:
+    """Raise DataError for examples that were frozen by another version of their task; None stands for the first."""
+    frozen_by = 1 if version is None else version
+    if frozen_by != task.version:
+        raise DataError(
+            f"frozen by version {frozen_by!r:.20} of {task.benchmark}/{task.name}, which is now {task.version}: its "
+            "rules have changed. Remedy: build the set again"
+        )
+
+
+def refuse_unusable(examples: Sequence[Example], where: str) -> None:
+    """Raise DataError for examples that no set can hold: what was made of somebody's files is their word.
+
+    Args:
+        where: in messages, whose they are.
+    """
+    for example in examples:
+        name, split = example.example_id, example.metadata.get("split")
+        if not 1 <= len(example.frames) <= MAX_FRAMES:
+            count = len(example.frames)
+            raise DataError(f"{where}: {name!r} has {count} frames. Remedy: ask for 1 to {MAX_FRAMES} of them")
+        if not isinstance(split, str) or not _SPLIT.fullmatch(split) or split == "all":
+            raise DataError(f"{where}: {name!r} is of split {split!r:.80}. Remedy: call it as test or train are called")
+        try:
+            frozen_line(example).encode()
+        except ValueError as error:
+            remedy = "correct its text (lone surrogates) and numbers (NaN)"
+            raise DataError(f"{where}: {name!r} cannot be written ({error}). Remedy: {remedy}") from error
+    repeated = [name for name, count in Counter(one.example_id for one in examples).items() if count > 1]
+    if repeated:
+        raise DataError(f"{where}: example {repeated[0]!r} is there twice. Remedy: keep one")
+
+
+def write_frozen(examples: Iterable[Example], path: str | Path) -> None:
+    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+        for example in examples:
+            file.write(frozen_line(example) + "\n")
+
+
+def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Path | None = None) -> Iterator[Example]:
+    """Examples of a frozen file, in its order: ours, or one of the release itself.
+
+    Args:
+        path: JSONL file.
+        benchmark: whose examples they are.
+        root: the release, for what a released line leaves out (masks, frame sizes); see
+            `benchmarks/barista/released_tasks.py`.
+
+    Raises:
+        DataError: lines are no examples of a known task, ids repeat or tasks are mixed; names the file, every line
+            and what is wrong with it.
+    """
+    path, release = Path(path), ReleaseRoot(Path(root) if root is not None else None)
+    records = list(read_json_lines(path, MAX_LINE, _object, what="no frozen example", remedy="freeze again"))
+    examples: dict[int, Example] = {}
+    problems: dict[str, list[int]] = defaultdict(list)
+    # A released line may need its video's annotations: those of one video are read together, since only few are kept.
+    for number, record in sorted(records, key=lambda item: _first_video(item[1])):
+        try:
+            examples[number] = _example(record, benchmark, release)
+            frozen_line(examples[number]).encode()
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ConfigError) as error:
+            problems[f"no frozen example ({error!r:.200}). Remedy: freeze again"].append(number)
+        except DataError as error:
+            problems[str(error)].append(number)
+    in_order = [(number, examples[number]) for number, _ in records if number in examples]
+    _find_repeated(in_order, problems)
+    refuse_lines(path, problems)
+    yield from (example for _, example in in_order)
+
+
+def _find_repeated(examples: Sequence[tuple[int, Example]], problems: dict[str, list[int]]) -> None:
+    """Add lines whose id stands before them, or whose task is another one than the first line's."""
+    seen: dict[str, int] = {}
+    for number, example in examples:
+        first = seen.setdefault(example.example_id, number)
+        if first != number:
+            problems[f"{example.example_id!r} repeats line {first}. Remedy: keep one"].append(number)
+        if example.task != examples[0][1].task:
+            tasks = sorted((example.task, examples[0][1].task))
+            problems[f"tasks {tasks} are mixed. Remedy: one task a file"].append(number)
+
+
+def refuse_lines(path: Path, problems: Mapping[str, Sequence[int]]) -> None:
+    """Raise DataError where there are problems, by what is wrong: every line is named, in the order of the lines.
+
+    Args:
+        problems: what is wrong, remedy included, to the numbers of the lines, counted from 1.
+    """
+    if problems:
+        listed = sorted((sorted(numbers), what) for what, numbers in problems.items())
+        parts = (f"line {number_ranges(numbers)}: {what}" for numbers, what in listed)
+        raise DataError(f"{path}: " + "; ".join(parts))
+
+
+def number_ranges(numbers: Sequence[int]) -> str:
+    """Sorted whole numbers in short.
+
+    >>> number_ranges([1, 2, 3, 7])
+    '1-3, 7'
+    """
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    record = json.loads(line, parse_constant=_refuse_constant)
+    if not isinstance(record, dict):
+        raise TypeError("no object")
+    return record
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _first_video(record: dict[str, Any]) -> str:
+    """By what lines are sorted before they are read; of what is no example, anything."""
+    try:
+        return str(record["frames"][0]["video_id"])
+    except (KeyError, IndexError, TypeError):
+        return ""
+
+
+@cache
+def _fields(task: type[Task]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The names that a task's examples must have in inputs, target and metadata."""
+    features = task().features()
+    parts = ("inputs", "target", "metadata")
+    return tuple((part, tuple(name for name in features[part] if name not in UNSAID.get(part, ()))) for part in parts)
+
+
+def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Example:
+    owner = get_benchmark(benchmark)
+    # In a scene graph's release each video has a folder; elsewhere a video's id is its path below the media.
+    line = frozen_line_of(record, nested=owner.open_release is not None)
+    task, data = task_class(benchmark, line.task_name), line.task_data
+    if "inputs" not in data or "target" not in data:
+        if owner.import_example is None:
+            raise DataError("task_data has no inputs and target. Remedy: freeze again")
+        return owner.import_example(task, line, release)
+    refuse_other_version(record.get("task_version"), task)
+    fields = {"inputs": dict(data["inputs"]), "target": dict(data["target"]), "metadata": line.metadata}
+    for part, names in _fields(task):
+        missing = [name for name in names if name not in fields[part]]
+        if missing:
+            raise DataError(f"{part} has no {missing[0]!r}. Remedy: freeze again")
+    return Example(
+        example_id=line.example_id,
+        benchmark=benchmark,
+        task=task.name,
+        label=line.label,
+        frames=line.frame_refs,
+        **fields,
+        evidence=dict(data.get("evidence", {})),
+    )

@@ -1,0 +1,306 @@
+"""Which examples a config will hold: drawn from the graph, joined with the split, hashed. No frame is touched.
+
+Two passes over the release serve all tasks. The first finds where examples can be made; caps, shuffling and cutting
+work on these light candidates. The second makes the examples that were drawn, and no others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tqdm import tqdm
+
+from barista_bench.benchmarks import get_task
+from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.core.release_task import Release, ReleaseTask
+from barista_bench.core.task import Example, Sampling, SkippedExample, Task
+from barista_bench.data.frozen import content_hash, refuse_unusable
+from barista_bench.data.splits import split_videos
+from barista_bench.data.survey import (
+    BuildJob,
+    Shared,
+    TaskSurvey,
+    VideoPool,
+    VideoSurvey,
+    Wanted,
+    build_video,
+    joined,
+    survey_video,
+)
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.scene_graph import Problem, SceneGraph, Validation
+
+
+class NoExamples(DataError):
+    """The release has no candidate for a task under this sampling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A frozen set before its frames are added.
+
+    Args:
+        examples: in the order drawn; the split of each stands in its metadata.
+        skipped: candidates that the data make impossible.
+        candidates: examples there were before shuffling and cutting.
+        content_hash: SHA-256 of the frozen lines.
+    """
+
+    task: Task
+    sampling: Sampling
+    examples: tuple[Example, ...]
+    skipped: tuple[SkippedExample, ...]
+    candidates: int
+    content_hash: str
+
+    @staticmethod
+    def part_of(example: Example) -> tuple[str, str]:
+        """Split and video of an example."""
+        return str(example.metadata["split"]), example.video_id
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """What work is divided by: splits and videos that hold examples, sorted."""
+        return tuple(sorted({self.part_of(example) for example in self.examples}))
+
+    @property
+    def video_ids(self) -> tuple[str, ...]:
+        return tuple(sorted({frame.video_id for example in self.examples for frame in example.frames}))
+
+    def counts(self, key: str) -> Counter[str]:
+        """Examples by a metadata key, e.g. `preparation` or `split`."""
+        return Counter(str(example.metadata.get(key)) for example in self.examples)
+
+    def labels(self) -> dict[str, int]:
+        """Examples by label, most frequent first."""
+        return dict(Counter(example.label for example in self.examples).most_common())
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The frozen sets of several tasks, and what was learnt of the release on the way.
+
+    Args:
+        plans: by task name, in the order asked for.
+        empty: tasks for which the release has no example, with the reason.
+        splits: video id to split, for every usable video of a scene graph.
+        problems: what is wrong with folders, files and records.
+        validation: where masks and videos were to be checked.
+    """
+
+    plans: dict[str, Plan]
+    empty: dict[str, NoExamples]
+    splits: dict[str, str]
+    problems: tuple[Problem, ...]
+    validation: Validation | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """What one task draws: positions in `selected`, in the order drawn."""
+
+    selected: list[Candidate]
+    order: list[int]
+    vocabulary: Vocabulary
+    skipped: tuple[SkippedExample, ...]
+
+
+def plan_tasks(
+    graph: SceneGraph,
+    wanted: Sequence[tuple[GraphTask, Sampling]],
+    *,
+    split: Callable[[Mapping[str, str]], Mapping[str, str]] = split_videos,
+    num_proc: int = 1,
+    check_masks: bool = False,
+    progress: bool = False,
+) -> Plans:
+    """Draw the frozen sets of several tasks.
+
+    Args:
+        wanted: tasks, each once, and how to sample them.
+        split: from preparation types by video id to splits by video id.
+        num_proc: processes that read videos; they change nothing but the time it takes.
+        check_masks: also look at every mask and video, as `validate` does.
+        progress: show a bar for each of the two passes.
+
+    Raises:
+        DataError: a sampling names an unknown video, or the graph is strict and a file has an error.
+        ConfigError: `num_proc` is less than 1.
+    """
+    by_name = {task.name: (task, sampling) for task, sampling in wanted}
+    for _, sampling in wanted:
+        sampling.refuse_unknown_videos(graph)
+    with VideoPool(Shared(graph, by_name, check_masks), num_proc) as pool:
+        surveys = _surveyed(graph, pool, progress)
+        splits = dict(split({survey.video_id: survey.preparation for survey in surveys}))
+        draws = {name: _draw(name, by_name, surveys, splits) for name in by_name}
+        problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
+        validations = tuple(survey.validation for survey in surveys if survey.validation)
+        del surveys
+        built = _built(pool, draws, progress)
+    plans: dict[str, Plan] = {}
+    empty: dict[str, NoExamples] = {}
+    for name, draw in draws.items():
+        if draw.selected:
+            plans[name] = _plan(*by_name[name], draw, built[name], splits)
+        else:
+            empty[name] = _no_examples(str(graph.root), *by_name[name], draw.skipped)
+    validation = Validation(str(graph.root), validations, graph.problems) if check_masks else None
+    return Plans(plans, empty, splits, problems, validation)
+
+
+def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:
+    """The sets of tasks whose questions stand in annotation files, drawn as those of a scene graph are.
+
+    Raises:
+        ConfigError: a task is derived from a scene graph, an example names no split, or a sampling that of a graph.
+        DataError: no task has a video that a sampling names, or an example cannot be written down.
+    """
+    plans: dict[str, Plan] = {}
+    empty: dict[str, NoExamples] = {}
+    absent = {name for _, sampling in wanted for name in sampling.videos or ()}
+    for task, sampling in wanted:
+        _refuse_of_graph(task, sampling)
+        if not isinstance(task, ReleaseTask):
+            raise ConfigError(f"{task.benchmark}/{task.name} needs a scene graph. Remedy: build it from one")
+        items = tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress)
+        found = []
+        for item in items:
+            absent.discard(_video_id(item))
+            if _is_sampled(item, sampling):
+                found.append(item)
+        examples = [task.stamped(item) for item in found if isinstance(item, Example)]
+        skipped = tuple(item for item in found if isinstance(item, SkippedExample))
+        if any("split" not in example.metadata for example in examples):
+            raise ConfigError(f"{task.benchmark}/{task.name}: an example names no split. Remedy: correct the task")
+        refuse_unusable(examples, f"{release.root}: {task.benchmark}/{task.name}")
+        drawn = tuple(sampling.draw(examples))
+        if drawn:
+            plans[task.name] = Plan(task, sampling, drawn, skipped, len(examples), content_hash(drawn))
+        else:
+            empty[task.name] = _no_examples(str(release.root), task, sampling, skipped)
+    if absent:
+        raise DataError(f"{release.root}: no question about video {min(absent)!r}. Remedy: choose one of its videos")
+    return Plans(plans, empty, {}, tuple(release.problems), None)
+
+
+def _refuse_of_graph(task: Task, sampling: Sampling) -> None:
+    for name in ("preparations", "frame_range"):
+        if getattr(sampling, name) is not None:
+            raise ConfigError(f"{task.benchmark}/{task.name} is not drawn by {name}. Remedy: leave it out")
+
+
+def _video_id(item: Example | SkippedExample) -> str:
+    return item.frame.video_id if isinstance(item, SkippedExample) else item.video_id
+
+
+def _is_sampled(item: Example | SkippedExample, sampling: Sampling) -> bool:
+    if sampling.videos is not None and _video_id(item) not in sampling.videos:
+        return False
+    return isinstance(item, SkippedExample) or not sampling.splits or item.metadata.get("split") in sampling.splits
+
+
+def plan_task(graph: SceneGraph, task: GraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
+    """Draw one task's frozen set.
+
+    Raises:
+        NoExamples: no candidate fits the sampling.
+    """
+    found = plan_tasks(graph, [(task, sampling)], split=lambda _: splits)
+    if found.empty:
+        raise found.empty[task.name]
+    return found.plans[task.name]
+
+
+def _surveyed(graph: SceneGraph, pool: VideoPool, progress: bool) -> list[VideoSurvey]:
+    found = []
+    outcomes = pool.map(survey_video, graph.video_ids)
+    bar = tqdm(outcomes, "reading videos", len(graph), unit="video", disable=not progress)
+    for video_id, outcome in zip(graph.video_ids, bar, strict=True):
+        if isinstance(outcome, Problem):
+            graph.failed[video_id] = outcome
+        else:
+            found.append(outcome)
+    return found
+
+
+def _draw(name: str, wanted: Wanted, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]) -> _Draw:
+    """Caps over all videos, then the draw, of the candidates in the sampled splits."""
+    task, sampling = wanted[name]
+    inside = [s.tasks[name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits]
+    found, whole = joined(inside), joined(TaskSurvey(survey.tasks[name].vocabulary) for survey in surveys)
+    capped = list(task.select(found.candidates, whole.vocabulary, sampling))
+    selected = [item for item in capped if isinstance(item, Candidate)]
+    skipped = (*found.skipped, *(item for item in capped if isinstance(item, SkippedExample)))
+    return _Draw(selected, sampling.draw(range(len(selected))), whole.vocabulary, skipped)
+
+
+def _built(pool: VideoPool, draws: Mapping[str, _Draw], progress: bool) -> dict[str, dict[int, Example]]:
+    """By task name: the examples drawn, by their position among the candidates selected."""
+    places: dict[str, dict[str, list[int]]] = defaultdict(dict)
+    for name, draw in draws.items():
+        for position in sorted(draw.order):
+            places[draw.selected[position].video_id].setdefault(name, []).append(position)
+    jobs = [
+        BuildJob(
+            video_id,
+            {name: [draws[name].selected[position] for position in chosen] for name, chosen in by_task.items()},
+            {name: draws[name].vocabulary for name in by_task},
+        )
+        for video_id, by_task in sorted(places.items())
+    ]
+    built: dict[str, dict[int, Example]] = {name: {} for name in draws}
+    outcomes = pool.map(build_video, jobs)
+    bar = tqdm(outcomes, "making examples", len(jobs), unit="video", disable=not progress)
+    for job, outcome in zip(jobs, bar, strict=True):
+        for name, examples in outcome.items():
+            built[name].update(zip(places[job.video_id][name], examples, strict=True))
+    return built
+
+
+def _plan(task: Task, sampling: Sampling, draw: _Draw, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
+    by_id: dict[str, Example] = {}
+    repeated = []
+    for example in (built[position] for position in draw.order):
+        if example.example_id in by_id:
+            reason = f"{example.example_id} is there already: something is annotated twice on this frame"
+            repeated.append(SkippedExample(example.frames[0], reason))
+        else:
+            split = splits[example.video_id]
+            by_id[example.example_id] = replace(example, metadata={**example.metadata, "split": split})
+    drawn = tuple(by_id.values())
+    return Plan(task, sampling, drawn, (*draw.skipped, *repeated), len(draw.selected), content_hash(drawn))
+
+
+def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample]) -> NoExamples:
+    reasons = f"; {len(skipped)} were skipped, first: {skipped[0].reason}" if skipped else ""
+    return NoExamples(
+        f"{root}: no example for {task.benchmark}/{task.name} with {sampling}{reasons}. "
+        "Remedy: loosen the sampling, or check the release"
+    )
+
+
+def preparations(graph: SceneGraph) -> dict[str, str]:
+    """Video id to preparation type for every usable video."""
+    return {video.video_id: video.preparation for video in graph}
+
+
+def task_overrides(benchmark: str, name: str, chosen: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """The overrides of one task: those under its own name, and those of all tasks whose name it reads.
+
+    Raises:
+        ConfigError: a name is read by none of the chosen tasks.
+    """
+    reads = {task: Sampling.COMMON | get_task(benchmark, task).sampling_uses for task in chosen}
+    shared = {key: value for key, value in sampling.items() if key not in chosen}
+    for key in shared:
+        if not any(key in names for names in reads.values()):
+            known = sorted(set().union(*reads.values()))
+            raise ConfigError(f"sampling has no {key!r}. Remedy: use one of {', '.join(known)}, or a task's name")
+    own = sampling.get(name, {})
+    if not isinstance(own, Mapping):
+        raise ConfigError(f"sampling of {name} is {own!r}. Remedy: give name and value, e.g. {name}.limit=50")
+    return {**{key: value for key, value in shared.items() if key in reads[name]}, **own}

@@ -1,0 +1,239 @@
+"""Decoded frames and images that the tasks of a run share, so that each is decoded once."""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import io
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from barista_bench.core.task import FrameRef
+from barista_bench.core.timing import StageClock
+from barista_bench.data.shared_values import CacheCounts, SharedCache
+from barista_bench.errors import DataError
+from barista_bench.media.frames import LazyFrames
+from barista_bench.media.video import close_readers
+from barista_bench.media.video.container import Stamp, stamp_of
+from barista_bench.media.video.index import FrameIndex, frame_index
+
+__all__ = ["FrameStore", "StageClock", "decode_image", "size_of_images"]
+
+MAX_IMAGE_PIXELS = 64_000_000
+"""Pixels of one stored image that are decoded; more is refused, since a small file can claim to be huge."""
+MAX_EXAMPLE_BYTES = 4 * 2**30
+"""Bytes of the decoded frames of one example: 690 frames of 1080p fit."""
+_LIMIT = f"{MAX_EXAMPLE_BYTES / 2**30:.0f} GiB"
+MAX_ON_THE_WAY = 8
+"""Further planned frames that are decoded with one example's: decoding goes forward from a keyframe, and a frame
+passed over costs nearly as much as a frame kept."""
+
+Frame = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """One frame of one content of a file."""
+
+    stamp: Stamp
+    index: int
+
+
+_Key = _Frame | bytes
+_Value = Frame | Image.Image
+
+
+class FrameStore:
+    """Frames by video file and index, stored images by the SHA-256 of their bytes. Safe to use from any thread.
+
+    Every thread reads with a reader of its own, of one video at a time: the reader closes when the thread goes on to
+    another video, and when it ends. What two threads want at once is decoded by one of them.
+
+    Args:
+        max_bytes: kept at the most; 0 keeps nothing.
+        clock: takes the time of `decode`, counted in frames.
+
+    Raises:
+        ConfigError: `max_bytes` is negative.
+    """
+
+    def __init__(self, *, max_bytes: int = 512 * 2**20, clock: StageClock | None = None) -> None:
+        self.clock = clock or StageClock()
+        self._cache: SharedCache[_Key, _Value] = SharedCache(max_bytes, _size_of)
+        self._reading = threading.local()
+        self._plan_lock = threading.Lock()
+        self._uses: Counter[FrameRef] = Counter()
+        self._planned: dict[str, list[int]] = {}
+
+    @property
+    def counts(self) -> CacheCounts:
+        """Frames and images decoded, reused and evicted, and the bytes held now."""
+        return self._cache.counts
+
+    def plan(self, frames: Iterable[FrameRef]) -> None:
+        """Say which frames will be asked for, each as often as it is: in place of an earlier plan.
+
+        With a plan, a frame that is on the way to a later one is decoded with it, and a frame is dropped after its
+        last use. It changes no pixel: frames outside it can be had all the same.
+        """
+        uses = Counter(frames)
+        planned: dict[str, list[int]] = {}
+        for frame in sorted(uses, key=lambda frame: (frame.video_id, frame.frame_index)):
+            planned.setdefault(frame.video_id, []).append(frame.frame_index)
+        with self._plan_lock:
+            self._uses, self._planned = uses, planned
+
+    def frames(self, lazy: LazyFrames, video_id: str) -> list[Frame]:
+        """Frames of a video in the order of `lazy.indices`: read-only uint8 RGB, each of shape (height, width, 3).
+
+        Raises:
+            VideoError: a frame cannot be decoded, or there is no such frame.
+            DataError: together they take too much memory.
+        """
+        stamp = stamp_of(lazy.path)
+        index = self._index(stamp)
+        width, height = index.size
+        _check_bytes(stamp.path, len(lazy.indices), width, height)
+
+        def make(mine: list[_Key], further: list[_Key]) -> Mapping[_Key, _Value]:
+            try:
+                return self._decode(lazy, stamp, mine + further)
+            except DataError:
+                if not further:
+                    raise
+                return self._decode(lazy, stamp, mine)
+
+        keys = [_Frame(stamp, frame) for frame in lazy.indices]
+        try:
+            found = self._cache.get(keys, make, candidates=lambda mine: self._on_the_way(video_id, stamp, index, mine))
+        finally:
+            # Counted when it is done, so that whoever is last drops it: no one comes later.
+            self._cache.discard([_Frame(stamp, frame) for frame in self._used(video_id, lazy.indices)])
+        # Views, whose owner is read-only: nobody can make them writable again.
+        return [cast("Frame", found[key]).view() for key in keys]
+
+    def images(self, stored: Sequence[bytes], name: str) -> tuple[Image.Image, ...]:
+        """Stored JPEGs and PNGs of one example as RGB images of the caller's own; `name` is for errors.
+
+        Raises:
+            DataError: one is damaged or larger than `MAX_IMAGE_PIXELS`, or together they take too much memory.
+        """
+        images: list[Image.Image] = []
+        for data in stored:
+            images.append(self._image(data, name))
+            if size_of_images(images) > MAX_EXAMPLE_BYTES:
+                raise DataError(f"{name}: its images take more than {_LIMIT}. Remedy: build with fewer frames")
+        return tuple(images)
+
+    def _image(self, data: bytes, name: str) -> Image.Image:
+        key = hashlib.sha256(data).digest()
+
+        def make(mine: list[_Key], further: list[_Key]) -> Mapping[_Key, _Value]:
+            del mine, further
+            with self.clock("decode"):
+                return {key: decode_image(data, name)}
+
+        return cast("Image.Image", self._cache.get([key], make)[key]).copy()
+
+    def close(self) -> None:
+        """Drop what is kept, and close the calling thread's reader; other threads' close when they end."""
+        self._cache.clear()
+        self._reading.path = None
+        close_readers()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _index(self, stamp: Stamp) -> FrameIndex:
+        self._turn_to(stamp.path)
+        with self.clock("decode", count=0):
+            return frame_index(stamp)
+
+    def _turn_to(self, path: str) -> None:
+        """The calling thread's reader of another video is closed: work goes from video to video."""
+        before = getattr(self._reading, "path", None)
+        if before is not None and before != path:
+            close_readers()
+        self._reading.path = path
+
+    def _decode(self, lazy: LazyFrames, stamp: Stamp, keys: Sequence[_Key]) -> dict[_Key, _Value]:
+        wanted = sorted(key.index for key in keys if isinstance(key, _Frame))
+        with self.clock("decode", count=len(wanted)):
+            images = LazyFrames(lazy.video, wanted, root=lazy.root, backend=lazy.backend).array()
+        images.setflags(write=False)
+        made: dict[_Key, _Value] = {}
+        for index, image in zip(wanted, images, strict=True):
+            own = image.copy() if len(wanted) > 1 else image  # a part of a larger array keeps all of it alive
+            own.setflags(write=False)
+            made[_Frame(stamp, index)] = own
+        return made
+
+    def _used(self, video_id: str, indices: Sequence[int]) -> list[int]:
+        """Count the uses of planned frames; those that were used for the last time. Others may be wanted again."""
+        with self._plan_lock:
+            planned = [frame for index in set(indices) if (frame := FrameRef(video_id, index)) in self._uses]
+            for frame in planned:
+                self._uses[frame] -= indices.count(frame.frame_index)
+            return [frame.frame_index for frame in planned if self._uses[frame] <= 0]
+
+    def _on_the_way(self, video_id: str, stamp: Stamp, index: FrameIndex, mine: Sequence[_Key]) -> list[_Key]:
+        """Planned frames that decoding passes anyway: after the first of `mine`, from the same keyframes."""
+        count = len(index.pts)
+        wanted = [key.index for key in mine if isinstance(key, _Frame) and 0 <= key.index < count]
+        width, height = index.size
+        room = min(MAX_ON_THE_WAY, self._cache.max_bytes // 8 // (3 * width * height))
+        if not wanted or not room:
+            return []
+        keyframes = {int(index.start[frame]) for frame in wanted}
+        found: list[_Key] = []
+        with self._plan_lock:
+            planned = self._planned.get(video_id, [])
+            for frame in planned[bisect.bisect_right(planned, min(wanted)) :]:
+                if len(found) == room or frame >= count or int(index.start[frame]) > max(keyframes):
+                    break
+                key = _Frame(stamp, frame)
+                if int(index.start[frame]) in keyframes and self._uses[FrameRef(video_id, frame)] > 0:
+                    found.append(key)
+        return found
+
+
+def decode_image(data: bytes, name: str) -> Image.Image:
+    """A stored JPEG or PNG as RGB. Raises DataError, naming `name`, where it is damaged or too large."""
+    try:
+        image = Image.open(io.BytesIO(data), formats=("JPEG", "PNG"))
+        if image.width * image.height > MAX_IMAGE_PIXELS:
+            raise DataError(f"{name}: image of {image.width}x{image.height} pixels refused. Remedy: build again")
+        return image.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise DataError(f"{name}: stored image is damaged ({error}). Remedy: build the dataset again") from error
+
+
+def size_of_images(images: Iterable[Image.Image]) -> int:
+    """Bytes that RGB images take in memory: Pillow spends four on a pixel."""
+    return sum(4 * image.width * image.height for image in images)
+
+
+def _size_of(value: _Value) -> int:
+    return size_of_images([value]) if isinstance(value, Image.Image) else value.nbytes
+
+
+def _check_bytes(name: str, count: int, width: int, height: int) -> None:
+    size = 3 * width * height * count
+    if size > MAX_EXAMPLE_BYTES:
+        raise DataError(
+            f"{name}: {count} frames of {width}x{height} in one example take {size / 2**30:.1f} GiB, more than "
+            f"{_LIMIT}. Remedy: ask for fewer frames"
+        )

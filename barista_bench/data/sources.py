@@ -1,0 +1,375 @@
+"""Where a release comes from: a local folder, or a data set on the Hugging Face Hub at a fixed commit.
+
+`open_source` gives a `Source` whose `root` holds `<video_id>/coco_annotation.json`. From the Hub, the
+annotation files come first, and each video only when it is asked for. What the Hub holds in sub folders or in
+archives is brought into one folder per commit,
+`<cache>/barista_bench/<org>--<name>/<sha>/release/<video_id>/`, by hard links to the files of the Hub's own
+cache (copies where the file system has no hard links).
+"""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from glob import escape
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+import huggingface_hub
+from huggingface_hub import constants as hub_constants
+from huggingface_hub import errors as hub_errors
+from tqdm.auto import tqdm
+
+from barista_bench.data.archives import UnpackLimits, archive_stem, is_archive, unpack_release
+from barista_bench.errors import ConfigError, SourceError
+from barista_bench.files.atomic import place_file, write_whole
+from barista_bench.files.paths import valid_video_id
+from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""Called with the number of videos present and the number asked for."""
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+_SHA = re.compile(r"[0-9a-f]{40}")
+_VIDEOS_PER_CALL = 8
+
+
+@dataclass(frozen=True)
+class Source:
+    """A release that can be read. `identity` says which one: `kind`, `id`, `sha` and `requested_revision`."""
+
+    root: Path
+    identity: dict[str, str | None]
+
+    def ensure_videos(self, video_ids: Iterable[str], progress: Progress | None = None) -> tuple[str, ...]:
+        """Bring the videos' files under `root`, and name those that the release does not hold."""
+        del progress
+        return tuple(name for name in sorted(set(video_ids)) if not (self.root / name / VIDEO_FILE).is_file())
+
+
+def open_source(
+    source: str | Path,
+    *,
+    revision: str | None = None,
+    cache_dir: str | Path | None = None,
+    endpoint: str | None = None,
+    limits: UnpackLimits | None = None,
+) -> Source:
+    """Open a local release folder, or the Hub data set `org/name` at `revision` (a commit, branch or tag).
+
+    A string that names an existing folder is a folder; give a `Path` to rule the Hub out. Without a revision,
+    the newest commit is used, and a warning says how to pin it. `cache_dir` holds the Hub's files (in `hub`)
+    and the releases (in `barista_bench`); by default both lie where huggingface_hub keeps its cache.
+    `endpoint` is the address of another Hub than huggingface.co. Raises SourceError, or ConfigError for a
+    revision of a local folder.
+    """
+    is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
+    folder = Path(source).expanduser()
+    if is_hub_id and (revision is not None or not folder.exists()):
+        return _open_hub(_Hub.at(str(source), revision, cache_dir, endpoint), limits or UnpackLimits())
+    if revision is not None:
+        raise ConfigError(
+            f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder. "
+            "Remedy: leave the revision out, or give the data set as org/name"
+        )
+    return _open_local(folder)
+
+
+# ------------------------------------------------------------------------------------------------ local
+
+
+def _open_local(folder: Path) -> Source:
+    if not folder.is_dir():
+        state = "is not a folder" if folder.exists() else "does not exist"
+        raise SourceError(f"{folder}: {state}. Remedy: give the release's folder, or a Hub data set as org/name")
+    root = folder.resolve()
+    if not any(path.is_file() for path in root.glob(f"*/{ANNOTATION_FILE}")):
+        raise SourceError(f"{folder}: holds no <video_id>/{ANNOTATION_FILE}{_hint(root)}")
+    identity = {"kind": "local", "id": str(root), "sha": None, "requested_revision": None}
+    return Source(root, identity)
+
+
+def _hint(root: Path) -> str:
+    """The end of that message, about a folder that is no release: it is often the right one, one level off."""
+    if (root / ANNOTATION_FILE).is_file():
+        return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
+    below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
+    if below is not None:
+        return f": the release seems to lie one level below. Remedy: give {below.parent.parent}"
+    archive = next((path for path in sorted(root.iterdir()) if is_archive(path.name)), None)
+    if archive is not None:
+        return f", but archives such as {archive.name}. Remedy: unpack them first"
+    return ". Remedy: give the folder that holds one folder per video"
+
+
+# ------------------------------------------------------------------------------------------------ Hub
+
+
+class _SilentBar(tqdm):  # type: ignore[type-arg]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - tqdm's own arguments
+        super().__init__(*args, **(kwargs | {"disable": True}))
+
+
+@contextmanager
+def _explained(what: str, repo_id: str) -> Iterator[None]:
+    """Turn the Hub client's errors into SourceErrors with a remedy."""
+    try:
+        yield
+    except hub_errors.GatedRepoError as error:
+        page = f"https://huggingface.co/datasets/{repo_id}"
+        remedy = f"accept its terms at {page}, then log in with `hf auth login`"
+        raise SourceError(f"{repo_id}: access to the data set is restricted ({what}). Remedy: {remedy}") from error
+    except hub_errors.RepositoryNotFoundError as error:
+        raise SourceError(
+            f"{repo_id}: no such data set is on the Hub, or it is private, and there is no folder "
+            f"{Path(repo_id).absolute()}. Remedy: check the name, or log in with `hf auth login`"
+        ) from error
+    except hub_errors.RevisionNotFoundError as error:
+        raise SourceError(f"{repo_id}: {what}: no such revision. Remedy: give a commit, branch or tag") from error
+    except (hub_errors.OfflineModeIsEnabled, hub_errors.LocalEntryNotFoundError) as error:
+        raise SourceError(
+            f"{repo_id}: {what} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {_line(error)}. "
+            "Remedy: go online once, or pin a revision that is in the cache"
+        ) from error
+    # HTTPError: the base class of the HTTP library (httpx or httpx2) that the client uses.
+    except (hub_errors.HTTPError, OSError, ValueError) as error:  # type: ignore[attr-defined]
+        raise SourceError(
+            f"{repo_id}: {what} failed ({type(error).__name__}: {_line(error)}). "
+            "Remedy: run it again: whole files are kept"
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Hub:
+    """One data set at one commit, and the folders that its files go to."""
+
+    repo_id: str
+    sha: str
+    requested: str | None
+    hub_cache: Path
+    folder: Path
+    endpoint: str | None
+
+    @classmethod
+    def at(cls, repo_id: str, revision: str | None, cache_dir: str | Path | None, endpoint: str | None) -> _Hub:
+        hub_cache = Path(cache_dir, "hub") if cache_dir is not None else Path(hub_constants.HF_HUB_CACHE)
+        hub_cache = hub_cache.expanduser().absolute()
+        releases = hub_cache.parent / "barista_bench" / repo_id.replace("/", "--")
+        if revision is not None and _SHA.fullmatch(revision):
+            sha = revision
+        else:
+            sha = _resolved(repo_id, revision, endpoint, releases)
+        return cls(repo_id, sha, revision, hub_cache, releases / sha, endpoint)
+
+    @property
+    def shown(self) -> str:
+        return f"{self.repo_id}@{self.sha[:10]}"
+
+    def listing(self) -> list[str]:
+        """All file paths of the commit, sorted. A commit never changes: asked for once, then kept."""
+        path = self.folder / "files.json"
+        if path.is_file():
+            return [str(name) for name in json.loads(path.read_text(encoding="utf-8"))]
+        with _explained(f"listing the files of {self.sha}", self.repo_id):
+            api = huggingface_hub.HfApi(endpoint=self.endpoint)
+            names = sorted(api.list_repo_files(self.repo_id, repo_type="dataset", revision=self.sha))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(names))
+        return names
+
+    def fetch(self, patterns: list[str], what: str, quiet: bool) -> Path:
+        """Download the files that match, and return the folder that holds them under their paths."""
+        with _explained(f"downloading {what}", self.repo_id):
+            return Path(
+                huggingface_hub.snapshot_download(
+                    self.repo_id,
+                    repo_type="dataset",
+                    revision=self.sha,
+                    cache_dir=self.hub_cache,
+                    allow_patterns=patterns,
+                    endpoint=self.endpoint,
+                    tqdm_class=_SilentBar if quiet else None,
+                )
+            )
+
+
+def _resolved(repo_id: str, revision: str | None, endpoint: str | None, releases: Path) -> str:
+    """The commit that a branch, a tag or (for None) the default branch stands at now."""
+    known = sorted(path.name for path in releases.glob("*") if _SHA.fullmatch(path.name))
+    cached = f" (in the cache: {', '.join(known)})" if known else ""
+    with _explained(f"resolving the revision {revision or 'main'}{cached}", repo_id):
+        sha = huggingface_hub.HfApi(endpoint=endpoint).dataset_info(repo_id, revision=revision).sha
+    if sha is None or not _SHA.fullmatch(sha):
+        raise SourceError(
+            f"{repo_id}: the Hub names no commit for {revision or 'main'}. Remedy: give a commit's 40 digits"
+        )
+    asked = "no revision is given" if revision is None else f"the revision {revision} may move"
+    logger.warning("%s: %s, using the commit %s; add --revision %s to pin it", repo_id, asked, sha, sha)
+    return sha
+
+
+@dataclass(frozen=True)
+class HubSource(Source):
+    """A data set on the Hub. Videos are downloaded when `ensure_videos` asks for them."""
+
+    hub: _Hub
+    files: list[str] = field(repr=False)
+    limits: UnpackLimits = field(repr=False)
+
+    def ensure_videos(self, video_ids: Iterable[str], progress: Progress | None = None) -> tuple[str, ...]:
+        """Download the videos that are not there yet, and name those that the release annotates but does not hold.
+
+        Without `progress`, huggingface_hub shows its own bars. Raises SourceError for an id that the release does
+        not know, and for a download that fails; a second call goes on where it stopped.
+        """
+        wanted = sorted(set(video_ids))
+        unknown = [name for name in wanted if not self._has(name)]
+        if unknown:
+            raise SourceError(
+                f"{self.hub.shown}: has no video {_some(unknown)}. Remedy: choose among {_some(self._known())}"
+            )
+        tell = progress or (lambda present, total: None)
+        tell(len(wanted) - len(self._missing(wanted)), len(wanted))
+        self._download(self._missing(wanted), wanted, progress)
+        self._unpack(self._missing(wanted), wanted, progress)
+        missing = tuple(self._missing(wanted))
+        if missing:
+            logger.warning(
+                "%s: holds no %s of %s, neither as a file nor in an archive; their examples are lost",
+                self.hub.shown,
+                VIDEO_FILE,
+                _some(list(missing)),
+            )
+        return missing
+
+    def _known(self) -> list[str]:
+        return sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
+
+    def _has(self, name: str) -> bool:
+        return valid_video_id(name) and (self.root / name / ANNOTATION_FILE).is_file()
+
+    def _missing(self, wanted: list[str]) -> list[str]:
+        return [name for name in wanted if not (self.root / name / VIDEO_FILE).is_file()]
+
+    def _download(self, missing: list[str], wanted: list[str], progress: Progress | None) -> None:
+        paths = _by_video(self.files, VIDEO_FILE, self.hub.shown)
+        names = [name for name in missing if name in paths]
+        # One call shows one set of bars; a caller with its own bar wants to hear of every few videos.
+        step = _VIDEOS_PER_CALL if progress else max(1, len(names))
+        for start in range(0, len(names), step):
+            batch = names[start : start + step]
+            what = f"the videos {_some(batch)}"
+            snapshot = self.hub.fetch([escape(paths[n]) for n in batch], what, quiet=progress is not None)
+            for name in batch:
+                _place(snapshot / paths[name], self.root / name / VIDEO_FILE, paths[name])
+            if progress:
+                progress(len(wanted) - len(self._missing(wanted)), len(wanted))
+
+    def _unpack(self, missing: list[str], wanted: list[str], progress: Progress | None) -> None:
+        archives = [name for name in self.files if is_archive(name)]
+        # An archive named after a missing video is the likeliest place, and mostly spares the others.
+        archives.sort(key=lambda name: archive_stem(name) not in missing)
+        for archive in archives:
+            if not self._missing(wanted):
+                return
+            self.place_archive(archive, quiet=progress is not None)
+            if progress:
+                progress(len(wanted) - len(self._missing(wanted)), len(wanted))
+
+    def place_archive(self, name: str, quiet: bool = False) -> None:
+        """Download and unpack one archive, and bring its release files under `root`."""
+        unpacked = self.hub.folder / "archives" / quote(name, safe="")
+        if not unpacked.is_dir():
+            snapshot = self.hub.fetch([escape(name)], f"the archive {name}", quiet)
+            unpack_release(snapshot / name, unpacked, name=f"{self.hub.shown}/{name}", limits=self.limits)
+        for path in sorted(unpacked.glob("*/*")):
+            _place(path, self.root / path.parent.name / path.name, name)
+
+
+def _open_hub(hub: _Hub, limits: UnpackLimits) -> HubSource:
+    identity = {"kind": "hub", "id": hub.repo_id, "sha": hub.sha, "requested_revision": hub.requested}
+    source = HubSource(hub.folder / "release", identity, hub, hub.listing(), limits)
+    annotations = _by_video(source.files, ANNOTATION_FILE, hub.shown)
+    archives = [name for name in source.files if is_archive(name)]
+    if not annotations and not archives:
+        raise SourceError(
+            f"{hub.shown}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
+            f".tgz); its files are {_some(source.files) or 'none'}. Remedy: check the data set's name and revision"
+        )
+    if annotations:
+        _place_annotations(source, annotations)
+        return source
+    logger.info("%s: the videos lie in %d archives, which are fetched whole", hub.shown, len(archives))
+    for archive in archives:
+        source.place_archive(archive)
+    if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):
+        raise SourceError(
+            f"{hub.shown}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
+            "Remedy: check the data set's name and revision"
+        )
+    return source
+
+
+def _place_annotations(source: HubSource, annotations: dict[str, str]) -> None:
+    targets = {name: source.root / name / ANNOTATION_FILE for name in annotations}
+    if all(target.is_file() for target in targets.values()):
+        return
+    snapshot = source.hub.fetch([f"*/{ANNOTATION_FILE}"], "the annotation files", quiet=False)
+    for name, path in annotations.items():
+        _place(snapshot / path, targets[name], path)
+
+
+def _by_video(files: list[str], file_name: str, shown: str) -> dict[str, str]:
+    """{video id: path} of the files called `file_name`, each in a folder named after its video."""
+    found: dict[str, str] = {}
+    for path in files:
+        parts = PurePosixPath(path).parts
+        if len(parts) < 2 or parts[-1] != file_name:
+            continue
+        name = parts[-2]
+        if not valid_video_id(name):
+            raise SourceError(f"{shown}: {path!r}: {name!r} is no name for a folder. Remedy: use another revision")
+        if name in found:
+            raise SourceError(
+                f"{shown}: the video {name!r} is there twice, as {found[name]} and {path}. "
+                "Remedy: download the data set yourself and give the folder that is meant"
+            )
+        found[name] = path
+    return found
+
+
+def _place(origin: Path, target: Path, name: str) -> None:
+    """Give a file a second name below the release's folder. Raises SourceError if another file has it."""
+    if not origin.is_file():
+        raise SourceError(
+            f"{name}: {origin} is missing in the cache. Remedy: delete the cache's folder and run it again"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    origin = origin.resolve()
+    try:
+        place_file(origin, target)
+    except FileExistsError:
+        if target.samefile(origin) or filecmp.cmp(origin, target, shallow=False):
+            return
+        raise SourceError(
+            f"{name}: {target.parent.name}/{target.name} is already there with another content: the data set "
+            "holds it twice. Remedy: download it yourself and give the folder that is meant"
+        ) from None
+
+
+def _line(error: Exception) -> str:
+    """An error's first line: the Hub client appends links and server output."""
+    return str(error).partition("\n")[0]
+
+
+def _some(names: list[str]) -> str:
+    """The first few names, for a message."""
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

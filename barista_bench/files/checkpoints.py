@@ -1,0 +1,147 @@
+"""Checkpoints that transformers reads: one way of loading them, and what identifies their files wherever they lie.
+
+torch and transformers are imported when a checkpoint is loaded, never when this module is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from barista_bench.errors import ModelError
+from barista_bench.files.text_out import first_line
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+Processor = TypeVar("Processor")
+
+# Files that change an answer: weights, configuration, tokenizer, processor, template, code of the checkpoint.
+_CONTENT = frozenset({".safetensors", ".bin", ".json", ".jinja", ".txt", ".model", ".tiktoken", ".py"})
+_REMEDY = (
+    "give a folder with config.json and safetensors or a Hub id that this machine can reach, and a device that it has; "
+    "some models need further libraries (torchvision)"
+)
+
+
+def folder_hash(folder: Path) -> str:
+    """SHA-256 over the names and bytes of the files that make up a checkpoint; hidden files do not count."""
+    total = hashlib.sha256()
+    names = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in _CONTENT)
+    for name in sorted(names, key=Path.as_posix):
+        if (folder / name).is_file() and not any(part.startswith(".") for part in name.parts):
+            with (folder / name).open("rb") as file:
+                total.update(f"{name.as_posix()}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def revision_of(name: str, config: PreTrainedConfig) -> str | None:
+    """What was loaded by this name: the hash of a folder, or the commit on the Hub where it is known."""
+    folder = Path(name).expanduser()
+    return folder_hash(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
+
+
+def require_libraries() -> None:
+    """Raise ModelError, naming the extra to install, where torch or transformers is missing."""
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise ModelError(
+            f"running a model needs torch and transformers ({error}). Remedy: pip install barista_bench[run]"
+        ) from error
+
+
+def device_of(wanted: str) -> torch.device:
+    """The device of a name; `auto` takes a CUDA GPU where there is one. Raises ModelError for what is no device."""
+    import torch
+
+    if wanted == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(wanted)
+    except RuntimeError as error:
+        raise ModelError(f"device {wanted!r}: {first_line(error)}. Remedy: give auto, cpu, cuda or cuda:0") from error
+
+
+def load_pretrained(
+    name: str,
+    read_processor: Callable[..., Processor],
+    read_model: Callable[..., object],
+    *,
+    kind: str,
+    role: str = "model",
+    revision: str | None = None,
+    device: str | None = "auto",
+    trust_remote_code: bool = False,
+    check: Callable[[PreTrainedModel], object] | None = None,
+    optional: tuple[str, ...] = (),
+    **settings: object,
+) -> tuple[PreTrainedModel, Processor]:
+    """A checkpoint's model, ready to be asked on its device, and its processor. Weights are safetensors or refused.
+
+    Args:
+        name: path of a folder, or `org/name` on the Hub.
+        read_processor: `from_pretrained` of the processor or tokenizer; comes first, since weights take longer.
+        read_model: `from_pretrained` of the model.
+        kind: what it is loaded as, for errors.
+        role: what it is to the user, for errors.
+        revision: commit, branch or tag of a Hub id.
+        device: see `device_of`; None where `read_model` places the weights.
+        trust_remote_code: run code that comes with the checkpoint.
+        check: raises ModelError for another kind of model, which may lack weights for good reason.
+        optional: beginnings of the names of weights that may be missing.
+        settings: for `read_model`, such as `dtype`.
+
+    Raises:
+        ModelError: the checkpoint is missing, incomplete, of an unknown kind, or needs a missing library.
+    """
+    from safetensors import SafetensorError
+
+    _check_name(name, revision, role)
+    place = None if device is None else device_of(device)
+    shared = {"revision": revision or "main", "trust_remote_code": trust_remote_code}
+    try:
+        processor = read_processor(name, **shared)
+        # Weights of other files are pickles.
+        loaded = read_model(name, use_safetensors=True, output_loading_info=True, **settings, **shared)
+        model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
+        if check:
+            check(model)
+        missing = sorted(key for key in report["missing_keys"] if not key.startswith(optional))
+        if missing:  # transformers only warns, and would answer with random weights
+            named = ", ".join(missing[:3])
+            raise ModelError(
+                f"{role} {name}: it is incomplete; weights are missing ({named}, ...). Remedy: download it again"
+            )
+        if place is not None:
+            model.to(place)  # type: ignore[arg-type]
+    except (
+        OSError,
+        ImportError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,  # transformers' way of saying that a processor needs torchvision
+        AssertionError,  # torch's, of being built without CUDA
+        RuntimeError,
+        SafetensorError,
+    ) as error:
+        cause = f"{type(error).__name__}: {first_line(error)}"
+        raise ModelError(f"{role} {name}: cannot be loaded as {kind}: {cause}. Remedy: {_REMEDY}") from error
+    model.eval()  # type: ignore[no-untyped-call]
+    return model, processor
+
+
+def _check_name(name: str, revision: str | None, role: str = "model") -> None:
+    """Raise ModelError for a path without a folder, and for a revision of a folder."""
+    folder = Path(name).expanduser()
+    if folder.is_dir() and revision is not None:
+        remedy = "leave the revision out, or give a Hub id"
+        raise ModelError(f"{role} {name}: a folder has no revisions. Remedy: {remedy}")
+    is_path = name.startswith((".", "/", "~")) or name.count("/") > 1
+    if is_path and not folder.is_dir():
+        raise ModelError(f"{role} {name}: there is no such folder. Remedy: check the path, or give a Hub id")

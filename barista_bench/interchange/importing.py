@@ -1,0 +1,320 @@
+"""Run folders of the released harness as run folders of ours: `score`, `report` and `export-run` take them.
+
+A folder holds `predictions.jsonl` and, beside it, `benchmark_examples.jsonl`. Each folder becomes one run of the new
+folder; model, provider, settings, task and examples must be the same in all. What the release says of a sample stands:
+
+| the release's record | status here |
+|---|---|
+| `error` begins with `provider_error: `, or there is no text at all | infra_error |
+| `error` begins with `parse_error: `, `finish_reason` names a refusal or a safety block | refused |
+| `error` begins with `parse_error: `, `finish_reason` names the token limit | truncated |
+| `error` begins with `parse_error: ` | parse_error |
+| no error, `finish_reason` names the token limit | truncated, and counts |
+| otherwise | ok, or parse_error where our parser cannot read it |
+
+Scores of a judge become verdicts in a judge's folder (`judging/released_verdicts.py`); what a sample has no field for
+is kept beside the log (`kept.py`). Records stay in their order, on which the release's figures depend.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from barista_bench.benchmarks import get_task, task_class
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt_sets import PromptTexts, by_hash
+from barista_bench.core.task import ParseError, ProtocolName, Status, Task
+from barista_bench.data.frozen import write_frozen
+from barista_bench.data.media import file_sha256
+from barista_bench.errors import ConfigError
+from barista_bench.files.owned_folders import check_target, replacing_folder
+from barista_bench.interchange.deriving import Deriving
+from barista_bench.interchange.kept import Comparing, Kept, write_kept
+from barista_bench.interchange.layout import (
+    MEAN_SCORE,
+    METRICS,
+    PARSE_ERROR,
+    PREDICTIONS,
+    PROVIDER_ERROR,
+    SCORE_PREFIX,
+)
+from barista_bench.interchange.reading import Source, check_same, read_source
+from barista_bench.interchange.schemas import RUNNER_METRICS, Predicted, Usage
+from barista_bench.judging.released_verdicts import ReleasedScore, write_released_judge
+from barista_bench.models import ModelIdentity
+from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.log.keys import digest, sample_key
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
+from barista_bench.runs.run_folder import (
+    OWN_EXAMPLES,
+    log_file,
+    run_description,
+    sessions_file,
+    write_run,
+)
+from barista_bench.runs.score.scoring import read_samples
+from barista_bench.runs.whereabouts import written_data
+
+_CUT = ("max_tokens", "max_output_tokens", "length")
+_REFUSED = ("safety", "refus", "content_filter", "prohibited", "blocklist", "recitation", "spii")
+_ORDERS = {"qwen": "xyxy", "gemini": "yxyx", "gemma": "yxyx", "gpt": "yxyx"}
+"""How the release has each family write boxes where a run's settings are not there to say it."""
+_ALONE = Shard(0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRun:
+    """What was imported, and where our parser and our figures differ from the release's, which should be nowhere.
+
+    Args:
+        folder: the new run folder.
+        task: the task's name here.
+        runs: folders that were read.
+        statuses: samples by status.
+        unanswered: examples times runs without any record: they are missing in the coverage.
+        judged: samples with a judge's scores.
+        kept_failures: samples that the release could not read and our parser could; they stay failures.
+        new_failures: samples that the release could read and our parser cannot.
+        other_results: samples whose `task_result` is not the one that we make of the same answer.
+        other_figures: keys of `metrics.json` that are not what we make of the same records.
+    """
+
+    folder: Path
+    task: str
+    runs: int
+    statuses: Mapping[Status, int]
+    unanswered: int
+    judged: int
+    kept_failures: tuple[str, ...]
+    new_failures: tuple[str, ...]
+    other_results: tuple[str, ...]
+    other_figures: tuple[str, ...]
+
+
+def import_run(
+    folders: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    examples: str | Path | None = None,
+    root: str | Path | None = None,
+    box_format: BoxFormat | None = None,
+    benchmark: str = "barista",
+    protocol: ProtocolName = "release",
+) -> ImportedRun:
+    """Make a run folder of ours from one folder of the released harness, or from several as repetitions.
+
+    Args:
+        folders: of the released harness, in the order of the runs.
+        out: the new folder; must not exist, or be empty.
+        examples: the frozen file that was run, where a folder does not hold `benchmark_examples.jsonl`.
+        root: the release; needed where the frozen file leaves something out, and to show pictures in reports.
+        box_format: how the model was asked to write boxes; None takes what the run's settings say, and without
+            settings the release's convention for the model's family.
+        benchmark: whose run it is.
+        protocol: whose rules it is scored by.
+
+    Raises:
+        DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
+            names file and lines.
+        ConfigError: `out` is taken, the folders are not runs of the same thing, or the box format is not known.
+    """
+    paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(folder) for folder in folders]
+    out = Path(out).absolute()
+    if not paths:
+        raise ConfigError("no folder to import. Remedy: name at least one")
+    check_target(out)
+    sources = [read_source(path, examples, root, benchmark) for path in paths]
+    first = sources[0]
+    for other in sources[1:]:
+        check_same(first, other)
+    name = task_class(benchmark, first.predicted[0].task_name).name
+    task = get_task(benchmark, name, _prompts(sources), protocol=protocol)
+    task.refuse_other_protocol(first.examples)
+    importer = _Importer(task, sources, box_format or first.boxes or family_format(first.model, first.provider))
+    with replacing_folder(out) as partial:
+        importer.write(partial, out, root)
+    return importer.result(out)
+
+
+def family_format(model: str, provider: str | None) -> BoxFormat:
+    """How the release asks a model's family to write boxes.
+
+    Raises:
+        ConfigError: the family is not one of the release's.
+    """
+    for text in (model, provider or ""):
+        orders = {order for family, order in _ORDERS.items() if family in text.casefold()}
+        if len(orders) == 1:
+            return BoxFormat("xyxy" if orders == {"xyxy"} else "yxyx", 1000)
+    raise ConfigError(
+        f"{model} ({provider}): the release has no box format for it. Remedy: say how it was asked to write boxes "
+        "with --box-format, e.g. yxyx/1000"
+    )
+
+
+def _prompts(sources: Sequence[Source]) -> PromptTexts:
+    """Stands for the release's own wording, of which only the texts that were sent are known."""
+    sent = sorted({one.prompt_text or "" for source in sources for one in source.predicted})
+    text = "The released harness asked this in its own words: see prompt_text in its predictions.jsonl."
+    sha256 = digest(*sent)
+    return PromptTexts(version=0, system="", user=text, sha256=sha256, wording=by_hash("released run", sha256))
+
+
+class _Importer:
+    """Turns records into samples and writes the run folder."""
+
+    def __init__(self, task: Task, sources: Sequence[Source], boxes: BoxFormat) -> None:
+        self.task, self.sources, self.boxes = task, sources, boxes
+        first = sources[0]
+        self.content_hash, self.generation, self.examples = first.content_hash, first.generation, first.examples
+        settings: dict[str, str | int | float | bool | None] = {"provider": first.provider, "harness": "released"}
+        self.model = asdict(ModelIdentity(first.model, settings=settings))
+        self.by_id = {example.example_id: example for example in first.examples}
+        self.statuses: Counter[Status] = Counter()
+        self.scores = _scores(sources)
+        self.kept_failures: list[str] = []
+        self.new_failures: list[str] = []
+        self.kept: list[Kept] = []
+
+    def write(self, folder: Path, out: Path, root: str | Path | None) -> None:
+        """Write the run folder; `out` is where it will lie."""
+        write_frozen(self.examples, folder / OWN_EXAMPLES)
+        fingerprints = set()
+        with SampleLog(log_file(folder, _ALONE)) as samples:
+            for run_index, source in enumerate(self.sources):
+                for one in source.predicted:
+                    record = self._record(one, run_index)
+                    fingerprints.add(record.fingerprint)
+                    samples.append(record)
+        with sessions_file(folder, _ALONE).open("w", encoding="utf-8") as file:
+            for source in self.sources:
+                latency = sum(one.latency_ms or 0.0 for one in source.predicted) / 1000
+                # Requests may have run side by side: no seconds of the run, and no rates are made from them.
+                file.write(json.dumps({"seconds": {"latency": latency}}) + "\n")
+        write_run(folder, self._described(fingerprints, out, root))
+        if self.scores:
+            write_released_judge(folder, self.sources[0].judge, self.sources[0].provider, self.scores)
+        if self.task.protocol == "release":
+            self._keep(folder)
+
+    def _keep(self, folder: Path) -> None:
+        """Make the released files anew from the folder just written, and keep what comes out differently."""
+        read = read_samples(folder)
+        for run_index, source in enumerate(self.sources):
+            comparing = Comparing(source.original, run_index)
+            Deriving(read, run_index, comparing, self.sources[0].judge, self.scores).folder()
+            self.kept += comparing.differences
+        write_kept(self.kept, folder)
+
+    def result(self, folder: Path) -> ImportedRun:
+        results = [one.example_id for one in self.kept if one.file == PREDICTIONS and "task_result" in one.values]
+        figures = {
+            name
+            for one in self.kept
+            if one.file == METRICS
+            for name in (*one.values, *one.absent)
+            if name not in RUNNER_METRICS
+        }
+        return ImportedRun(
+            folder=folder,
+            task=self.task.name,
+            runs=len(self.sources),
+            statuses=dict(self.statuses),
+            unanswered=len(self.examples) * len(self.sources) - self.statuses.total(),
+            judged=len(self.scores),
+            kept_failures=tuple(self.kept_failures),
+            new_failures=tuple(self.new_failures),
+            other_results=tuple(results),
+            other_figures=tuple(sorted(figures)),
+        )
+
+    def _described(self, fingerprints: set[str], out: Path, root: str | Path | None) -> dict[str, Any]:
+        """`run.json`, and in it `imported`: what it was made from."""
+        described = run_description(
+            self.task,
+            content_hash=self.content_hash,
+            prompts_hash=digest(sorted(fingerprints)),
+            model=self.model,
+            boxes=self.boxes,
+            generation=self.generation,
+        )
+        return described | {
+            "runs": len(self.sources),
+            "data": written_data(out, None, root, None),
+            "imported": [
+                {
+                    "folder": source.folder.name,
+                    "predictions_sha256": file_sha256(source.folder / PREDICTIONS),
+                    "thinking_tokens": sum((one.usage and one.usage.thinking_tokens) or 0 for one in source.predicted),
+                }
+                for source in self.sources
+            ],
+        }
+
+    def _record(self, one: Predicted, run_index: int) -> SampleRecord:
+        status, error = self._status(one)
+        self.statuses[status] += 1
+        asked = one.prompt_text or ""
+        fingerprint = digest("imported", self.task.benchmark, self.task.name, self.task.version, one.example_id, asked)
+        usage = one.usage or Usage()
+        infrastructure = status is Status.INFRA_ERROR
+        return SampleRecord(
+            key=sample_key(one.example_id, fingerprint, self.model, self.generation, run_index),
+            fingerprint=fingerprint,
+            example_id=one.example_id,
+            run=run_index,
+            status=status,
+            text=None if infrastructure or error == _KEPT else one.raw_text or "",
+            finish_reason=one.finish_reason,
+            error=f"{one.error} ({error})" if error == _KEPT else error,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            seconds=(one.latency_ms or 0.0) / 1000,
+            prompt=digest(asked) if asked else "",
+        )
+
+    def _status(self, one: Predicted) -> tuple[Status, str | None]:
+        """Status and reason; a reason of `_KEPT` says that the text has to be left out for the verdict to stand."""
+        finish, error = (one.finish_reason or "").casefold(), one.error or ""
+        unread = error.startswith(PARSE_ERROR)
+        if error.startswith(PROVIDER_ERROR) or (one.raw_text is None and not unread):
+            return Status.INFRA_ERROR, error or "the record holds no text"
+        if unread and any(word in finish for word in _REFUSED):
+            return Status.REFUSED, error
+        parsed = self.task.parse(one.raw_text or "", self.by_id[one.example_id].inputs, self.boxes)
+        cut = any(word in finish for word in _CUT)
+        failed = Status.TRUNCATED if cut else Status.PARSE_ERROR
+        if unread and not isinstance(parsed, ParseError):
+            self.kept_failures.append(one.example_id)
+            return failed, _KEPT
+        if isinstance(parsed, ParseError):
+            if not unread:
+                self.new_failures.append(one.example_id)
+            return failed, error or parsed.reason
+        return (Status.TRUNCATED, f"finish_reason {one.finish_reason}") if cut else (Status.OK, None)
+
+
+def _scores(sources: Sequence[Source]) -> dict[tuple[str, int], dict[str, ReleasedScore]]:
+    """What a judge said of each sample that was judged."""
+    scores: dict[tuple[str, int], dict[str, ReleasedScore]] = {}
+    for run_index, source in enumerate(sources):
+        for one in source.predicted:
+            result = one.task_result or {}
+            own = {
+                key.removeprefix(SCORE_PREFIX).removesuffix("_score"): ReleasedScore(
+                    score, str(result.get(f"{key.removesuffix('_score')}_reason", ""))
+                )
+                for key, score in result.items()
+                if key.startswith(SCORE_PREFIX) and key.endswith("_score") and key != MEAN_SCORE
+            }
+            if own:
+                scores[one.example_id, run_index] = own
+    return scores
+
+
+_KEPT = "our parser reads it; the release's verdict stands, so that scores are the release's"

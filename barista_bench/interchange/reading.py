@@ -1,0 +1,243 @@
+"""Run folders of the released harness: read, and checked to be one run of one thing."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from barista_bench.benchmarks import task_class
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example
+from barista_bench.data.frozen import content_hash, read_frozen, refuse_lines
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.bounded import bounded_lines, read_bounded_json, read_bounded_text, read_json_lines
+from barista_bench.files.credentials import check_address, check_variable_name, refuse_credentials
+from barista_bench.interchange.layout import (
+    CONFIG,
+    CONFIG_KEYS,
+    EXAMPLES,
+    EXAMPLES_SOURCE,
+    METRICS,
+    MODEL_KEYS,
+    PARSE_ERROR,
+    PREDICTIONS,
+    PROVIDER_ERROR,
+    SCORE_PREFIX,
+    SUMMARY,
+    JsonObject,
+    ReleasedFolder,
+)
+from barista_bench.interchange.schemas import Predicted, RunnerMetrics, Settings, checked
+
+MAX_LINE = 64 * 2**20
+"""Bytes of one line; a longer one is refused."""
+MAX_FILE = 2**24
+"""Bytes of each of the small files beside the lines."""
+
+_GENERATION = {"temperature": "temperature", "max_output_tokens": "max_new_tokens", "thinking_level": "thinking_level"}
+"""Settings of `run_config.json` that say how answers were made, and what they are called here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One folder of the released harness.
+
+    Args:
+        examples: of the frozen file, in its order; `content_hash` is theirs.
+        predicted: in the order of the file, as those of `original`.
+        generation: what the run's settings say of generation, under our names.
+        boxes: how the settings say that the model writes boxes; None where they do not say.
+        judge: who gave the scores that the records may hold.
+        original: everything as it stands in the folder.
+    """
+
+    folder: Path
+    examples: tuple[Example, ...]
+    content_hash: str
+    predicted: tuple[Predicted, ...]
+    generation: dict[str, Any]
+    boxes: BoxFormat | None
+    judge: str
+    original: ReleasedFolder
+
+    @property
+    def model(self) -> str:
+        return self.predicted[0].model
+
+    @property
+    def provider(self) -> str | None:
+        return self.predicted[0].provider
+
+
+def read_source(folder: Path, examples: str | Path | None, root: str | Path | None, benchmark: str) -> Source:
+    """Read and check one folder; `examples` is the frozen file where it lies elsewhere, `root` as in `read_frozen`.
+
+    Raises:
+        DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
+            names every line that it is true of.
+    """
+    frozen = Path(examples) if examples is not None else folder / EXAMPLES
+    for path in (folder / PREDICTIONS, frozen):
+        if not path.is_file():
+            raise DataError(
+                f"{path}: missing. Remedy: name a run folder of the released harness, and its frozen file with "
+                "--examples if it lies elsewhere"
+            )
+    frozen_examples = tuple(read_frozen(frozen, benchmark, root=root))
+    predictions = _predictions(folder / PREDICTIONS, {example.example_id for example in frozen_examples})
+    if not frozen_examples or not predictions:
+        empty = folder / PREDICTIONS if frozen_examples else frozen
+        raise DataError(f"{empty}: is empty. Remedy: name a run that answered something")
+    predicted = tuple(prediction for _, prediction in predictions)
+    task = task_class(benchmark, predicted[0].task_name)
+    if task.name != frozen_examples[0].task:
+        raise DataError(
+            f"{folder}: answers {task.name}, its examples are of {frozen_examples[0].task}. Remedy: give the right ones"
+        )
+    config = _config(folder / CONFIG)
+    settings = checked(config or {}, Settings, folder / CONFIG)
+    params = settings.task_params
+    original = ReleasedFolder(
+        config=config,
+        examples=_released_lines(frozen),
+        examples_source=_text(folder / EXAMPLES_SOURCE),
+        predictions=tuple(record for record, _ in predictions),
+        metrics=_metrics(folder / METRICS),
+        summary=_text(folder / SUMMARY),
+    )
+    return Source(
+        folder=folder,
+        examples=frozen_examples,
+        content_hash=content_hash(frozen_examples),
+        predicted=predicted,
+        generation=_generation(config or {}),
+        boxes=BoxFormat(params.bbox_format, params.bbox_scale) if params else None,
+        judge=(params and params.judge_model) or predicted[0].model,
+        original=original,
+    )
+
+
+def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, Predicted]]:
+    """Every record, as it stands and as it is used."""
+    problems: dict[str, list[int]] = defaultdict(list)
+    seen: set[str] = set()
+    records: list[tuple[JsonObject, Predicted]] = []
+    try:
+        for number, line in bounded_lines(path, MAX_LINE):
+            try:
+                # Not msgspec's own decoder: it refuses lone surrogates, which models do write.
+                record = json.loads(line)
+                prediction = msgspec.convert(record, Predicted)
+            except (ValueError, RecursionError) as error:
+                problems[f"no prediction ({error}). Remedy: correct it"].append(number)
+                continue
+            first = records[0][1] if records else prediction
+            for problem in _problems(prediction, first, seen, known):
+                problems[f"{problem}. Remedy: import one run of one model and task, as it was written"].append(number)
+            seen.add(prediction.example_id)
+            records.append((record, prediction))
+    except OSError as error:
+        raise DataError(f"{path}: no predictions ({error.strerror}). Remedy: correct the file") from error
+    refuse_lines(path, problems)
+    return records
+
+
+def _problems(prediction: Predicted, first: Predicted, seen: set[str], known: set[str]) -> Iterator[str]:
+    """What makes a record unfit to stand beside the others."""
+    if prediction.example_id in seen:
+        yield "example_id repeats"
+    if prediction.example_id not in known:
+        yield "example_id is none of the examples"
+    for name in ("task_name", "model", "provider"):
+        if getattr(prediction, name) != getattr(first, name):
+            yield f"{name} is {getattr(prediction, name)!r:.80}, that of the first line {getattr(first, name)!r:.80}"
+    if prediction.error is not None and not prediction.error.startswith((PROVIDER_ERROR, PARSE_ERROR)):
+        yield "error is neither provider_error nor parse_error"
+    for key, value in (prediction.task_result or {}).items():
+        if key.startswith(SCORE_PREFIX) and key.endswith("_score") and not _is_score(value):
+            yield f"task_result.{key:.80} is neither null nor 0 to 1"
+        if key.startswith(SCORE_PREFIX) and key.endswith("_reason") and not isinstance(value, str):
+            yield f"task_result.{key:.80} is no text"
+
+
+def _is_score(score: object) -> bool:
+    return score is None or (isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1)
+
+
+def _released_lines(path: Path) -> tuple[JsonObject, ...]:
+    """The lines of a frozen file in the released layout; none of one in ours, whose `task_data` is another."""
+    lines = read_json_lines(path, MAX_LINE, json.loads, what="no frozen example", remedy="freeze again")
+    return tuple(record for _, record in lines if not {"inputs", "target"} <= set(record["task_data"]))
+
+
+def _text(path: Path) -> str | None:
+    return read_bounded_text(path, MAX_FILE, remedy="correct or remove it") if path.is_file() else None
+
+
+def _object(path: Path) -> JsonObject | None:
+    if not path.is_file():
+        return None
+    value = read_bounded_json(path, MAX_FILE, remedy="correct or remove it")
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: is no object. Remedy: correct or remove it")
+    return value
+
+
+def _metrics(path: Path) -> JsonObject | None:
+    metrics = _object(path)
+    checked(metrics or {}, RunnerMetrics, path)
+    return metrics
+
+
+def _config(path: Path) -> JsonObject | None:
+    """The settings that the release knows; others are left out, since they may be secrets, and what is like one."""
+    settings = _object(path)
+    if settings is None:
+        return None
+    kept = {name: settings[name] for name in CONFIG_KEYS if name in settings}
+    if isinstance(model := kept.get("model"), dict):
+        kept["model"] = {name: model[name] for name in MODEL_KEYS if name in model and _is_public(name, model[name])}
+    return kept
+
+
+def _is_public(name: str, value: object) -> bool:
+    try:
+        if name == "api_key_env" and isinstance(value, str):
+            check_variable_name(name, value)
+        if name == "base_url" and isinstance(value, str):
+            check_address(name, value)
+        refuse_credentials(name, value)
+    except ConfigError:
+        return False
+    return True
+
+
+def _generation(config: Mapping[str, Any]) -> dict[str, Any]:
+    model = config.get("model") or {}
+    return {ours: model[name] for name, ours in _GENERATION.items() if model.get(name) is not None}
+
+
+_SAME: dict[str, Callable[[Source], object]] = {
+    "examples": lambda source: source.content_hash,
+    "model": lambda source: source.model,
+    "provider": lambda source: source.provider,
+    "generation settings": lambda source: source.generation,
+    "box format": lambda source: source.boxes,
+    "judge": lambda source: source.judge,
+}
+
+
+def check_same(first: Source, other: Source) -> None:
+    """Raise ConfigError where two folders are not repetitions of one run."""
+    for name, of in _SAME.items():
+        if of(first) != of(other):
+            raise ConfigError(
+                f"{other.folder}: has {name} {of(other)!r}, {first.folder} has {of(first)!r}. "
+                "Remedy: import them one by one"
+            )

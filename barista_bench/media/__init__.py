@@ -1,0 +1,1 @@
+"""Frames: exact by index, decoded when touched."""

@@ -1,0 +1,134 @@
+"""Which frames of a video a question shows. Pure arithmetic: what is asked for twice gives the same indices.
+
+Indices count from 0 and come in order, each once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.media.video.facts import VideoFacts
+
+MAX_RATE = 1000.0
+"""Frames a second."""
+_CLOSE = 1e-6
+"""Seconds that times may be off by rounding: far less than the time between two frames."""
+
+
+def evenly_spaced(total: int, count: int) -> tuple[int, ...]:
+    """`count` of `total` frames in equal steps, the first and the last always among them.
+
+    Frame i of them is `i * (total - 1) // (count - 1)`. Where there are no more frames than asked for, all of them;
+    of one alone, the middle one.
+
+    >>> evenly_spaced(100, 4), evenly_spaced(3, 8), evenly_spaced(9, 1)
+    ((0, 33, 66, 99), (0, 1, 2), (4,))
+
+    Raises:
+        ConfigError: `count` is not 1 or more.
+        DataError: there is no frame.
+    """
+    _check(total, count)
+    if total <= count:
+        return tuple(range(total))
+    if count == 1:
+        return ((total - 1) // 2,)
+    return tuple(place * (total - 1) // (count - 1) for place in range(count))
+
+
+def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple[int, ...]:
+    """As `evenly_spaced`, but with the frames `always` among them, each in place of the sampled frame nearest to it.
+
+    >>> evenly_spaced_with(100, 4, {30, 99})
+    (0, 30, 66, 99)
+
+    Raises:
+        ConfigError: `count` is not 1 or more.
+        DataError: there is no frame, no such frame, or more of `always` than `count`.
+    """
+    wanted = sorted(set(always))
+    chosen = set(evenly_spaced(total, count))
+    outside = [frame for frame in wanted if not 0 <= frame < total]
+    if outside:
+        raise DataError(f"no frame {outside[0]}: there are {total}. Remedy: check that annotations and video match")
+    if len(wanted) > count:
+        raise DataError(f"{len(wanted)} frames must be shown, but only {count} may be. Remedy: ask for more frames")
+    for frame in wanted:
+        if frame not in chosen:
+            chosen.remove(min(chosen - set(wanted), key=lambda other: (abs(other - frame), other)))
+            chosen.add(frame)
+    return tuple(sorted(chosen))
+
+
+def at_rate(facts: VideoFacts, fps: float) -> tuple[int, ...]:
+    """The frames nearest to the times 0, 1/fps, 2/fps, ... up to the last frame; the earlier of two as near.
+
+    At a higher rate than the video's own every frame comes once.
+
+    Raises:
+        ConfigError: `fps` is not a positive number, or above `MAX_RATE`.
+        DataError: the times of the frames are not known.
+    """
+    if not 0 < fps <= MAX_RATE:
+        raise ConfigError(f"a rate of {fps} frames a second. Remedy: give a positive number up to {MAX_RATE:g}")
+    seconds = _times(facts)
+    # Frame i is nearest to the times after the middle between it and the one before, up to the next such middle.
+    ends = np.append((seconds[:-1] + seconds[1:]) / 2, seconds[-1])
+    passed = np.floor((ends + _CLOSE) * fps)  # of the times k / fps, the last k up to each end
+    return tuple(int(frame) for frame in np.flatnonzero(np.diff(passed, prepend=-1.0) > 0))
+
+
+def in_window(facts: VideoFacts, centre_s: float, half_s: float) -> range:
+    """The frames from `centre_s - half_s` to `centre_s + half_s`, ends included, as far as the video has them.
+
+    Raises:
+        ConfigError: a time is not a number, or `half_s` is negative.
+        DataError: the times of the frames are not known, or none of them lies in the window.
+    """
+    if not (math.isfinite(centre_s) and math.isfinite(half_s) and half_s >= 0):
+        raise ConfigError(f"a window of {centre_s} +- {half_s} s. Remedy: give numbers, the half not below 0")
+    seconds = _times(facts)
+    start = int(np.searchsorted(seconds, centre_s - half_s - _CLOSE, side="left"))
+    stop = int(np.searchsorted(seconds, centre_s + half_s + _CLOSE, side="right"))
+    if start >= stop:
+        raise DataError(
+            f"{facts.path}: no frame from {centre_s - half_s:g} to {centre_s + half_s:g} s (the last is at "
+            f"{facts.duration:g} s). Remedy: check that annotations and video match"
+        )
+    return range(start, stop)
+
+
+def nearest_frame(facts: VideoFacts, second: float) -> int:
+    """The frame nearest to a time; the earlier of two as near, the first or last one for times outside the video.
+
+    Raises:
+        ConfigError: `second` is not a number.
+        DataError: the times of the frames are not known.
+    """
+    if not math.isfinite(second):
+        raise ConfigError(f"a time of {second} s. Remedy: give a number")
+    seconds = _times(facts)
+    after = int(np.searchsorted(seconds, second, side="left"))
+    if after == 0 or after == len(seconds):
+        return min(after, len(seconds) - 1)
+    return after if seconds[after] - second < second - seconds[after - 1] - _CLOSE else after - 1
+
+
+def _check(total: int, count: int) -> None:
+    if count < 1:
+        raise ConfigError(f"{count} frames were asked for. Remedy: ask for 1 or more")
+    if total < 1:
+        raise DataError("there is no frame to sample. Remedy: check the video")
+
+
+def _times(facts: VideoFacts) -> NDArray[np.float64]:
+    """Times that never go back: streams whose packets say nothing may repeat some."""
+    if not facts.timed:
+        remedy = "give the rate of its frames with its annotations, or the video file"
+        raise DataError(f"{facts.path}: the times of its frames are not known. Remedy: {remedy}")
+    return np.maximum.accumulate(facts.seconds)

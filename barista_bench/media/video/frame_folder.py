@@ -1,0 +1,175 @@
+"""A folder of images that stands for a video: which files are its frames, in which order, and what they hold.
+
+Frames are the folder's JPEG, PNG and WebP files, in the natural order of their names (`frame_2` before `frame_10`).
+Hidden files, other files and folders below it are passed over. All frames have one size. No time is known of them.
+The rotation that a JPEG declares is applied.
+"""
+
+import functools
+import hashlib
+import os
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from barista_bench.errors import DataError, VideoError
+from barista_bench.files.paths import confined
+from barista_bench.media.video.limits import check_size
+
+MAX_FRAMES = 200_000
+"""Images of one folder: almost two hours at 30 a second."""
+MAX_IMAGE_BYTES = 256 * 2**20
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
+
+_FORMATS = ("JPEG", "PNG", "WEBP")
+_NUMBER = re.compile(r"([0-9]+)")
+_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr"})  # Pillow's of 8 bits a channel
+_ROTATES = "JPEG"  # cameras write a rotation into these; a PNG would have to be decoded to find one
+_ORIENTATION = 0x0112  # EXIF tag
+_TURNED = frozenset({5, 6, 7, 8})  # its values that swap width and height
+_REFETCH = "fetch the folder's images again"
+
+
+class FolderState(NamedTuple):
+    """Total bytes of a folder's frames, and a number that changes with any of their names, sizes or times."""
+
+    size: int
+    state: int
+
+
+def frame_files(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The images of a folder, frame 0 first.
+
+    Raises:
+        VideoError: it cannot be listed, holds no image or too many, two images claim one place, or one of them is a
+            link out of the folder.
+    """
+    return tuple(path for path, _, _ in _listed(folder))
+
+
+def folder_state(folder: str | os.PathLike[str]) -> FolderState:
+    """What tells a folder's content from another one without reading it. Raises VideoError."""
+    digest, total = hashlib.sha256(), 0
+    for path, size, changed in _listed(folder):
+        name = os.fsencode(path.name)
+        digest.update(struct.pack("<I", len(name)) + name + struct.pack("<qq", size, changed))
+        total += size
+    return FolderState(total, int.from_bytes(digest.digest()[:8], "big") >> 1)
+
+
+def folder_sha256(folder: str | os.PathLike[str]) -> str:
+    """SHA-256 over names and contents of a folder's frames, read once as long as they stay as they are.
+
+    Raises VideoError.
+    """
+    return _sha256(os.path.abspath(os.fspath(folder)), folder_state(folder))
+
+
+@functools.lru_cache(maxsize=4096)
+def _sha256(folder: str, state: FolderState) -> str:
+    del state  # part of the cache's key
+    total = hashlib.sha256()
+    for path in frame_files(folder):
+        with path.open("rb") as file:
+            total.update(os.fsencode(path.name) + b"\0" + hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()
+
+
+def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
+    """(width, height) in pixels of all of a folder's frames, as displayed; only headers are read.
+
+    Raises:
+        VideoError: an image cannot be read, is too large, or is of another size than the first.
+    """
+    first = _displayed_size(files[0])
+    for path in files[1:]:
+        size = _displayed_size(path)
+        if size != first:
+            raise VideoError(
+                f"{path}: is {size[0]}x{size[1]} px, but {files[0].name} is {first[0]}x{first[1]} px; "
+                "Remedy: scale all frames of a folder to one size"
+            )
+    return first
+
+
+def read_image(path: Path) -> NDArray[np.uint8]:
+    """One frame as it is displayed: uint8 RGB, shape (H, W, 3). Raises VideoError naming the file."""
+    with _opened(path) as image:
+        shown = ImageOps.exif_transpose(image) if image.format == _ROTATES else image
+        return np.asarray(shown.convert("RGB"), dtype=np.uint8)
+
+
+def natural_key(name: str) -> tuple[str | int, ...]:
+    """Sorts names by the numbers in them: `frame_2.jpg` before `frame_10.jpg`."""
+    return tuple(int(part) if at % 2 else part for at, part in enumerate(_NUMBER.split(name)))
+
+
+def _listed(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
+    """(path, bytes, time of change in ns) of each frame, in order."""
+    root = Path(os.path.abspath(os.fspath(folder)))
+    found: dict[tuple[str | int, ...], tuple[Path, int, int]] = {}
+    try:
+        with os.scandir(root) as entries:
+            for entry in entries:
+                if _is_frame(entry):
+                    path = _inside(root, entry)
+                    status = entry.stat()
+                    key = natural_key(path.stem)
+                    if key in found:
+                        both = f"{min(path.name, found[key][0].name)} and {max(path.name, found[key][0].name)}"
+                        raise VideoError(f"{root}: {both} claim one place. Remedy: keep one of them")
+                    found[key] = (path, status.st_size, status.st_mtime_ns)
+                if len(found) > MAX_FRAMES:
+                    raise VideoError(f"{root}: holds more than {MAX_FRAMES} images. Remedy: make a video of them")
+    except OSError as error:
+        raise VideoError(f"{root}: cannot be listed: {error.strerror or error}. Remedy: check its path") from error
+    if not found:
+        kinds = ", ".join(sorted(SUFFIXES))
+        raise VideoError(f"{root}: the folder holds no image ({kinds}). Remedy: give a video, or its folder of frames")
+    return [found[key] for key in sorted(found)]
+
+
+def _is_frame(entry: os.DirEntry[str]) -> bool:
+    """Whether it is one by its name. Raises VideoError where it then is no file: later frames would change places."""
+    if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in SUFFIXES or entry.is_dir():
+        return False
+    if not entry.is_file():
+        raise VideoError(f"{entry.path}: not a file, or a link to none. Remedy: {_REFETCH}")
+    return True
+
+
+def _inside(root: Path, entry: os.DirEntry[str]) -> Path:
+    if not entry.is_symlink():
+        return root / entry.name
+    try:
+        return confined(root, entry.name)
+    except DataError as error:
+        raise VideoError(str(error)) from error
+
+
+def _displayed_size(path: Path) -> tuple[int, int]:
+    with _opened(path) as image:
+        turned = image.format == _ROTATES and image.getexif().get(_ORIENTATION) in _TURNED
+        return (image.height, image.width) if turned else (image.width, image.height)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Image.Image]:
+    """The image, its header read and its size checked; whatever goes wrong with it is a VideoError."""
+    try:
+        if path.stat().st_size > MAX_IMAGE_BYTES:
+            raise VideoError(f"{path}: is larger than {MAX_IMAGE_BYTES // 2**20} MiB. Remedy: {_REFETCH}")
+        with Image.open(path, formats=_FORMATS) as image:
+            check_size(str(path), image.width, image.height)
+            if image.mode not in _MODES:
+                raise VideoError(f"{path}: has pixels of {image.mode}. Remedy: save it with 8 bits a channel")
+            yield image
+    except (OSError, ValueError, SyntaxError, struct.error, Image.DecompressionBombError) as error:
+        raise VideoError(f"{path}: the image is damaged ({error}). Remedy: {_REFETCH}") from error

@@ -1,0 +1,268 @@
+"""The frames of a video and where they lie, found by reading packets without decoding them.
+
+Times are in ticks of the stream's time base. A frame is known by its presentation time (pts): the reader
+checks every decoded frame against it. Streams whose packets do not tell the frames (MPEG-TS, AVI, missing
+or repeated times, frames before the first keyframe) get their index from one decoding pass, and are read
+from the start (`seekable` is False).
+
+A folder of images has an index too: every frame is a keyframe, and no time is known (the time base is 0).
+"""
+
+import os
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from av.container import InputContainer
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from barista_bench.errors import VideoError
+from barista_bench.media.video.container import AV_ERRORS, REDOWNLOAD, Stamp, open_video, reason
+from barista_bench.media.video.frame_folder import folder_size, frame_files
+from barista_bench.media.video.limits import REMUX, check_size
+from barista_bench.media.video.orientation import Orientation, orientation_of
+
+_SEEKABLE = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")  # FFmpeg's names; only these can seek exactly
+_CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
+
+Ticks = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FrameIndex:
+    """All n frames of a stream in presentation order, and its k keyframes.
+
+    `pts` (n,): presentation times. `start` (n,): for each frame the keyframe (0..k-1) from which decoding
+    reaches it. `key_pts`, `key_seek` (k,): times of the keyframes, and what to seek to for each. `size`:
+    (width, height) in pixels as displayed. `edited`: an edit list hides packets. `open_gop`: some frames
+    refer back over a keyframe. `droppable`: packets that the decoder knows as non-reference may be skipped
+    without changing other frames.
+    """
+
+    pts: Ticks
+    start: Ticks
+    key_pts: Ticks
+    key_seek: Ticks
+    time_base: Fraction
+    size: tuple[int, int]
+    orientation: Orientation
+    codec: str
+    container: str
+    seekable: bool
+    edited: bool = False
+    open_gop: bool = False
+    droppable: bool = False
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """Time of each frame in seconds after the first frame, shape (n,); NaN where no time is known."""
+        if not self.time_base:
+            return np.full(len(self.pts), np.nan)
+        return np.asarray((self.pts - self.pts[0]) * float(self.time_base), dtype=np.float64)
+
+    @property
+    def fps(self) -> float:
+        """Mean frames per second over the video; 0.0 for a single frame, and where no time is known."""
+        span = float(self.seconds[-1])
+        return (len(self.pts) - 1) / span if span > 0 else 0.0
+
+
+@dataclass
+class _Packets:
+    pts: list[int]
+    shown: list[bool]
+    key_at: list[int]  # decode positions of keyframes
+    key_seek: list[int]
+    complete: bool  # every packet tells its time
+
+
+_cache: OrderedDict[Stamp, FrameIndex] = OrderedDict()
+_lock = threading.Lock()
+
+
+def frame_index(stamp: Stamp) -> FrameIndex:
+    """The index of a file, kept for the files used last in this process. Raises VideoError."""
+    with _lock:
+        if stamp in _cache:
+            _cache.move_to_end(stamp)
+            return _cache[stamp]
+    index = build_index(stamp.path)
+    with _lock:
+        _cache[stamp] = index
+        while len(_cache) > _CACHE_LIMIT:
+            _cache.popitem(last=False)
+    return index
+
+
+def renew_lock() -> None:
+    """In a forked child: another thread of the parent may have held the lock at that moment."""
+    global _lock
+    _lock = threading.Lock()
+
+
+def build_index(name: str) -> FrameIndex:
+    """Read the file's packets (one pass over its bytes) and decode its first frame. Raises VideoError."""
+    if os.path.isdir(name):
+        return _of_folder(name)
+    container, stream = open_video(name)
+    with container:
+        if container.format.name not in _SEEKABLE:
+            return _scan(name)
+        packets = _read_packets(container, stream, name)
+        index = _from_packets(container, stream, packets, name)
+    return index or _scan(name)
+
+
+def _of_folder(name: str) -> FrameIndex:
+    files = frame_files(name)
+    each = np.arange(len(files), dtype=np.int64)
+    return FrameIndex(
+        pts=each,
+        start=each,
+        key_pts=each,
+        key_seek=each,
+        time_base=Fraction(0),
+        size=folder_size(files),
+        orientation=Orientation(),
+        codec="images",
+        container="folder",
+        seekable=True,
+    )
+
+
+def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> _Packets:
+    found = _Packets([], [], [], [], True)
+    by_pts = not container.format.name.startswith("mov")  # MP4 seeks by decoding time, Matroska by this
+    try:
+        for packet in container.demux(stream):
+            if packet.size == 0:  # the end
+                continue
+            if packet.is_corrupt:
+                raise VideoError(_truncated(name, len(found.pts), stream.frames))
+            if packet.pts is None:
+                found.complete = False
+                continue
+            if packet.is_keyframe:
+                found.key_at.append(len(found.pts))
+                found.key_seek.append(packet.pts if packet.dts is None or by_pts else packet.dts)
+            found.pts.append(packet.pts)
+            found.shown.append(not packet.is_discard)
+    except AV_ERRORS as error:
+        raise VideoError(_truncated(name, len(found.pts), stream.frames, f" ({reason(error)})")) from error
+    return found
+
+
+def _truncated(name: str, got: int, promised: int, cause: str = "") -> str:
+    of = f" of {promised}" if promised else ""
+    return f"{name}: the data end or are damaged at frame {got}{of}: a truncated file{cause}. Remedy: {REDOWNLOAD}"
+
+
+def _from_packets(container: InputContainer, stream: VideoStream, packets: _Packets, name: str) -> FrameIndex | None:
+    """The index from packet times, or None where they do not tell the frames surely."""
+    times = np.array(packets.pts, dtype=np.int64)
+    keys_at = np.array(packets.key_at, dtype=np.int64)
+    shown = np.flatnonzero(packets.shown)
+    if not packets.complete or not len(keys_at) or len(np.unique(times)) != len(times) or not len(shown):
+        return None
+    order = shown[np.argsort(times[shown], kind="stable")]  # decode position of each frame, in presentation order
+    pts, key_pts = times[order], times[keys_at]
+    start = np.searchsorted(keys_at, order, side="right") - 1
+    leading = pts < key_pts[start]  # shown before the keyframe that precedes it in the file
+    while start.min() >= 0 and (pts < key_pts[start]).any():
+        start = start - (pts < key_pts[start])
+    if start.min() < 0:  # frames before the first keyframe: only decoding tells which of them appear
+        return None
+    turn, size = _first_frame(container, stream, int(packets.key_seek[0]), name)
+    return FrameIndex(
+        pts=pts,
+        start=start,
+        key_pts=key_pts,
+        key_seek=np.array(packets.key_seek, dtype=np.int64),
+        time_base=_time_base(stream),
+        size=size,
+        orientation=turn,
+        codec=stream.codec_context.name,
+        container=container.format.name,
+        seekable=True,
+        edited=len(shown) < len(times),
+        open_gop=bool(leading.any()),
+        droppable=_droppable(stream),
+    )
+
+
+def _droppable(stream: VideoStream) -> bool:
+    """Whether nothing refers to the packets that FFmpeg's skip_frame=NONREF drops.
+
+    True of H.264. In HEVC a "non-reference" picture may serve pictures of a higher temporal layer, so only
+    streams that declare one layer (byte 21 of the hvcC header) qualify. Other codecs are decoded whole.
+    """
+    context = stream.codec_context
+    if context.name == "h264":
+        return True
+    header = context.extradata or b""
+    return context.name == "hevc" and len(header) > 22 and header[0] == 1 and (header[21] >> 3) & 7 == 1
+
+
+def _time_base(stream: VideoStream) -> Fraction:
+    return stream.time_base or Fraction(1, 1000)
+
+
+def _first_frame(
+    container: InputContainer, stream: VideoStream, position: int, name: str
+) -> tuple[Orientation, tuple[int, int]]:
+    """Orientation and displayed (width, height), which only a decoded frame tells surely. Its pixels are not made."""
+    context = stream.codec_context
+    context.options = {**context.options, "skip_idct": "all", "skip_loop_filter": "all"}
+    try:
+        container.seek(position, stream=stream, backward=True)
+        packet = next(container.demux(stream))
+        for frame in (*context.decode(packet), *context.decode(None)):
+            return _shape_of(frame, name)
+        container.seek(position, stream=stream, backward=True)  # the keyframe is hidden by an edit list
+        for frame in container.decode(stream):
+            return _shape_of(frame, name)
+    except (*AV_ERRORS, StopIteration) as error:
+        raise VideoError(f"{name}: frame 0 cannot be decoded ({reason(error)}). Remedy: {REMUX}") from error
+    raise VideoError(f"{name}: no frame can be decoded. Remedy: {REMUX}")
+
+
+def _shape_of(frame: VideoFrame, name: str) -> tuple[Orientation, tuple[int, int]]:
+    check_size(name, frame.width, frame.height)
+    turn = orientation_of(frame, name)
+    return turn, turn.size(frame.width, frame.height)
+
+
+def _scan(name: str) -> FrameIndex:
+    """Decode the whole stream once and note each frame's time. Slow (a pass over the video) but always
+    right.
+    """
+    container, stream = open_video(name, threads=2, probe=True)
+    times: list[int] = []
+    shape: tuple[Orientation, tuple[int, int]] | None = None
+    with container:
+        try:
+            for frame in container.decode(stream):
+                shape = shape or _shape_of(frame, name)
+                times.append(frame.pts if frame.pts is not None else len(times))
+        except AV_ERRORS as error:
+            text = f"{name}: frame {len(times)} cannot be decoded ({reason(error)}). Remedy: {REDOWNLOAD}"
+            raise VideoError(text) from error
+        if shape is None:
+            raise VideoError(f"{name}: it holds no frame that can be decoded. Remedy: {REDOWNLOAD}")
+        nothing = np.zeros(0, dtype=np.int64)
+        return FrameIndex(
+            pts=np.array(times, dtype=np.int64),
+            start=np.zeros(len(times), dtype=np.int64),
+            key_pts=nothing,
+            key_seek=nothing,
+            time_base=_time_base(stream),
+            size=shape[1],
+            orientation=shape[0],
+            codec=stream.codec_context.name,
+            container=container.format.name,
+            seekable=False,
+        )

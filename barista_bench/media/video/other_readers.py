@@ -1,0 +1,134 @@
+"""The optional backends. They decode by themselves; the file's own packet index says where they may be
+trusted.
+
+Measured with torchcodec 0.13 and decord 0.6: both return wrong frames behind an edit list and on streams
+without exact seeking (MPEG-TS), and ignore mirrored display; decord also on open GOPs, and it rotates only
+MP4. Such files are refused with a VideoError: never a wrong frame.
+"""
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from barista_bench.errors import VideoError
+from barista_bench.files.text_out import first_line
+from barista_bench.media.video.base import Deliver, FrameReader
+from barista_bench.media.video.limits import REMUX
+
+if TYPE_CHECKING:
+    import decord
+    from torchcodec.decoders._video_decoder import VideoDecoder  # where type checkers find it
+
+_ADVICE = f"use backend='pyav', or {REMUX}"
+
+
+class TorchcodecReader(FrameReader):
+    """Frames through torchcodec in its exact mode. Its frames' times are checked against the file's index."""
+
+    backend: ClassVar[str] = "torchcodec"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """See FrameReader. Raises VideoError for a file on which torchcodec would return wrong frames."""
+        self._decoder: VideoDecoder | None = None
+        super().__init__(path)
+        _refuse(self, open_gop=False)
+
+    def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
+        try:
+            batch = self._open().get_frames_at(list(wanted))
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise _failed(self, wanted, error) from error
+        seconds = (self.index.pts * float(self.index.time_base))[list(wanted)]
+        late = np.abs(np.asarray(batch.pts_seconds) - seconds) > 1e-4
+        if late.any():
+            frame = wanted[int(np.flatnonzero(late)[0])]
+            raise VideoError(f"{self.path}: torchcodec returns another frame for frame {frame}. Remedy: {_ADVICE}")
+        for index, image in zip(wanted, batch.data.numpy(), strict=True):
+            deliver(index, image)
+
+    def _open(self) -> "VideoDecoder":
+
+        if self._decoder is None:
+            decoders = importlib.import_module("torchcodec.decoders")
+            self._decoder = decoders.VideoDecoder(
+                self.path, dimension_order="NHWC", seek_mode="exact", num_ffmpeg_threads=0
+            )
+        return self._decoder
+
+    def _release(self) -> None:
+        self._decoder = None
+
+    def _forget(self) -> None:
+        self._decoder = None
+
+
+class DecordReader(FrameReader):
+    """Frames through decord."""
+
+    backend: ClassVar[str] = "decord"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """See FrameReader. Raises VideoError for a file on which decord would return wrong frames."""
+        self._decoder: decord.VideoReader | None = None
+        super().__init__(path)
+        _refuse(self, open_gop=True)
+        if self.index.orientation.turns and not self.index.container.startswith("mov"):
+            raise VideoError(f"{self.path}: decord rotates only MP4 files. Remedy: {_ADVICE}")
+
+    def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
+        import decord
+
+        try:
+            images = self._open().get_batch(list(wanted)).asnumpy()
+        except (decord.DECORDError, IndexError) as error:
+            raise _failed(self, wanted, error) from error
+        for index, image in zip(wanted, images, strict=True):
+            deliver(index, image)
+
+    def _open(self) -> "decord.VideoReader":
+        import decord
+
+        if self._decoder is None:
+            decord.logging.set_level(decord.logging.QUIET)
+            try:
+                self._decoder = decord.VideoReader(self.path)
+            except (decord.DECORDError, RuntimeError) as error:
+                raise _failed(self, [0], error) from error
+            if len(self._decoder) != len(self):
+                count = len(self._decoder)
+                self._decoder = None
+                raise VideoError(
+                    f"{self.path}: decord sees {count} frames, the file has {len(self)}. Remedy: {_ADVICE}"
+                )
+        return self._decoder
+
+    def _release(self) -> None:
+        self._decoder = None
+
+    def _forget(self) -> None:
+        self._decoder = None
+
+
+def _refuse(reader: FrameReader, *, open_gop: bool) -> None:
+    """Raise VideoError for a file on which the backend is known to return wrong frames."""
+    index = reader.index
+    causes = {
+        "an edit list": index.edited,
+        "no exact seeking in its container": not index.seekable,
+        "a mirrored display matrix": index.orientation.mirrored,
+        "open GOPs": open_gop and index.open_gop,
+    }
+    found = [cause for cause, holds in causes.items() if holds]
+    if found:
+        text = f"{reader.path}: {reader.backend} returns wrong frames on a file with {found[0]}"
+        raise VideoError(f"{text}. Remedy: {_ADVICE}")
+
+
+def _failed(reader: FrameReader, wanted: Sequence[int], error: Exception) -> VideoError:
+    frames = ", ".join(str(i) for i in wanted[:5]) + (", ..." if len(wanted) > 5 else "")
+    return VideoError(
+        f"{reader.path}: {reader.backend} cannot decode frames {frames} ({first_line(error)}). Remedy: {_ADVICE}"
+    )

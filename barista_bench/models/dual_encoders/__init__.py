@@ -1,0 +1,1 @@
+"""Models that score given texts against images."""

@@ -1,0 +1,220 @@
+"""CLIP and its kin as models like any other: they rank the given texts (`Request.choices`) by a clip's images.
+
+They read no prompt. The images are embedded, each text is embedded, and the answer is their cosines:
+`{"scores": {"A": 0.31, "B": 0.27}}` (see `core/choice_scores.py`). Image models (CLIP, SigLIP, ...) embed each frame
+alone, and a video is the mean of its frames, so that their order cannot matter; video models (X-CLIP, ...) embed all
+frames together. Each distinct frame, video and text is embedded once, as long as the cache holds it.
+
+Nothing is sampled: temperature, seeds and the other settings of generation change nothing, and all runs answer alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from PIL import Image
+
+from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.errors import ConfigError
+from barista_bench.files.checkpoints import revision_of
+from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.models.checks import check_images
+from barista_bench.models.dual_encoders.cache import EmbeddingCache, Key, pixels_key, text_key
+from barista_bench.models.dual_encoders.towers import Towers, load_towers
+from barista_bench.models.local.batching import checked_size, is_out_of_memory
+from barista_bench.models.local.loading import LoadOptions
+
+if TYPE_CHECKING:
+    import torch
+
+log = logging.getLogger(__name__)
+
+CACHE_BYTES = 512 * 2**20
+"""Embeddings kept: 170,000 frames of a model with 768 dimensions."""
+_OUT_OF_MEMORY = "does not fit into memory. Remedy: use a larger GPU, a smaller model, or half precision"
+
+Content = TypeVar("Content")
+
+
+class DualEncoder:
+    """Scores `Request.choices` by their cosine with the request's images. Make one with `DualEncoder.load`.
+
+    Args:
+        towers: the loaded model.
+        identity: what results name.
+        batch_size: requests taken together.
+        images_at_once: images of one pass through the tower at the most; halved when the memory runs out.
+        cache_bytes: embeddings kept.
+
+    Raises:
+        ConfigError: a number is not positive.
+    """
+
+    def __init__(
+        self,
+        towers: Towers,
+        identity: ModelIdentity,
+        *,
+        batch_size: int = 8,
+        images_at_once: int = 64,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
+        if images_at_once < 1:
+            raise ConfigError(f"images_at_once is {images_at_once}. Remedy: give 1 or more")
+        self.identity = identity
+        self.box_format = BoxFormat()
+        self.batch_size = checked_size(batch_size)
+        self.images_at_once = images_at_once
+        self._towers = towers
+        self._cache = EmbeddingCache(cache_bytes)
+        self._told: set[str] = set()
+
+    @classmethod
+    def load(
+        cls,
+        name: str,
+        *,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        attn_implementation: str | None = None,
+        trust_remote_code: bool = False,
+        batch_size: int = 8,
+        images_at_once: int = 64,
+        unit_frames: bool = True,
+    ) -> DualEncoder:
+        """Load a local folder or a Hub id with a tower of texts and one of images or videos.
+
+        Args:
+            name: path of a folder, or `org/name` on the Hub.
+            revision: commit, branch or tag of a Hub id.
+            device: `auto` takes a CUDA GPU where there is one.
+            dtype: `auto` is the checkpoint's own, on a CPU float32.
+            attn_implementation: e.g. `sdpa`; None is transformers' choice.
+            trust_remote_code: run code that comes with the checkpoint.
+            batch_size: requests taken together.
+            images_at_once: images of one pass at the most.
+            unit_frames: whether an image model's frames count alike (brought to length 1 before their mean). ViSTa
+                says that CLIP averages the embeddings of frames, and not which of the two it means.
+
+        Raises:
+            ModelError: a library is missing, or the checkpoint cannot be read or is no dual encoder.
+            ConfigError: a number is not positive.
+        """
+        checked_size(batch_size)
+        options = LoadOptions(revision, device, dtype, attn_implementation, trust_remote_code)
+        towers = load_towers(name, options, unit_frames=unit_frames)
+        return cls(towers, _identity(name, towers), batch_size=batch_size, images_at_once=images_at_once)
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        """One list a request, in order, with the same answer for each of its seeds. `config` changes nothing.
+
+        Raises:
+            ValueError: a prompt does not place its images exactly once; names the request.
+            ModelError: the towers do not embed in one space.
+        """
+        import torch
+
+        with torch.inference_mode():
+            refused = [_refusal(request) for request in requests]
+            taken = [request for request, failure in zip(requests, refused, strict=True) if failure is None]
+            scored = iter(self._scored(taken))
+            answers = [failure or next(scored) for failure in refused]
+        return [[answer] * len(request.seeds) for request, answer in zip(requests, answers, strict=True)]
+
+    def _scored(self, requests: Sequence[Request]) -> list[Completion | Failure]:
+        units: list[list[Key]] = []
+        wanted: dict[Key, tuple[Image.Image, ...]] = {}
+        for request in requests:
+            images = [image if image.mode == "RGB" else image.convert("RGB") for image in request.images]
+            parts = self._towers.split(images)
+            units.append([pixels_key(part) for part in parts])
+            wanted.update(zip(units[-1], parts, strict=True))
+        texts = {text_key(text): text for request in requests for text in request.choices.values()}
+        self._tell_cuts(texts.values())
+        seen = self._embedded(wanted, self._towers.embed, self._towers.frames or _most_frames(wanted))
+        read = self._embedded(texts, self._towers.embed_texts, 1)
+        return [self._answer(request, keys, seen, read) for request, keys in zip(requests, units, strict=True)]
+
+    def _answer(
+        self, request: Request, units: Sequence[Key], seen: Mapping[Key, torch.Tensor], read: Mapping[Key, torch.Tensor]
+    ) -> Completion | Failure:
+        texts = [text_key(text) for text in request.choices.values()]
+        if not all(key in seen for key in units) or not all(key in read for key in texts):
+            return Failure(f"{request.request_id}: {_OUT_OF_MEMORY}")
+        cosines = self._towers.cosines([seen[key] for key in units], [read[key] for key in texts])
+        if not all(map(math.isfinite, cosines)):
+            remedy = "use a wider dtype (float32)"
+            return Failure(f"{request.request_id}: an embedding is zero or not finite. Remedy: {remedy}")
+        return Completion(write_scores(dict(zip(request.choices, cosines, strict=True))))
+
+    def _embedded(
+        self, wanted: Mapping[Key, Content], embed: Callable[[Sequence[Content]], list[torch.Tensor]], images_each: int
+    ) -> dict[Key, torch.Tensor]:
+        """Embeddings by key: those that are kept, and those that are made now. What fits no memory is left out."""
+        found = {key: kept for key in wanted if (kept := self._cache.get(key)) is not None}
+        waiting = [key for key in wanted if key not in found]
+        while waiting:
+            batch = waiting[: max(1, self.images_at_once // images_each)]
+            try:
+                made = embed([wanted[key] for key in batch])
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                made = self._smaller(len(batch), images_each)
+            for key, embedding in zip(batch, made, strict=False):
+                found[key] = embedding
+                self._cache.put(key, embedding)
+            waiting = waiting[len(batch) :] if made or len(batch) == 1 else waiting
+        return found
+
+    def _smaller(self, count: int, images_each: int) -> list[torch.Tensor]:
+        """The memory ran out: plan half as many. Nothing was embedded."""
+        import torch
+
+        if count > 1:
+            self.images_at_once = max(1, count // 2) * images_each
+            log.warning("out of memory: %d images or texts at once from here on", self.images_at_once)
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return []
+
+    def _tell_cuts(self, texts: Iterable[str]) -> None:
+        """Say once of each text that its end is not read."""
+        new = [text for text in texts if text not in self._told]
+        for text in self._towers.too_long(new) if new else ():
+            log.warning("only the first %d tokens are read of: %.80s...", self._towers.text_tokens, text)
+        self._told.update(new)
+
+
+def _refusal(request: Request) -> Failure | None:
+    """Why a request cannot be scored; None where it can."""
+    check_images(request)
+    if not request.choices:
+        remedy = "ask it a task whose answer is chosen from given texts"
+        return Failure(f"{request.request_id}: a dual encoder ranks given texts, and there are none. Remedy: {remedy}")
+    if not request.images:
+        return Failure(f"{request.request_id}: a dual encoder compares texts with images, and there are none")
+    return None
+
+
+def _most_frames(units: Mapping[Key, Sequence[Image.Image]]) -> int:
+    return max(map(len, units.values()), default=1)
+
+
+def _identity(name: str, towers: Towers) -> ModelIdentity:
+    config = towers.model.config
+    settings: dict[str, str | int | float | bool | None] = {
+        "dtype": str(towers.model.dtype).removeprefix("torch."),
+        "attn_implementation": config._attn_implementation,
+        "sees": towers.sees,
+        "pooling": towers.pooling,
+        "text_tokens": towers.text_tokens,
+    }
+    if towers.frames:
+        settings["frames"] = towers.frames
+    return ModelIdentity(f"dual:{name}", revision_of(name, config), settings)

@@ -1,0 +1,1 @@
+"""Checkpoints that transformers loads, on the machine at hand."""

@@ -1,0 +1,246 @@
+"""Generates batch by batch: plans, encodes the next batch in a thread, generates, splits what does not fit.
+
+torch is imported when something is generated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from barista_bench.files.text_out import first_line
+from barista_bench.models.base import Completion, Failure, GenerationConfig, Request
+from barista_bench.models.checks import check_images
+from barista_bench.models.local.answers import AnswerReader, Generated
+from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+    from barista_bench.models.local.inputs import Encoded, PromptEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Samples of one request that are generated together: `index` counts requests, `slots` its seeds."""
+
+    index: int
+    slots: tuple[int, ...]
+    seeds: tuple[int, ...]
+    encoded: Encoded
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A request that is done: `index` counts requests."""
+
+    index: int
+    request: Request
+    completions: list[Completion | Failure]
+    seconds: float
+
+
+class Engine:
+    """Puts requests through one model.
+
+    Args:
+        model: the loaded model, on its device.
+        encoder: writes its prompts.
+        reader: reads its answers.
+        budget: how much is generated together.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, encoder: PromptEncoder, reader: AnswerReader, budget: BatchBudget
+    ) -> None:
+        self.model, self.encoder, self.reader, self.budget = model, encoder, reader, budget
+
+    def work(self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool) -> Iterator[Done]:
+        """All requests; `at_once` takes all of them before the first batch, so that the longest come first."""
+        source = enumerate(requests)
+        waiting: list[Waiting] = []
+        ahead: Future[_Encoded] | None = None
+        wanted = self.budget.prompts
+        with ThreadPoolExecutor(1, thread_name_prefix="encode") as worker:
+            while True:
+                for index, request in islice(source, None if at_once else max(0, wanted - len(waiting))):
+                    if request.seeds:
+                        waiting.append(self._waiting(index, request, config))
+                    else:
+                        yield Done(index, request, [], 0.0)
+                # Two batches more with each one that is generated: the first need not wait for a whole window.
+                wanted = min(self.budget.window, wanted + 2 * self.budget.prompts)
+                present = ahead or self._begin(waiting, worker, config)
+                if present is None:
+                    return
+                ahead = self._begin(waiting, worker, config)
+                yield from self._answer(present.result(), config)
+
+    def _waiting(self, index: int, request: Request, config: GenerationConfig) -> Waiting:
+        check_images(request)
+        samples = len(request.seeds) if config.temperature > 0 else 1
+        return Waiting(index, request, self.encoder.tokens(request), samples)
+
+    def _begin(
+        self, waiting: list[Waiting], worker: ThreadPoolExecutor, config: GenerationConfig
+    ) -> Future[_Encoded] | None:
+        """Take the next batch out of `waiting`, longest first: memory runs out at once or never."""
+        if not waiting:
+            return None
+        waiting.sort(key=lambda one: -one.tokens)
+        count = self.budget.take(waiting)
+        batch, waiting[:count] = waiting[:count], []
+        return worker.submit(lambda: [(one, self._job(one, config)) for one in batch])
+
+    def _job(self, one: Waiting, config: GenerationConfig) -> _Job | Failure:
+        from barista_bench.models.local.inputs import PROCESSOR_ERRORS
+
+        request = one.request
+        try:
+            encoded = self.encoder.encode(request)
+        except PROCESSOR_ERRORS as error:
+            return Failure(f"request {request.request_id}: its prompt cannot be prepared: {_cause(error)}")
+        slots = tuple(range(len(request.seeds))) if config.temperature > 0 else (0,)
+        return _Job(one.index, slots, tuple(request.seeds[slot] for slot in slots), encoded)
+
+    def _answer(self, batch: _Encoded, config: GenerationConfig) -> Iterator[Done]:
+        begun = time.perf_counter()
+        jobs = [job for _, job in batch if isinstance(job, _Job)]
+        given: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
+        for job, slot, answer in self._generated(jobs, config):
+            given[job.index][slot] = answer
+        share = (time.perf_counter() - begun) / max(1, sum(len(job.slots) for job in jobs))
+        for one, made in batch:
+            seeds = range(len(one.request.seeds))
+            if isinstance(made, Failure):
+                yield Done(one.index, one.request, [made for _ in seeds], 0.0)
+            else:
+                # Greedy decoding has a single answer for all seeds.
+                answers = [given[one.index][slot if config.temperature > 0 else 0] for slot in seeds]
+                yield Done(one.index, one.request, answers, share * len(made.slots))
+
+    def _generated(
+        self, jobs: list[_Job], config: GenerationConfig
+    ) -> Iterator[tuple[_Job, int, Completion | Failure]]:
+        """Generate, in smaller and smaller batches where a batch fails, down to one sample."""
+        pending = [jobs] if jobs else []
+        while pending:
+            batch = pending.pop()
+            samples, columns = _size(batch)
+            # What is known to be too much is not tried: the budget may have shrunk since the batch was put together.
+            made = self._attempt(batch, config) if self.budget.fits(len(batch), samples, columns) else None
+            if isinstance(made, list):
+                for job, completions in zip(batch, made, strict=True):
+                    yield from ((job, slot, one) for slot, one in zip(job.slots, completions, strict=True))
+            elif made is not None and samples == 1:
+                yield batch[0], batch[0].slots[0], made
+            else:
+                pending.extend(_halves(batch))
+
+    def _attempt(self, batch: list[_Job], config: GenerationConfig) -> list[list[Completion]] | Failure:
+        import torch
+
+        samples, columns = _size(batch)
+        self.budget.begin()
+        try:
+            made = self._generate(batch, config)
+        except (ValueError, RuntimeError, MemoryError) as error:
+            out_of_memory = is_out_of_memory(error)
+            what = f"out of memory with {samples} samples" if out_of_memory else "generation failed"
+            failure = Failure(f"{what}: {_cause(error)}")
+        else:
+            self.budget.fitted(samples, columns)
+            return made
+        # Outside of the except block, where the traceback no longer holds the failed batch's tensors.
+        if out_of_memory:
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            self.budget.ran_out(samples, columns)
+        return failure
+
+    def _generate(self, batch: list[_Job], config: GenerationConfig) -> list[list[Completion]]:
+        import torch
+
+        from barista_bench.models.local import decoding, stopping
+
+        tokenizer, tags = self.encoder.tokenizer, self.reader.tags
+        inputs = self._on_device(self.encoder.batch([job.encoded for job in batch]))
+        columns = inputs["input_ids"].shape[1]
+        opened = [job.encoded.opens_thinking for job in batch for _ in job.seeds]
+        rows = torch.tensor([row for row, job in enumerate(batch) for _ in job.seeds], device=self.model.device)
+        padding = (inputs["attention_mask"] != 0).int().argmax(dim=1)[rows]
+        thoughts = stopping.Thoughts(tokenizer, tags, columns, opened)
+        stop = stopping.StopTexts(tokenizer, config.stop, columns, thoughts)
+        recorder = decoding.LogprobRecorder(config.top_logprobs) if config.top_logprobs else None
+        processors = decoding.sampling_processors(
+            config, self._penalty(config), padding, [seed for job in batch for seed in job.seeds]
+        )
+        if config.thinking_budget is not None:
+            closing = tokenizer(f"{tags[1]}\n", add_special_tokens=False)["input_ids"]
+            processors.append(stopping.ThinkingBudget(thoughts, config.thinking_budget, closing))
+        sequences = self.model.generate(  # type: ignore[operator]
+            **inputs,
+            max_new_tokens=config.max_new_tokens,
+            do_sample=False,  # our processors sample
+            num_beams=1,
+            use_cache=True,
+            cache_implementation="dynamic",
+            repetition_penalty=1.0,  # ours penalises, so that log-probabilities are told before it
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=sorted(self.reader.end_ids) or None,
+            logits_processor=processors,
+            stopping_criteria=[stop],
+            custom_generate=partial(decoding.decode_after_shared_prefill, rows=rows, recorder=recorder),
+        )
+        scores = recorder.rows() if recorder else [None] * len(rows)
+        made = (
+            Generated(tokens, opened[row], stop.lengths[row], 0, len(rows), scores[row])
+            for row, tokens in enumerate(sequences[:, columns:].tolist())
+        )
+        return [
+            [
+                self.reader.read(replace(next(made), prompt_tokens=job.encoded.prompt_tokens), config.stop)
+                for _ in job.seeds
+            ]
+            for job in batch
+        ]
+
+    def _penalty(self, config: GenerationConfig) -> float:
+        own = self.model.generation_config.repetition_penalty
+        return config.repetition_penalty if config.repetition_penalty != 1.0 else own or 1.0
+
+    def _on_device(self, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Pixels also take the model's number format, as its first layer wants them."""
+        device, dtype = self.model.device, self.model.dtype
+        return {
+            name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
+            for name, value in batch.items()
+        }
+
+
+_Encoded = list[tuple[Waiting, _Job | Failure]]
+
+
+def _size(batch: list[_Job]) -> tuple[int, int]:
+    """Samples of a batch, and the prompt tokens that each of them is padded to."""
+    return sum(len(job.slots) for job in batch), max(job.encoded.prompt_tokens for job in batch)
+
+
+def _halves(batch: list[_Job]) -> list[list[_Job]]:
+    """Two smaller batches, the first of them last (it is taken first); one job is cut by its samples."""
+    if len(batch) > 1:
+        middle = (len(batch) + 1) // 2
+        return [batch[middle:], batch[:middle]]
+    job, middle = batch[0], (len(batch[0].slots) + 1) // 2
+    first = replace(job, slots=job.slots[:middle], seeds=job.seeds[:middle])
+    return [[replace(job, slots=job.slots[middle:], seeds=job.seeds[middle:])], [first]]
+
+
+def _cause(error: BaseException) -> str:
+    return f"{type(error).__name__}: {first_line(error)}"

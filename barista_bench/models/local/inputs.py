@@ -1,0 +1,258 @@
+"""From requests to the tensors of a batch: chat template, processor, left padding.
+
+Imports torch and transformers, so it is itself imported only where a model is loaded.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from threading import Lock
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from jinja2 import TemplateError
+from PIL import Image
+
+from barista_bench.core.prompt import ImagePart, TextPart
+from barista_bench.errors import ModelError
+from barista_bench.models.base import Request
+
+if TYPE_CHECKING:
+    from transformers import ProcessorMixin
+
+SystemStyle = Literal["parts", "text", "folded"]
+FramesAs = Literal["images", "video"]
+Message = dict[str, object]
+
+# What a processor or a chat template raises at inputs that it cannot take.
+PROCESSOR_ERRORS = (ValueError, TypeError, RuntimeError, OSError, MemoryError, TemplateError)
+
+_PROBE = "barista-system-probe"
+_SIZE_STEP = 32  # pixels; sizes are rounded up to it before their tokens are measured, to measure few of them
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One request as the processor made it: tensors with a first dimension of one row, or of its images.
+
+    Args:
+        messages: the conversation, for processors whose outputs cannot be put together afterwards.
+        tensors: what the model takes; no padding.
+        opens_thinking: the template has written the opening think tag already.
+    """
+
+    messages: list[Message]
+    tensors: dict[str, torch.Tensor]
+    opens_thinking: bool
+
+    @property
+    def prompt_tokens(self) -> int:
+        return self.tensors["input_ids"].shape[1]
+
+
+class PromptEncoder:
+    """Writes prompts the way that one model wants them.
+
+    `encode` may run in a thread beside the other methods. Tokenizers may not, so `tokenizer` reads and writes
+    apart from the one in the processor.
+
+    Args:
+        processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
+        name: the model's name, for messages.
+        opening_tag: the tag that starts reasoning.
+        frames_as: `video` makes one video of images that follow each other, two or more of them.
+        video_fps: frames a second that the processor is told of such a video, for models that read times.
+
+    Raises:
+        ModelError: the processor has no chat template, cannot pad, or takes no video where one is wanted.
+    """
+
+    def __init__(
+        self,
+        processor: ProcessorMixin,
+        *,
+        name: str,
+        opening_tag: str,
+        frames_as: FramesAs = "images",
+        video_fps: float = 2.0,
+    ) -> None:
+        self.processor, self.tokenizer = processor, processor.tokenizer
+        self._opening_tag, self._video_fps = opening_tag, video_fps
+        self._as_video = frames_as == "video"
+        self._lock = Lock()
+        self._image_tokens: dict[tuple[int, int], int] = {}
+        if self._as_video and getattr(processor, "video_processor", None) is None:
+            raise ModelError(f"model {name}: its processor takes no video. Remedy: use frames_as='images'")
+        if not (processor.chat_template or self.tokenizer.chat_template):
+            raise ModelError(f"model {name}: it has no chat template; use its instruction-tuned version")
+        if self.tokenizer.pad_token_id is None:
+            if self.tokenizer.eos_token is None:
+                raise ModelError(f"model {name}: its tokenizer has neither a padding nor an end token; set pad_token")
+            self.tokenizer.pad_token = self.tokenizer.eos_token
+        # With padding on the right a model continues the padding instead of the prompt.
+        self.tokenizer.padding_side = "left"
+        self.tokenizer = copy.deepcopy(self.tokenizer)
+        self.system_style = self._find_system_style()
+
+    def knows(self, tags: tuple[str, str]) -> bool:
+        """Whether the chat template writes these tags, or the vocabulary holds them as tokens."""
+        templates = f"{self.processor.chat_template}{self.tokenizer.chat_template}"
+        vocabulary = self.tokenizer.get_vocab()
+        return all(tag in vocabulary or tag in templates for tag in tags)
+
+    def messages(self, request: Request) -> list[Message]:
+        """The conversation: a system message where there is one and the template takes it; a user turn."""
+        content = _merged_parts(request, self._as_video)
+        system = request.prompt.system
+        if not system:
+            return [_message("user", content)]
+        if self.system_style == "folded":
+            return [_message("user", [_text(f"{system}\n\n"), *content])]
+        written = [_text(system)] if self.system_style == "parts" else system
+        return [_message("system", written), _message("user", content)]
+
+    def encode(self, request: Request) -> Encoded:
+        """Tensors of one request.
+
+        Raises:
+            PROCESSOR_ERRORS: the processor cannot take these inputs.
+        """
+        messages = self.messages(request)
+        with self._lock:
+            tensors = self._apply([messages])
+            prompt_end = self.processor.tokenizer.decode(tensors["input_ids"][0, -32:], skip_special_tokens=False)
+        return Encoded(messages, tensors, prompt_end.rstrip().endswith(self._opening_tag))
+
+    def tokens(self, request: Request) -> int:
+        """Visual and text tokens of a request, near enough to order by; its images are not processed."""
+        try:
+            written = self._written(self.messages(request))
+        except PROCESSOR_ERRORS:
+            return 0  # the request will say so itself when it is encoded
+        text = len(self.tokenizer(written, add_special_tokens=False)["input_ids"])
+        return text + sum(self._tokens_of_image(image.size) for image in request.images)
+
+    def batch(self, encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
+        """One batch, left-padded: tensors of shape (requests, columns), and the images one after another.
+
+        Processors that pad images to the largest of a batch give tensors of unequal shapes; those requests go
+        through the processor once more, together.
+        """
+        batch = _collated([one.tensors for one in encoded], self.tokenizer.pad_token_id)
+        if batch is None:
+            with self._lock:
+                batch = self._apply([one.messages for one in encoded])
+        if not bool((batch["attention_mask"][:, -1] == 1).all()):
+            raise AssertionError("a batch is padded on the right")
+        return batch
+
+    def _apply(self, conversations: list[list[Message]]) -> dict[str, torch.Tensor]:
+        wanted: dict[str, object] = {"padding": len(conversations) > 1}
+        if videos := list(_videos(conversations)):
+            # All frames, as they are: which ones to show is the task's choice.
+            seen = [
+                {"total_num_frames": len(video), "fps": self._video_fps, "frames_indices": list(range(len(video)))}
+                for video in videos
+            ]
+            wanted |= {"do_sample_frames": False, "video_metadata": seen}
+        inputs = self.processor.apply_chat_template(
+            conversations,  # type: ignore[arg-type]
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            processor_kwargs=wanted,
+        )
+        return {name: value for name, value in inputs.items() if value is not None}  # type: ignore[attr-defined]
+
+    def _written(self, messages: list[Message]) -> str:
+        return self.processor.apply_chat_template(messages, tokenize=False)  # type: ignore[arg-type]
+
+    def _tokens_of_image(self, size: tuple[int, int]) -> int:
+        width, height = (-(-side // _SIZE_STEP) * _SIZE_STEP for side in size)
+        if (width, height) not in self._image_tokens:
+            blank = Image.new("RGB", (width, height))
+            try:
+                with self._lock:
+                    inputs = self._apply([[_message("user", [_image(blank)])]])
+                self._image_tokens[width, height] = inputs["input_ids"].shape[1]
+            except PROCESSOR_ERRORS:
+                self._image_tokens[width, height] = 0  # the request itself will say what is wrong with its image
+        return self._image_tokens[width, height]
+
+    def _find_system_style(self) -> SystemStyle:
+        """Render a probe each way: some templates refuse a system message, others drop it in silence."""
+        user = _message("user", [_text("question")])
+        styles: dict[SystemStyle, object] = {"parts": [_text(_PROBE)], "text": _PROBE}
+        for style, content in styles.items():
+            try:
+                written = self._written([_message("system", content), user])
+            except (TemplateError, TypeError, KeyError, ValueError):
+                continue
+            if _PROBE in written and "'type'" not in written:  # the latter: the list itself was printed
+                return style
+        return "folded"
+
+
+def _message(role: str, content: object) -> Message:
+    return {"role": role, "content": content}
+
+
+def _text(text: str) -> Message:
+    return {"type": "text", "text": text}
+
+
+def _image(image: Image.Image) -> Message:
+    return {"type": "image", "image": image}
+
+
+def _merged_parts(request: Request, as_video: bool) -> list[Message]:
+    """The user turn; texts that touch are one part, because templates may trim each part."""
+    content: list[Message] = []
+    for is_text, run in groupby(request.prompt.parts, lambda part: isinstance(part, TextPart)):
+        parts = list(run)
+        if is_text:
+            text = "".join(part.text for part in parts if isinstance(part, TextPart))
+            content += [_text(text)] if text else []
+            continue
+        images = [request.images[part.index] for part in parts if isinstance(part, ImagePart)]
+        if as_video and len(images) > 1:
+            content.append({"type": "video", "video": images})
+        else:
+            content += [_image(image) for image in images]
+    return content
+
+
+def _videos(conversations: list[list[Message]]) -> Iterator[list[Image.Image]]:
+    for conversation in conversations:
+        for message in conversation:
+            content = message["content"]
+            for part in content if isinstance(content, list) else ():
+                if part["type"] == "video":
+                    yield part["video"]
+
+
+def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
+    """Stack requests, or None where something has to be padded that is no row of tokens."""
+    columns = max(item["input_ids"].shape[1] for item in items)
+    batch: dict[str, torch.Tensor] = {}
+    for name in dict.fromkeys(name for item in items for name in item):
+        values = [item.get(name) for item in items]
+        per_token = [v.shape == item["input_ids"].shape for v, item in zip(values, items, strict=True) if v is not None]
+        if all(per_token):
+            fill = pad if name == "input_ids" else 0
+            batch[name] = torch.cat([_padded(v, i, columns, fill) for v, i in zip(values, items, strict=True)])
+        elif any(per_token) or len({v.shape[1:] for v in values if v is not None}) > 1:
+            return None
+        else:
+            batch[name] = torch.cat([v for v in values if v is not None])
+    return batch
+
+
+def _padded(value: torch.Tensor | None, item: dict[str, torch.Tensor], columns: int, fill: int) -> torch.Tensor:
+    """A row of tokens, shape (1, n), with `fill` on its left up to `columns`; all `fill` where it is None."""
+    row = torch.full_like(item["input_ids"], fill) if value is None else value
+    return torch.nn.functional.pad(row, (columns - row.shape[1], 0), value=fill)

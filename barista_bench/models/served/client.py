@@ -1,0 +1,350 @@
+"""The calls of one stream: an event loop in a thread of its own, a gate, retries, and one answer for each request.
+
+Imports openai, anyio and tenacity, so it is itself imported only where a model is asked.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import random
+import ssl
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import httpx2
+import openai
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+
+from barista_bench.errors import ModelError
+from barista_bench.files.credentials import is_local
+from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
+from barista_bench.models.served.concurrency import Gate, exhausted
+from barista_bench.models.served.errors import (
+    DeclinedError,
+    Place,
+    RejectedError,
+    Scrubber,
+    TransientError,
+    status_error,
+)
+from barista_bench.models.served.messages import per_call, request_body
+from barista_bench.models.served.replies import ReadingRules, Reply, read_reply
+from barista_bench.models.served.settings import Extra, ServedSettings
+from barista_bench.models.served.state import ServerState
+
+log = logging.getLogger(__name__)
+
+_MAX_REPLY = 64 * 2**20  # bytes
+_FIRST_BACKOFF, _LONGEST_BACKOFF = 1.0, 30.0  # seconds
+_PATH = "/chat/completions"
+_NO_KEY = "none"  # servers without keys take any, the client takes no empty one
+_HEADERS = frozenset(
+    {"accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host", "user-agent"}
+)
+
+Entry = Completion | Failure
+Running = Future[Answered]
+
+
+class Calls:
+    """Requests under way. Made by `open_calls`; `start` and `finished` belong to one thread, the rest to the loop."""
+
+    def __init__(
+        self,
+        settings: ServedSettings,
+        config: GenerationConfig,
+        state: ServerState,
+        portal: anyio.from_thread.BlockingPortal,
+    ) -> None:
+        self._settings, self._config, self._state, self._portal = settings, config, state, portal
+        self._place = Place(settings.name, settings.base_url, settings.key_env, Scrubber(settings.api_key()))
+        self._rules = ReadingRules(settings.think_tags, settings.prompt_opens_thinking, config.stop)
+        self._done: queue.SimpleQueue[tuple[int, Running]] = queue.SimpleQueue()
+        self._running: dict[int, Running] = {}
+        self._fatal: BaseException | None = None
+        self._stopped: ModelError | None = None  # what the loop knows before the other thread hears of it
+
+    def start(self, number: int, request: Request) -> None:
+        """Take a request; `number` comes back with its answer."""
+        running = self._portal.start_task_soon(self._answer, request)
+        self._running[number] = running
+        running.add_done_callback(lambda done: None if done.cancelled() else self._done.put((number, done)))
+
+    def finished(self, *, wait: bool) -> tuple[int, Answered] | None:
+        """The next answer; None where there is none yet and nobody waits.
+
+        Raises:
+            ModelError: the server refuses everything; answers that were there before it have been handed out.
+        """
+        while (taken := self._next(wait=wait and self._fatal is None)) is not None:
+            number, done = taken
+            del self._running[number]
+            error = done.exception()
+            if error is None:
+                return number, done.result()
+            self._fatal = self._fatal or error
+        if self._fatal is not None:
+            raise self._fatal
+        return None
+
+    def _next(self, *, wait: bool) -> tuple[int, Running] | None:
+        try:
+            return self._done.get(block=wait)
+        except queue.Empty:
+            return None
+
+    async def open(self) -> None:
+        """Make what belongs to the event loop."""
+        limits = httpx2.Limits(max_connections=self._settings.max_concurrency)
+        self._gate = Gate(self._state.limit)
+        self._client = openai.AsyncOpenAI(
+            api_key=self._place.scrub.key or _NO_KEY,
+            base_url=self._settings.base_url,
+            timeout=self._settings.timeout,
+            max_retries=0,
+            default_headers={
+                "Accept-Encoding": "identity",
+                # Else a variable of the client's could put another one here.
+                "Authorization": f"Bearer {self._place.scrub.key or _NO_KEY}",
+            },
+            http_client=openai.DefaultAsyncHttpxClient(
+                limits=limits,
+                verify=_certificates(),
+                # Images and key go to the server that was named, and to no other: no redirect, and to this machine no
+                # proxy of the environment, which plain http would tell the key.
+                follow_redirects=False,
+                trust_env=not is_local(self._settings.base_url),
+                event_hooks={
+                    "request": [] if self._settings.is_default_host else [_without_variables],
+                    "response": [_refuse_packed_and_bound],
+                },
+            ),
+        )
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def cancel(self) -> None:
+        """Give up what is under way: the connections are closed, so that the server can stop as well."""
+        for running in list(self._running.values()):
+            running.cancel()
+
+    async def _answer(self, request: Request) -> Answered:
+        """One entry for each seed. Greedy answers are asked for once; their copies count no tokens."""
+        seeds = request.seeds if self._config.temperature > 0 else request.seeds[:1]
+        try:
+            body = await anyio.to_thread.run_sync(request_body, request, self._config, self._settings)
+        except (OSError, ValueError) as error:  # Pillow's words for an image that it cannot write
+            failure = Failure(f"request {request.request_id}: its prompt cannot be prepared: {error}")
+            return Answered(request, [failure] * len(request.seeds), 0.0)
+        asked = _Asked(request, body)
+        entries = await self._entries(asked, seeds)
+        if entries and len(entries) < len(request.seeds):
+            copy = entries[0]
+            if isinstance(copy, Completion):
+                none = [None if n is None else 0 for n in (copy.input_tokens, copy.output_tokens)]
+                copy = replace(copy, input_tokens=none[0], output_tokens=none[1])
+            entries += [copy] * (len(request.seeds) - len(entries))
+        return Answered(request, entries, asked.seconds)
+
+    async def _entries(self, asked: _Asked, seeds: Sequence[int]) -> list[Entry]:
+        """All seeds in one call where the server takes `n`, and a call a seed for those that it left open."""
+        entries: list[Entry] = []
+        if len(seeds) > 1 and self._state.takes_n:
+            entries = await self._together(asked, seeds)
+        for seed in seeds[len(entries) :]:
+            entries.append(await self._alone(asked, seed))
+        return entries
+
+    async def _together(self, asked: _Asked, seeds: Sequence[int]) -> list[Entry]:
+        """As many entries as could be had with one call; fewer than seeds where the rest has to be asked for."""
+        try:
+            reply = await self._call(asked, seeds)
+        except DeclinedError:
+            return [Completion("", finish_reason="refusal") for _ in seeds]
+        except RejectedError as error:
+            if error.status not in (400, 422) or len(seeds) <= self._state.proven_n:
+                return [Failure(str(error)) for _ in seeds]
+            alone = await self._alone(asked, seeds[0])
+            if isinstance(alone, Failure):
+                return [Failure(str(error)) for _ in seeds]  # not `n`, but the request is what it refuses
+            self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._place)
+            return [alone]
+        except TransientError as error:
+            return [self._gave_up(error)] * len(seeds)
+        if len(reply.choices) < len(seeds):
+            self._state.give_up_n(f"it gave {len(reply.choices)} of {len(seeds)} choices", self._place)
+        else:
+            self._state.proven_n = max(self._state.proven_n, len(seeds))
+        entries: list[Entry] = []
+        for choice, seed in zip(reply.choices, seeds, strict=False):
+            entries.append(choice if isinstance(choice, Completion) else await self._alone(asked, seed))
+        return entries
+
+    async def _alone(self, asked: _Asked, seed: int) -> Entry:
+        try:
+            choice = (await self._call(asked, (seed,))).choices[0]
+        except DeclinedError:
+            return Completion("", finish_reason="refusal")
+        except RejectedError as error:
+            return Failure(str(error))
+        except TransientError as error:
+            return self._gave_up(error)
+        assert isinstance(choice, Completion)  # `_attempt` tries again where no choice can be read
+        return choice
+
+    def _gave_up(self, error: TransientError) -> Failure:
+        self._state.lost(error, self._place)
+        return Failure(f"{error} (the last of {self._settings.max_attempts} attempts)")
+
+    async def _call(self, asked: _Asked, seeds: Sequence[int]) -> Reply:
+        """One call with its retries.
+
+        Raises:
+            TransientError: of the last attempt.
+            RejectedError, DeclinedError, ModelError: as soon as the server says so.
+        """
+        # Content-seeded, so that two requests never wait in step, and a run's waits are the same each time.
+        rng = random.Random(f"{asked.request.request_id}/{seeds[0]}")  # noqa: S311
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception_type(TransientError),
+            stop=stop_after_attempt(self._settings.max_attempts),
+            wait=lambda state: self._backoff(state, rng),
+            sleep=anyio.sleep,
+            reraise=True,
+        ):
+            with attempt:
+                return await self._attempt(asked, seeds)
+        raise AssertionError("tenacity ends with a result or an error")
+
+    def _backoff(self, state: RetryCallState, rng: random.Random) -> float:
+        """Full jitter; what the server asked for is waited for at the gate, by all calls, and at the same time."""
+        seconds = rng.uniform(0.0, min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2 ** (state.attempt_number - 1)))
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, TransientError):
+            log.info("attempt %d failed, the next follows: %s", state.attempt_number, error)
+            if error.rate_limited and error.wait is None:
+                self._gate.limit.pause(seconds, "429 without Retry-After")
+        return seconds
+
+    async def _attempt(self, asked: _Asked, seeds: Sequence[int]) -> Reply:
+        async with self._gate.slot() as began:
+            if self._stopped is not None:
+                raise self._stopped
+            seeds = seeds if self._state.takes_n else seeds[:1]  # another call may have found out meanwhile
+            outcome = await self._send({**asked.body, **per_call(seeds, self._settings)}, len(seeds))
+            limit = self._gate.limit
+            if isinstance(outcome, TransientError):
+                if outcome.congestion is not None:
+                    limit.congested(began, outcome.congestion)
+                if outcome.wait is not None:
+                    limit.pause(outcome.wait, "Retry-After")
+            elif isinstance(outcome, ModelError):
+                self._stopped = outcome
+            elif isinstance(outcome, Reply):
+                asked.seconds += limit.now() - began
+                limit.succeeded(began, self._gate.in_flight)
+        if isinstance(outcome, Reply):
+            return outcome
+        raise outcome  # here, where it has no context that could carry the key
+
+    async def _send(self, body: Extra, wanted: int) -> Reply | Exception:
+        """One HTTP call. Errors are returned, made anew from their text alone; see `served_errors`."""
+        try:
+            with anyio.fail_after(self._settings.timeout):  # the client's own counts between two packets only
+                response = await self._client.post(_PATH, cast_to=httpx2.Response, body=body)
+        except (TimeoutError, openai.APITimeoutError):
+            text = f"no answer within {self._settings.timeout:g} s. Remedy: raise timeout if answers are long"
+            return TransientError(f"{self._place}: {text}", congestion="timeout")
+        except openai.APIStatusError as error:
+            headers, body_said = error.response.headers, error.response.content
+            return status_error(error.status_code, headers, body_said, self._place, answered=self._state.calls > 0)
+        except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+            cause = error.__cause__ or error
+            said = self._place.scrub.quote(f"{type(cause).__name__}: {cause}")
+            return TransientError(f"{self._place}: the connection failed: {said}", congestion="connection")
+        except UnicodeEncodeError as error:  # half a surrogate pair, which JSON files can hold
+            return RejectedError(f"the prompt cannot be written as UTF-8: {error.reason}", 400)
+        return self._read(response, wanted, held_to_schema="response_format" in body)
+
+    def _read(self, response: httpx2.Response, wanted: int, *, held_to_schema: bool) -> Reply | Exception:
+        try:
+            reply = read_reply(response.content, self._rules, self._place, wanted, answered=self._state.calls > 0)
+        except (TransientError, RejectedError, DeclinedError, ModelError) as error:
+            return error.with_traceback(None)
+        self._state.took(reply)
+        if held_to_schema:
+            self._state.check_json(reply, self._place)
+        used = (reply.input_tokens or 0) + (reply.output_tokens or 0)
+        if (pause := exhausted(response.headers, used)) is not None:
+            self._gate.limit.pause(*pause)
+        if all(isinstance(choice, TransientError) for choice in reply.choices):
+            return next(choice for choice in reply.choices if isinstance(choice, TransientError))
+        return reply
+
+
+class _Asked:
+    """A request with the body of its calls, and the seconds that answered calls took."""
+
+    def __init__(self, request: Request, body: Extra) -> None:
+        self.request, self.body, self.seconds = request, body, 0.0
+
+
+@contextmanager
+def open_calls(settings: ServedSettings, config: GenerationConfig, state: ServerState) -> Iterator[Calls]:
+    """An event loop in a thread of its own for the time of a stream; what is still under way at the end is given up."""
+    with anyio.from_thread.start_blocking_portal() as portal:
+        calls = Calls(settings, config, state, portal)
+        portal.call(calls.open)
+        try:
+            yield calls
+        finally:
+            calls.cancel()
+            portal.call(calls.close)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """httpx's own, kept, since it takes a tenth of a second to make, and judges ask a few requests at a time."""
+    return httpx2.create_ssl_context()
+
+
+async def _without_variables(request: httpx2.Request) -> None:
+    """Take out what the openai client adds from its variables (organisation, project, `OPENAI_CUSTOM_HEADERS`).
+
+    They are meant for OpenAI, and may be credentials.
+    """
+    for name in [name for name in request.headers if name not in _HEADERS and not name.startswith("x-stainless-")]:
+        del request.headers[name]
+
+
+async def _refuse_packed_and_bound(response: httpx2.Response) -> None:
+    """Refuse answers that are too large, or packed, since nothing says then how large they will be."""
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise httpx2.ReadError("the answer is compressed, which was not asked for", request=response.request)
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)
+    response.stream = _Bounded(stream, response.request)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request) -> None:
+        self._stream, self._request = stream, request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = _MAX_REPLY
+        async for chunk in self._stream:
+            left -= len(chunk)
+            if left < 0:
+                raise httpx2.ReadError(f"the answer is larger than {_MAX_REPLY} bytes", request=self._request)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

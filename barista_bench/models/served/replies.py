@@ -1,0 +1,255 @@
+"""From a server's JSON to completions. The JSON is hostile: what does not have the right form is tried again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import msgspec
+
+from barista_bench.models.base import Completion, FinishReason, TokenLogprob
+from barista_bench.models.reasoning import is_still_thinking, split_reasoning
+from barista_bench.models.served.errors import Place, Scrubber, TransientError, status_error
+
+_STOPPED = frozenset({None, "stop", "eos", "eos_token", "end_turn", "stop_sequence"})
+_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
+_FILTERED = frozenset({"content_filter", "content_filtered", "refusal", "safety"})
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # what JSON readers of any language keep exactly
+
+# Escapes one after the other, so that an escaped backslash before a `u` is none; group 1 is half a surrogate pair.
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+
+
+class _Top(msgspec.Struct):
+    token: str
+    logprob: float
+    bytes: object = None
+
+
+class _Token(_Top):
+    top_logprobs: list[_Top] | None = None
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Token] | None = None
+
+
+class _Part(msgspec.Struct):
+    type: str = "text"
+    text: object = None
+
+
+class _Message(msgspec.Struct):
+    content: str | list[_Part] | None = None
+    refusal: object = None
+    reasoning_content: object = None
+    reasoning: object = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Usage(msgspec.Struct):
+    """Read one by one, so that a count that is none costs neither the others nor the answer."""
+
+    prompt_tokens: msgspec.Raw = msgspec.Raw(b"null")
+    completion_tokens: msgspec.Raw = msgspec.Raw(b"null")
+    total_tokens: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Reply(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
+    model: object = None
+    error: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRules:
+    """How an answer is taken apart: see `ServedModel.load` and `GenerationConfig`."""
+
+    think_tags: tuple[str, str]
+    opens_thinking: bool
+    stop: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one call gave: a completion or what is wrong with it for each choice, and the tokens that it took.
+
+    `served_as` is the model's name in the server's words, which may be more exact than ours.
+    """
+
+    choices: list[Completion | TransientError]
+    input_tokens: int | None
+    output_tokens: int | None
+    served_as: str | None
+
+
+def read_reply(body: bytes, rules: ReadingRules, place: Place, wanted: int, *, answered: bool = False) -> Reply:
+    """Read the answer to a call that asked for `wanted` choices; more than those are left out.
+
+    Token counts that are no whole numbers from 0 to 2**53 are None, and half a surrogate pair becomes U+FFFD: neither
+    makes an answer worse. `answered` is that of `status_error`.
+
+    A call counts its input once, over however many choices: the first completion carries the input tokens and the
+    others 0. The output tokens of a call are dealt out by the length of the texts, so that sums are exact.
+
+    Raises:
+        CallError, ModelError: no choice can be had from it.
+    """
+    try:
+        reply = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _invalid(place, f"no chat completion ({place.scrub.quote(str(error))})") from None
+    if not reply.choices:
+        if isinstance(reply.error, Mapping):  # some gateways report errors with a status of 200
+            said = msgspec.json.encode({"error": reply.error})
+            raise status_error(_status_of(reply.error), {}, said, place, answered=answered)
+        raise _invalid(place, "no choices")
+    taken = reply.choices[:wanted]
+    texts = [_read_choice(choice, rules, place) for choice in taken]
+    inputs, outputs = _tokens(reply.usage)
+    return Reply(
+        choices=_with_tokens(texts, inputs, outputs),
+        input_tokens=inputs,
+        output_tokens=outputs,
+        served_as=place.scrub.quote(reply.model) if isinstance(reply.model, str) else None,
+    )
+
+
+def _decode(body: bytes) -> _Reply:
+    try:
+        return msgspec.json.decode(body, type=_Reply)
+    except msgspec.DecodeError:
+        mended = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], body)
+        if mended == body:
+            raise
+        return msgspec.json.decode(mended, type=_Reply)
+
+
+def _status_of(error: Mapping[str, object]) -> int:
+    """The HTTP status that an error object names as its code, if it does."""
+    code = str(error.get("code"))
+    return int(code) if code.isascii() and code.isdigit() and len(code) == 3 and code[0] in "45" else 502
+
+
+def _invalid(place: Place, what: str) -> TransientError:
+    return TransientError(f"{place}: the answer holds {what}", congestion=None)
+
+
+def _read_choice(choice: _Choice, rules: ReadingRules, place: Place) -> Completion | TransientError:
+    message, finish = choice.message, choice.finish_reason
+    content = _text(message.content)
+    refused = message.refusal if isinstance(message.refusal, str) and message.refusal else None
+    if refused or finish in _FILTERED:
+        return Completion(place.scrub.text(content or refused or ""), finish_reason="refusal")
+    if finish not in _STOPPED | _CUT_OFF:
+        return _invalid(place, f"an answer that ended with {place.scrub.quote(str(finish))!r}")
+    reason: FinishReason = "length" if finish in _CUT_OFF else "stop"
+    given = next((r for r in (message.reasoning_content, message.reasoning) if isinstance(r, str) and r), None)
+    if content is None and given is None and reason == "stop":
+        return _invalid(place, "a message without content")
+    opening = rules.think_tags[0] if rules.opens_thinking and given is None and content else ""
+    written = opening + (content or "")
+    if is_still_thinking(written, rules.think_tags):
+        reason = "length"
+    thought, answer = split_reasoning(written, rules.think_tags)
+    answer = answer[: min((at for at in map(answer.find, rules.stop) if at >= 0), default=len(answer))]
+    reasoning = "\n".join(part for part in (given, thought) if part) or None
+    return Completion(
+        text=place.scrub.text(answer),
+        finish_reason=reason,
+        reasoning=None if reasoning is None else place.scrub.text(reasoning),
+        logprobs=_answer_logprobs(choice.logprobs, answer, place.scrub),
+    )
+
+
+def _text(content: str | list[_Part] | None) -> str | None:
+    if not isinstance(content, list):
+        return content
+    texts = [part.text for part in content if part.type == "text" and isinstance(part.text, str)]
+    return "".join(texts) if texts else None
+
+
+def _answer_logprobs(logprobs: _Logprobs | None, answer: str, scrub: Scrubber) -> tuple[TokenLogprob, ...] | None:
+    """The tokens of the answer alone: servers also list those of the reasoning, and the one that ended it.
+
+    None where the tokens do not spell the answer, since nothing says then which of them belong to it, and where they
+    spell our key.
+    """
+    if logprobs is None or logprobs.content is None or scrub.text(answer) != answer:
+        return None
+    spelt = [_spelling(token) for token in logprobs.content]
+    wanted = answer.encode()
+    start = b"".join(spelt).rfind(wanted)
+    if start < 0:
+        return None
+    kept, at = [], 0
+    for token, piece in zip(logprobs.content, spelt, strict=True):
+        if at < start + len(wanted) and at + len(piece) > start:
+            kept.append(TokenLogprob(scrub.text(token.token), token.logprob, _top(token, scrub)))
+        at += len(piece)
+    return tuple(kept)
+
+
+def _top(token: _Token, scrub: Scrubber) -> tuple[tuple[str, float], ...]:
+    return tuple((scrub.text(other.token), other.logprob) for other in token.top_logprobs or ())
+
+
+def _spelling(token: _Token) -> bytes:
+    """The bytes that a token stands for; the text of a token may be a part of a character."""
+    if isinstance(token.bytes, list) and all(isinstance(b, int) and 0 <= b < 256 for b in token.bytes):
+        return bytes(token.bytes)
+    return token.token.encode("utf-8", "surrogatepass")
+
+
+def _tokens(raw: msgspec.Raw) -> tuple[int | None, int | None]:
+    """(input, output) tokens; some servers leave reasoning out of `completion_tokens`, but not out of the total."""
+    try:
+        usage = msgspec.json.decode(raw, type=_Usage)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, None
+    inputs, outputs, total = map(_count, (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens))
+    if inputs is not None and total is not None and total >= inputs:
+        outputs = max(outputs or 0, total - inputs)
+    return inputs, outputs
+
+
+def _count(raw: msgspec.Raw) -> int | None:
+    """A number of tokens; `"5"` and `5.0` are 5, and what is no number of tokens is None."""
+    try:
+        return msgspec.json.decode(raw, type=_Count, strict=False)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _with_tokens(
+    choices: Sequence[Completion | TransientError], inputs: int | None, outputs: int | None
+) -> list[Completion | TransientError]:
+    done = [choice for choice in choices if isinstance(choice, Completion)]
+    shares = iter(_shares(outputs, [len(one.text) + len(one.reasoning or "") for one in done]))
+    filled: list[Completion | TransientError] = []
+    for choice in choices:
+        if isinstance(choice, Completion):
+            choice = replace(choice, input_tokens=inputs, output_tokens=next(shares))
+            inputs = None if inputs is None else 0
+        filled.append(choice)
+    return filled
+
+
+def _shares(total: int | None, lengths: Sequence[int]) -> list[int | None]:
+    """Whole numbers in proportion to the lengths that add up to the total."""
+    if total is None:
+        return [None] * len(lengths)
+    weights = [length + 1 for length in lengths]  # + 1: an empty answer took a token too
+    ends = [total * sum(weights[: n + 1]) // sum(weights) for n in range(len(weights))]
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]

@@ -1,0 +1,1 @@
+"""Models that read no prompt: they segment and find objects."""

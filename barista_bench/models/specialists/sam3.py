@@ -1,0 +1,344 @@
+"""SAM 3 (Meta, 2025; the paper's specialist for phrase grounding) through transformers, as a model like any other.
+
+It reads no prompt: it takes phrases out of `Request.inputs` and finds every instance of them.
+
+* With a `phrase` it looks at the request's one image. Masks become tight boxes, which the answer gives in pixels with
+  their confidences: `{"bboxes": [[x0, y0, x1, y1], ...], "scores": [...]}`, the most confident first.
+* With `answer: "masks"` it segments images of a clip; `sam3_masks` says how it is asked and what it answers. Each image
+  is looked at alone, unless `mode: "sequential"` asks for one pass over the clip (`sam3_video`).
+
+Temperature and the other settings of generation change nothing, so all runs answer alike.
+
+Needs torchvision, which transformers' image processor for SAM 3 is written with.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Protocol, Self, cast
+
+from PIL import Image
+
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.errors import ConfigError, ModelError
+from barista_bench.files.checkpoints import load_pretrained, require_libraries, revision_of
+from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.models.checks import check_images
+from barista_bench.models.local.batching import is_out_of_memory
+from barista_bench.models.specialists.sam3_masks import (
+    Mask,
+    is_sequential,
+    phrases_of,
+    problem_with,
+    wanted_images,
+    wants_masks,
+    write_masks,
+)
+from barista_bench.models.specialists.sam3_video import Sam3Video
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+log = logging.getLogger(__name__)
+
+PHRASE_TOKENS = 32
+"""Tokens of a phrase that the processor pads to and the text encoder was trained with, both ends included."""
+_OUTPUTS = ("pred_logits", "pred_boxes", "pred_masks", "presence_logits")
+
+Found = dict[str, "torch.Tensor"]
+
+
+class Sam3Processing(Protocol):
+    """What is used of `transformers.Sam3Processor`."""
+
+    def __call__(
+        self, *, images: list[Image.Image], text: list[str], return_tensors: str
+    ) -> dict[str, torch.Tensor]: ...
+
+    def tokenizer(self, text: str) -> dict[str, list[int]]: ...
+
+    def post_process_instance_segmentation(
+        self, outputs: object, *, threshold: float, mask_threshold: float, target_sizes: list[tuple[int, int]]
+    ) -> list[Found]: ...
+
+
+class Sam3Grounder:
+    """Grounds `inputs["phrase"]` in the one image of a request, or segments `inputs["phrases"]` in its images.
+
+    A request without these is a `Failure`.
+
+    Args:
+        model: `Sam3Model` on its device.
+        processor: `Sam3Processor`.
+        identity: without the thresholds, which are added.
+        threshold: instances of a lower confidence (0..1) are left out.
+        mask_threshold: a pixel belongs to a mask above it (0..1).
+        batch_size: images at once at the most; halved when the memory runs out.
+        open_video: loads what follows phrases through a clip, when that is first asked for; None where nothing does.
+
+    Raises:
+        ConfigError: a threshold is not within 0..1, or the batch size is not positive.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        processor: Sam3Processing,
+        identity: ModelIdentity,
+        *,
+        threshold: float = 0.5,
+        mask_threshold: float = 0.5,
+        batch_size: int = 4,
+        open_video: Callable[[], Sam3Video] | None = None,
+    ) -> None:
+        for name, value in (("threshold", threshold), ("mask_threshold", mask_threshold)):
+            if not 0 <= value <= 1:
+                raise ConfigError(f"{name} is {value}. Remedy: give a number from 0 to 1")
+        if batch_size < 1:
+            raise ConfigError(f"batch_size is {batch_size}. Remedy: give 1 or more")
+        chosen = {"threshold": threshold, "mask_threshold": mask_threshold}
+        self.identity = ModelIdentity(identity.name, identity.revision, {**identity.settings, **chosen})
+        self.box_format = BoxFormat("xyxy", None)
+        self.batch_size = batch_size
+        self._model = model
+        self._processor = processor
+        self._threshold = threshold
+        self._mask_threshold = mask_threshold
+        self._open_video = open_video
+        self._video: Sam3Video | None = None
+
+    @classmethod
+    def load(
+        cls,
+        name: str,
+        *,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        threshold: float = 0.5,
+        mask_threshold: float = 0.5,
+        batch_size: int = 4,
+    ) -> Self:
+        """A checkpoint by local folder or Hub id (`facebook/sam3`, which asks for an accepted licence).
+
+        Raises:
+            ModelError: it cannot be read, weights are missing, or torch, transformers or torchvision is.
+        """
+        require_libraries()
+        if find_spec("torchvision") is None:
+            raise ModelError(f"model {name}: SAM 3's processor needs torchvision. Remedy: pip install torchvision")
+        from transformers import Sam3Model, Sam3Processor
+
+        model, processor = load_pretrained(
+            name,
+            Sam3Processor.from_pretrained,
+            Sam3Model.from_pretrained,
+            kind="SAM 3",
+            revision=revision,
+            device=device,
+            dtype=dtype,
+        )
+        settings = {
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "attn_implementation": model.config._attn_implementation,
+        }
+        return cls(
+            model,
+            cast("Sam3Processing", processor),
+            ModelIdentity(f"sam3:{name}", revision_of(name, model.config), settings),
+            threshold=threshold,
+            mask_threshold=mask_threshold,
+            batch_size=batch_size,
+            open_video=lambda: Sam3Video.load(name, revision=revision, device=device, dtype=dtype),
+        )
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        answers: dict[int, Completion | Failure] = {}
+        items: list[_Item] = []
+        for index, request in enumerate(requests):
+            refusal = self._refusal(request)
+            if refusal is not None:
+                answers[index] = refusal
+            elif is_sequential(request):
+                answers[index] = self._followed(request)
+            else:
+                items += _items(index, request)
+        for index, parts in self._looked_at(items).items():
+            answers[index] = _joined(requests[index], parts)
+        return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
+
+    def _refusal(self, request: Request) -> Failure | None:
+        """Why a request cannot be taken; None where it can."""
+        check_images(request)
+        if wants_masks(request):
+            problem = problem_with(request)
+            if problem:
+                return Failure(
+                    f"{request.request_id}: {problem}. Remedy: see barista_bench.models.specialists.sam3_masks"
+                )
+            return self._too_long(request, phrases_of(request))
+        phrase = request.inputs.get("phrase")
+        if not isinstance(phrase, str) or not phrase.strip():
+            remedy = "ask it barista/grounding, the task whose inputs have a phrase"
+            return Failure(f"{request.request_id}: SAM 3 grounds a phrase and there is none. Remedy: {remedy}")
+        if len(request.images) != 1:
+            return Failure(f"{request.request_id}: SAM 3 looks at one image, not {len(request.images)}")
+        return self._too_long(request, (phrase,))
+
+    def _too_long(self, request: Request, phrases: Sequence[str]) -> Failure | None:
+        for phrase in phrases:
+            tokens = len(self._processor.tokenizer(phrase)["input_ids"])
+            if tokens > PHRASE_TOKENS:
+                return Failure(f"{request.request_id}: the phrase has {tokens} tokens, SAM 3 reads {PHRASE_TOKENS}")
+        return None
+
+    def _followed(self, request: Request) -> Completion | Failure:
+        """The masks of a clip that is seen in one pass."""
+        try:
+            self._video = self._video or self._load_video()
+            masks = self._video.segment(request.images, phrases_of(request), wanted_images(request))
+        except ModelError as error:
+            return Failure(f"{request.request_id}: {error}")
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            return Failure(f"{request.request_id}: does not fit into memory ({error})")
+        return Completion(write_masks(masks), batch_size=1)
+
+    def _load_video(self) -> Sam3Video:
+        if self._open_video is None:
+            raise ModelError("this SAM 3 looks at single images. Remedy: ask with mode=frame_wise")
+        return self._open_video()
+
+    def _looked_at(self, items: Sequence[_Item]) -> dict[int, list[_Part]]:
+        """What is found in each image, by request."""
+        found: dict[int, list[_Part]] = {item.request: [] for item in items}
+        waiting = list(items)
+        while waiting:
+            batch = waiting[: self.batch_size]
+            parts = self._find(batch)
+            if parts is None:
+                continue  # with a smaller batch
+            for part in parts:
+                found[part.item.request].append(part)
+            waiting = waiting[len(batch) :]
+        return found
+
+    def _find(self, batch: Sequence[_Item]) -> list[_Part] | None:
+        """What is found in each image; None where the memory ran out and a smaller batch may fit."""
+        import torch
+
+        try:
+            with torch.inference_mode():
+                return self._parts(batch)
+        except torch.OutOfMemoryError as error:
+            if len(batch) == 1:
+                return [_Part(batch[0], error=str(error))]
+        self.batch_size = len(batch) // 2
+        log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
+        torch.cuda.empty_cache()
+        return None
+
+    def _parts(self, batch: Sequence[_Item]) -> list[_Part]:
+        images = [item.image.convert("RGB") for item in batch]
+        inputs = self._processor(images=images, text=[item.phrase for item in batch], return_tensors="pt")
+        device, dtype = self._model.device, self._model.dtype
+        outputs = self._model(
+            pixel_values=inputs["pixel_values"].to(device, dtype),
+            input_ids=inputs["input_ids"].to(device),
+            attention_mask=inputs["attention_mask"].to(device),
+        )
+        parts = []
+        for place, (item, image) in enumerate(zip(batch, images, strict=True)):
+            # One image at a time: masks are as large as the image, and there are up to 200 of them.
+            (found,) = self._processor.post_process_instance_segmentation(
+                _row(outputs, place),
+                threshold=self._threshold,
+                mask_threshold=self._mask_threshold,
+                target_sizes=[(image.height, image.width)],
+            )
+            if item.as_boxes:
+                parts.append(_Part(item, text=_written(found), batch_size=len(batch)))
+            else:
+                masks = (found["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
+                parts.append(_Part(item, mask=masks.cpu().numpy(), batch_size=len(batch)))
+        return parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One phrase to find in one image: `place` is the image's among those of its request."""
+
+    request: int
+    place: int
+    image: Image.Image
+    phrase: str
+    as_boxes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What was found of an item: an answer, a mask (height, width), or why there is neither."""
+
+    item: _Item
+    text: str = ""
+    mask: Mask | None = None
+    error: str = ""
+    batch_size: int = 1
+
+
+def _items(index: int, request: Request) -> list[_Item]:
+    if not wants_masks(request):
+        return [_Item(index, 0, request.images[0], str(request.inputs["phrase"]), as_boxes=True)]
+    return [
+        _Item(index, place, request.images[place], phrase, as_boxes=False)
+        for place in wanted_images(request)
+        for phrase in phrases_of(request)
+    ]
+
+
+def _joined(request: Request, parts: Sequence[_Part]) -> Completion | Failure:
+    """A request's answer; the masks of one image are united."""
+    failed = [part.error for part in parts if part.error]
+    if failed:
+        return Failure(f"{request.request_id}: does not fit into memory ({failed[0]})")
+    batch_size = max((part.batch_size for part in parts), default=1)
+    if not wants_masks(request):
+        return Completion(parts[0].text, batch_size=batch_size)
+    masks: dict[int, Mask] = {}
+    for part in parts:
+        assert part.mask is not None
+        place = part.item.place
+        masks[place] = masks[place] | part.mask if place in masks else part.mask
+    return Completion(write_masks(masks), batch_size=batch_size)
+
+
+def mask_box(mask: torch.Tensor) -> list[int] | None:
+    """The tight box [x0, y0, x1, y1] of a mask (height, width), pixels, far edges exclusive; None if it is empty."""
+    rows, columns = mask.any(dim=1).nonzero(), mask.any(dim=0).nonzero()
+    if not len(rows):
+        return None
+    return [int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1]
+
+
+def _written(found: Found) -> str:
+    """Boxes and confidences of one image as the task's parser reads them; instances with an empty mask are dropped."""
+    scores = cast("list[float]", found["scores"].tolist())
+    boxes = [mask_box(mask > 0) for mask in found["masks"]]
+    pairs = [(score, box) for score, box in zip(scores, boxes, strict=True) if box is not None]
+    pairs.sort(key=lambda pair: -pair[0])
+    return json.dumps({"bboxes": [box for _, box in pairs], "scores": [score for score, _ in pairs]})
+
+
+def _row(outputs: object, place: int) -> SimpleNamespace:
+    """One image's part of a batch's outputs, in single precision: masks are resized, and confidences written down."""
+    parts = {name: getattr(outputs, name) for name in _OUTPUTS}
+    return SimpleNamespace(
+        **{name: None if part is None else part[place : place + 1].float() for name, part in parts.items()}
+    )

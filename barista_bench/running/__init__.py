@@ -1,1 +1,0 @@
-"""Running: examples to a model, answers to an appended log, scores from that log alone."""

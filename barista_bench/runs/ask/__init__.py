@@ -1,0 +1,1 @@
+"""Asking: settings, examples and frames in, one logged record a sample out."""

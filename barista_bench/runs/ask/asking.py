@@ -1,0 +1,389 @@
+"""Asks a model what the logs do not answer yet: any number of tasks, one stream of requests, one record a sample."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+from PIL import Image
+from tqdm import tqdm
+
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import Example, Json, ParseError, Status, Task
+from barista_bench.core.timing import StageClock
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.data.shared_frames import FrameStore, size_of_images
+from barista_bench.errors import DataError, ModelError
+from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.runs.ask.prefetch import decode_ahead
+from barista_bench.runs.ask.steps import Step, StepLog, totals
+from barista_bench.runs.log.finished import finished_samples
+from barista_bench.runs.log.keys import AskedInput, asks_on, sample_keys, sample_seed
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
+
+AHEAD_BYTES = 1024 * 2**20
+"""Bytes of images that wait for the model at the most."""
+
+
+@dataclass(slots=True)
+class Session:
+    """One start of a run: what it did, and where its seconds went.
+
+    `decode` and `prepare` (drawing, encoding) are summed over threads of their own; `wait` is the time that
+    generation stood still for them, `generate` the rest of the time that answers took. With several tasks in one
+    start, the seconds of all of it are dealt out by samples asked.
+    """
+
+    asked: int = 0
+    already_done: int = 0
+    failed: int = 0
+    first_failure: str = ""
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("load", "decode", "prepare", "wait", "generate", "total"), 0.0)
+    )
+
+    def add(self, other: Session) -> None:
+        """Count another session to this one."""
+        self.asked += other.asked
+        self.already_done += other.already_done
+        self.failed += other.failed
+        self.first_failure = self.first_failure or other.first_failure
+        for name, value in other.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + value
+
+
+@dataclass(slots=True)
+class TaskRun:
+    """One task of a start: its examples, what they ask, where its answers go, and what was done so far.
+
+    `steps` takes the answers on the way of a task that asks in several steps; None for others.
+    """
+
+    task: Task
+    examples: ExampleSet
+    inputs: Sequence[AskedInput]
+    folder: Path
+    log: SampleLog
+    rank: int | None = None
+    session: Session = field(default_factory=Session)
+    steps: StepLog | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """An example, by its place in the set, with the runs that still want an answer. Holds no media.
+
+    `prompt` is a later question, after the answers of `steps`; None for the first one.
+    """
+
+    run: TaskRun
+    index: int
+    example: Example
+    asked: AskedInput
+    keys: dict[int, str]
+    steps: tuple[Step, ...] = ()
+    prompt: Prompt | None = None
+
+    @property
+    def wants_images(self) -> bool:
+        return self.prompt is None or self.prompt.image_count > 0
+
+
+_Ready = tuple[_Pending, tuple[Image.Image, ...] | DataError]
+
+
+class Asker:
+    """Everything that one start needs to ask.
+
+    Args:
+        runs: repetitions of each example.
+        videos: only the examples of these; None for all.
+        workers: threads that decode ahead.
+        cache_bytes: memory for frames that several examples share.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        config: GenerationConfig,
+        *,
+        runs: int,
+        videos: frozenset[str] | None = None,
+        workers: int = 2,
+        cache_bytes: int = 512 * 2**20,
+        progress: bool = False,
+    ) -> None:
+        self.model, self.config, self.runs, self.videos = model, config, runs, videos
+        self.workers, self.progress = workers, progress
+        self.clock = StageClock()
+        self.store = FrameStore(max_bytes=cache_bytes, clock=self.clock)
+        self._in_flight: dict[str, _Pending] = {}
+        self._followed: list[_Pending] = []
+
+    def ask(self, task_runs: Sequence[TaskRun]) -> None:
+        """Ask for everything that the logs do not hold yet; each answer is appended as soon as it is there."""
+        pending = [one for run in task_runs for one in self._pending(run)]
+        total = sum(len(p.keys) for p in pending)
+        begun = time.perf_counter()
+        with self.store, tqdm(total=total, desc="asking", unit="sample", disable=not self.progress) as bar:
+            while pending:
+                now, later = _each_example_once(pending)
+                self._ask_wave(now, bar)
+                pending = later + self._followed
+                self._followed = []
+        self.clock.add("generate", max(0.0, time.perf_counter() - begun - self.clock.seconds["wait"]))
+
+    def _ask_wave(self, pending: list[_Pending], bar: tqdm[NoReturn]) -> None:
+        # By video and frame over all tasks, so that each frame is decoded once for all that want it.
+        pending.sort(key=lambda p: (p.example.video_id, min(f.frame_index for f in p.example.frames), p.index))
+        self.store.plan(frame for waiting in pending if waiting.wants_images for frame in waiting.example.frames)
+        # Closed whatever happens: a model's error must not leave threads at work behind it.
+        with closing(self._ready(pending)) as ready:
+            for answered in answers_of(self.model, self._waited_for(self._requests(ready)), self.config):
+                bar.update(self._keep(answered))
+            for waiting in list(self._in_flight.values()):
+                self._keep_failure(waiting, "the model returned no answer")
+
+    def requests(self, task_runs: Sequence[TaskRun]) -> Iterator[Request]:
+        """The requests that `ask` would make; examples whose media cannot be read are passed over."""
+        pending = [one for run in task_runs for one in self._pending(run)]
+        with closing(self._ready(pending)) as ready:
+            for waiting, images in ready:
+                if not isinstance(images, DataError):
+                    yield self._request(waiting, images)
+
+    def blank_requests(self, task_runs: Sequence[TaskRun]) -> Iterator[Request]:
+        """As `requests`, with one pixel for each image: nothing is decoded."""
+        for waiting in (one for run in task_runs for one in self._pending(run)):
+            prompt = waiting.prompt or waiting.run.task.prompt(waiting.example, self.model.box_format)
+            yield self._request(waiting, (Image.new("RGB", (1, 1)),) * prompt.image_count)
+
+    def _pending(self, run: TaskRun) -> list[_Pending]:
+        key_of = sample_keys(asdict(self.model.identity), asdict(self.config))
+        # The rule of `OwnSamples`, from its other side: what this run would ask, looked up in what is there.
+        finished = finished_samples(run.folder)
+        pending = []
+        for place, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
+            if self.videos is not None and example.video_id not in self.videos:
+                continue
+            keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.runs)}
+            open_keys = {
+                run_index: key
+                for run_index, key in keys.items()
+                if sample_digest(key, asked.fingerprint, example.example_id, run_index) not in finished
+            }
+            run.session.already_done += len(keys) - len(open_keys)
+            if open_keys:
+                waiting = _Pending(run, place, example, asked, open_keys)
+                pending += [waiting] if run.steps is None else self._resumed(waiting, run.steps)
+        return pending
+
+    def _resumed(self, waiting: _Pending, log: StepLog) -> list[_Pending]:
+        """What a task of several steps still has to ask of one example: each run goes on where it was."""
+        first: dict[int, str] = {}
+        found = []
+        for run_index, key in waiting.keys.items():
+            steps = log.before(key, waiting.asked.fingerprint, waiting.example.example_id, run_index)
+            prompt = self._follow_up(waiting, steps) if steps else None
+            if prompt is None:
+                first[run_index] = key
+            else:
+                found.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
+        return [replace(waiting, keys=first), *found] if first else found
+
+    def _follow_up(self, waiting: _Pending, steps: tuple[Step, ...]) -> Prompt | None:
+        texts = tuple(step.text for step in steps)
+        return waiting.run.task.follow_up(waiting.example, texts, self.model.box_format)
+
+    def _ready(self, pending: Sequence[_Pending]) -> Generator[_Ready, None, None]:
+        ahead = self.model.window if isinstance(self.model, StreamingModel) else 2 * self.model.batch_size
+        return decode_ahead(
+            pending,
+            self._images,
+            workers=self.workers,
+            max_items=ahead,
+            max_bytes=AHEAD_BYTES,
+            size_of=_size_of,
+            group_of=lambda waiting: waiting.example.video_id,
+        )
+
+    def _requests(self, ready: Iterable[_Ready]) -> Iterator[Request]:
+        for waiting, images in ready:
+            if isinstance(images, DataError):
+                self._keep_failure(waiting, str(images))
+                continue
+            self._in_flight[waiting.example.example_id] = waiting
+            yield self._request(waiting, images)
+
+    def _images(self, waiting: _Pending) -> tuple[Image.Image, ...] | DataError:
+        if not waiting.wants_images:
+            return ()
+        try:
+            return waiting.run.examples[waiting.index].images(waiting.run.task, self.store, self.clock)
+        except DataError as error:
+            return error
+
+    def _request(self, waiting: _Pending, images: tuple[Image.Image, ...]) -> Request:
+        task, example, step = waiting.run.task, waiting.example, len(waiting.steps)
+        return Request(
+            request_id=example.example_id,
+            prompt=waiting.prompt or task.prompt(example, self.model.box_format),
+            images=images,
+            seeds=tuple(sample_seed(task, example.example_id, run_index, step) for run_index in waiting.keys),
+            inputs=task.request_inputs(example),
+            schema=None if asks_on(task) and not step else task.answer_schema(example),
+            choices=task.choices(example),
+        )
+
+    def _waited_for(self, requests: Iterator[Request]) -> Iterator[Request]:
+        """Counts the time in which the model stands still for the next request."""
+        while True:
+            with self.clock("wait"):
+                request = next(requests, None)
+            if request is None:
+                return
+            yield request
+
+    def _keep(self, answered: Answered) -> int:
+        """Log an answer. Returns how many samples are done with it."""
+        waiting = self._in_flight.pop(answered.request.request_id, None)
+        if waiting is None:
+            raise ModelError(
+                f"model {self.model.identity.name}: answered {answered.request.request_id!r}, which was not asked or "
+                "was answered before. Remedy: correct the model"
+            )
+        share, done = answered.seconds / max(1, len(waiting.keys)), 0
+        for slot, (run_index, key) in enumerate(waiting.keys.items()):
+            given = answered.completions[slot] if slot < len(answered.completions) else None
+            completion = checked_completion(given, waiting.example.example_id)
+            if not self._goes_on(waiting, run_index, key, completion, share):
+                self._append(waiting, run_index, key, completion, share)
+                done += 1
+        return done
+
+    def _goes_on(
+        self, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
+    ) -> bool:
+        """Whether the task asks on after this answer; then it is logged as a step, and the next question waits."""
+        log = waiting.run.steps
+        if log is None or isinstance(completion, Failure) or completion.finish_reason == "refusal":
+            return False
+        cut = completion.finish_reason == "length"
+        step = Step(completion.text, cut, completion.input_tokens, completion.output_tokens, seconds)
+        steps = (*waiting.steps, step)
+        prompt = self._follow_up(waiting, steps)
+        if prompt is None:
+            return False
+        record = _record(replace(waiting, steps=()), self.model.box_format, run_index, key, completion, seconds)
+        status = Status.TRUNCATED if cut else Status.OK
+        log.append(msgspec.structs.replace(record, status=status, error=None), waiting.steps)
+        self._followed.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
+        return True
+
+    def _keep_failure(self, waiting: _Pending, error: str) -> None:
+        self._in_flight.pop(waiting.example.example_id, None)
+        for run_index, key in waiting.keys.items():
+            self._append(waiting, run_index, key, Failure(error), 0.0)
+
+    def _append(
+        self, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
+    ) -> None:
+        record = _record(waiting, self.model.box_format, run_index, key, completion, seconds)
+        waiting.run.log.append(record)
+        session = waiting.run.session
+        if record.finished:
+            session.asked += 1
+        else:
+            session.failed += 1
+            session.first_failure = session.first_failure or str(record.error)
+
+    def deal_out_seconds(self, task_runs: Sequence[TaskRun]) -> None:
+        """Share the clock's seconds among the tasks, by samples asked."""
+        asked = {id(run): run.session.asked + run.session.failed for run in task_runs}
+        total = sum(asked.values())
+        for run in task_runs:
+            share = asked[id(run)] / total if total else 1 / len(task_runs)
+            for stage, seconds in self.clock.seconds.items():
+                run.session.seconds[stage] = seconds * share
+
+
+def answers_of(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    """Answers as they come: from a stream, or batch by batch."""
+    if isinstance(model, StreamingModel):
+        yield from model.stream(requests, config)
+        return
+    source = iter(requests)
+    while batch := list(islice(source, model.batch_size)):
+        begun = time.perf_counter()
+        answers = model.generate(batch, config)
+        share = (time.perf_counter() - begun) / len(batch)
+        for index, request in enumerate(batch):
+            yield Answered(request, list(answers[index]) if index < len(answers) else [], share)
+
+
+def checked_completion(given: object, example_id: str) -> Completion | Failure:
+    """Whatever a model returned: a missing or malformed completion is a failure of that sample."""
+    if isinstance(given, Failure) or (isinstance(given, Completion) and isinstance(given.text, str)):
+        return given
+    return Failure(f"{example_id}: the model returned {type(given).__name__} for a completion")
+
+
+def _each_example_once(pending: Sequence[_Pending]) -> tuple[list[_Pending], list[_Pending]]:
+    """The first of each example, and the rest: a request is known by its example, so that one is asked at a time."""
+    now: dict[str, _Pending] = {}
+    later = [one for one in pending if now.setdefault(one.example.example_id, one) is not one]
+    return list(now.values()), later
+
+
+def _size_of(images: tuple[Image.Image, ...] | DataError) -> int:
+    return 0 if isinstance(images, DataError) else size_of_images(images)
+
+
+def sample_status(
+    task: Task, inputs: dict[str, Json], completion: Completion | Failure, boxes: BoxFormat
+) -> tuple[Status, str | None]:
+    """What became of a sample, and why where it is not ok. A truncated answer stays truncated even if it parses."""
+    if isinstance(completion, Failure):
+        return Status.INFRA_ERROR, completion.error
+    if completion.finish_reason == "refusal":
+        return Status.REFUSED, "the model refused"
+    if completion.finish_reason == "length":
+        return Status.TRUNCATED, "the answer reached max_new_tokens"
+    parsed = task.parse(completion.text, inputs, boxes)
+    return (Status.PARSE_ERROR, parsed.reason) if isinstance(parsed, ParseError) else (Status.OK, None)
+
+
+def _record(
+    waiting: _Pending, boxes: BoxFormat, run_index: int, key: str, completion: Completion | Failure, seconds: float
+) -> SampleRecord:
+    answered = completion if isinstance(completion, Completion) else None
+    if answered and any(step.cut for step in waiting.steps):
+        answered = replace(answered, finish_reason="length")
+    status, error = sample_status(waiting.run.task, waiting.example.inputs, answered or completion, boxes)
+    tokens_in, tokens_out = totals(waiting.steps, answered) if answered else (None, None)
+    return SampleRecord(
+        key=key,
+        fingerprint=waiting.asked.fingerprint,
+        example_id=waiting.example.example_id,
+        run=run_index,
+        status=status,
+        text=answered.text if answered else None,
+        reasoning=answered.reasoning if answered else None,
+        finish_reason=answered.finish_reason if answered else None,
+        error=error,
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        seconds=seconds + sum(step.seconds for step in waiting.steps),
+        prompt=waiting.asked.prompt,
+        media=waiting.asked.media,
+        batch_size=answered.batch_size if answered else None,
+        rank=waiting.run.rank,
+        logprobs=logged_logprobs(answered.logprobs) if answered else None,
+        earlier=tuple(step.text for step in waiting.steps) or None,
+    )

@@ -1,0 +1,259 @@
+"""From a name to a model: embedded ones, any checkpoint for transformers, served models, specialists, files.
+
+oracle chance prior centre_box   scripted, from the examples
+tiny                             a small randomly initialised checkpoint, made on this machine
+served:NAME                      an OpenAI-compatible endpoint
+sam3:NAME                        SAM 3 as grounder and segmenter
+dual:NAME                        CLIP and its kin, which rank given texts by their images (`dual:tiny` is made here)
+predictions:FILE                 answers that another program wrote
+text_only:NAME first_frame:NAME shuffled_frames:NAME
+                                 any of these with less to see
+anything else                    a local folder or a Hub id for transformers
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from huggingface_hub.constants import HF_HOME
+
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Task
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.errors import ConfigError
+from barista_bench.models import Model
+from barista_bench.models.ablations import ABLATIONS, ablated
+from barista_bench.models.names import SCRIPTED
+from barista_bench.models.reasoning import THINK_TAGS
+from barista_bench.models.scripted import ScriptedModel
+from barista_bench.runs.ask.config import ModelSettings
+from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.log.keys import sample_seeds
+
+DUAL = "dual:"
+Pairs = Sequence[tuple[Task, ExampleSet]]
+_Answer = Callable[[Task, Example, int], str]
+
+
+def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) -> Model:
+    """The model that `config.model` names.
+
+    Args:
+        config: with all settings that a model may read.
+        tasks: what will be asked; the scripted models answer from it.
+        shard: which process this is; each takes a GPU of its own.
+
+    Raises:
+        ModelError, ConfigError: it cannot be loaded, or cannot do what is asked of it.
+    """
+    kind, _, rest = config.model.partition(":")
+    if kind in ABLATIONS:
+        if not rest:
+            raise ConfigError(f"{config.model!r} names no model. Remedy: write {kind}:MODEL")
+        return ablated(load_model(config.model_copy(update={"model": rest}), tasks, shard), kind)
+    scripted = _scripted(config.model, tasks)
+    if scripted is not None:
+        return scripted
+    if kind == "predictions" and rest:
+        from barista_bench.models.predictions_file import PredictionsModel
+
+        owners = {example.example_id: task for task, examples in tasks for example in examples.examples}
+        return PredictionsModel.load(
+            rest,
+            example_ids=owners,
+            box_format=config.boxes,
+            seeds_of=lambda example_id, run: sample_seeds(owners[example_id], example_id, run),
+        )
+    if kind == "served" and rest:
+        return _served(config, rest)
+    if kind == "dual" and rest:
+        return _dual(config, rest, shard)
+    if kind == "sam3" and rest:
+        from barista_bench.models.specialists.sam3 import Sam3Grounder
+
+        device = _device(config, shard)
+        return Sam3Grounder.load(
+            rest,
+            revision=config.revision,
+            device=device,
+            dtype=config.dtype,
+            threshold=config.threshold,
+            mask_threshold=config.mask_threshold,
+            batch_size=4 if config.batch_size == "auto" else config.batch_size,
+        )
+    _refuse_mistyped(config.model)
+    return _transformers(config, shard)
+
+
+def _refuse_mistyped(name: str) -> None:
+    """Before the Hub is asked for it: a name that is meant for one of ours, or a file of answers."""
+    if Path(name).is_file():
+        raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
+    near = difflib.get_close_matches(name, (*SCRIPTED, "tiny"), n=1, cutoff=0.8)
+    if near and near[0] != name and not Path(name).exists():
+        raise ConfigError(f"no model {name!r}. Remedy: did you mean {near[0]}? Else give a folder or an id as org/name")
+
+
+def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
+    if name not in SCRIPTED:
+        return None
+    boxes = BoxFormat()
+    others = _Others(tasks)
+    answers: dict[str, _Answer] = {
+        "oracle": lambda task, example, _: task.reference_answer(example, boxes),
+        "chance": lambda task, example, seed: task.random_answer(example, random.Random(seed), boxes),  # noqa: S311
+        "prior": lambda task, example, _: task.prior_answer(example, others.of(task, example), boxes),
+        "centre_box": lambda task, example, _: task.centre_answer(example, boxes),
+    }
+    answer = answers[name]
+    known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
+    if name == "oracle":
+        for task, examples in tasks:
+            hidden = next((one for one in examples.examples if not task.has_answer(one)), None)
+            if hidden is not None:
+                raise ConfigError(
+                    f"oracle: the answer of {hidden.example_id} is hidden (split {hidden.metadata.get('split')}). "
+                    "Remedy: run a split whose answers are known"
+                )
+    if name in ("prior", "centre_box"):
+        for task, examples in tasks:  # a task without this baseline says so before anything is asked
+            if len(examples):
+                answer(task, examples.examples[0], 0)
+    return ScriptedModel(name, lambda example_id, seed: answer(*known[example_id], seed))
+
+
+def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
+    """Say before anything is asked whether a task can be asked of a model, as far as names tell.
+
+    Raises:
+        ConfigError: the task has no such baseline, or gives a model that scores texts none to score.
+    """
+    kind, _, rest = name.partition(":")
+    if kind in ABLATIONS and rest:
+        if kind == "text_only" and _without_ablations(rest).startswith(DUAL):
+            raise ConfigError(f"{name} compares texts with no image. Remedy: use another ablation, or none")
+        check_fit(rest, task, examples)
+        return
+    _scripted(name, [(task, examples)])
+    if name.startswith(DUAL) and len(examples) and not task.choices(examples.examples[0]):
+        raise ConfigError(
+            f"{task.benchmark}/{task.name} gives no texts to choose from, which {name} would score. "
+            "Remedy: ask a model that generates"
+        )
+
+
+def _without_ablations(name: str) -> str:
+    kind, _, rest = name.partition(":")
+    return _without_ablations(rest) if kind in ABLATIONS and rest else name
+
+
+class _Others:
+    """The examples of other videos than an example's own, one tuple a video: tasks remember what they make of it."""
+
+    def __init__(self, tasks: Pairs) -> None:
+        self._examples = {(task.benchmark, task.name): examples.examples for task, examples in tasks}
+        self._kept: dict[tuple[str, str, str], tuple[Example, ...]] = {}
+
+    def of(self, task: Task, example: Example) -> tuple[Example, ...]:
+        key = (task.benchmark, task.name, example.video_id)
+        if key not in self._kept:
+            everyone = self._examples[key[:2]]
+            self._kept[key] = tuple(one for one in everyone if one.video_id != example.video_id)
+        return self._kept[key]
+
+
+def _served(config: ModelSettings, name: str) -> Model:
+    from barista_bench.models.served.model import ServedModel
+
+    model = ServedModel.load(
+        name,
+        base_url=config.base_url,
+        api_key_env=config.api_key_env,
+        revision=config.revision,
+        timeout=config.timeout,
+        max_concurrency=config.max_concurrency,
+        max_attempts=config.max_attempts,
+        image_format=config.image_format,
+        jpeg_quality=config.jpeg_quality,
+        max_image_side=config.max_image_side,
+        image_detail=config.image_detail,
+        structured_output=config.structured_output,
+        box_format=config.boxes,
+        think_tags=config.tags or THINK_TAGS,
+        prompt_opens_thinking=config.prompt_opens_thinking,
+        thinking_budget_field=config.thinking_budget_field,
+        token_limit_field=config.token_limit_field,
+        explicit_sampling=config.explicit_sampling,
+        omit=config.omit,
+        extra_body=config.extra_body,
+        price_input=config.price_input,
+        price_output=config.price_output,
+    )
+    model.check(config.generation)
+    return model
+
+
+def _dual(config: ModelSettings, name: str, shard: Shard | None) -> Model:
+    from barista_bench.models.dual_encoders.model import DualEncoder
+
+    path = name
+    if name == "tiny":
+        from barista_bench.models.tiny_encoders import make_tiny_clip
+
+        path = str(make_tiny_clip(Path(HF_HOME) / "barista_bench" / "tiny_clip"))
+    model = DualEncoder.load(
+        path,
+        revision=config.revision,
+        device=_device(config, shard),
+        dtype=config.dtype,
+        attn_implementation=config.attn_implementation,
+        trust_remote_code=config.trust_remote_code,
+        batch_size=8 if config.batch_size == "auto" else config.batch_size,
+    )
+    model.identity = dataclasses.replace(model.identity, name=config.model)
+    return model
+
+
+def _transformers(config: ModelSettings, shard: Shard | None) -> Model:
+    from barista_bench.models.local.model import TransformersModel
+
+    path = config.model
+    if config.model == "tiny":
+        from barista_bench.models.tiny import make_tiny_model
+
+        path = str(make_tiny_model(Path(HF_HOME) / "barista_bench" / "tiny"))
+    model = TransformersModel.load(
+        path,
+        revision=config.revision,
+        device=_device(config, shard),
+        dtype=config.dtype,
+        attn_implementation=config.attn_implementation,
+        quantization=config.quantization,
+        adapter=config.adapter,
+        adapter_revision=config.adapter_revision,
+        trust_remote_code=config.trust_remote_code,
+        batch_size=config.batch_size,
+        min_pixels=config.min_pixels,
+        max_pixels=config.max_pixels,
+        frames_as=config.frames_as,
+        video_fps=config.video_fps,
+        box_format=config.boxes,
+        think_tags=config.tags,
+    )
+    # The folder of the embedded model differs between machines; its content hash stands in the revision.
+    model.identity = dataclasses.replace(model.identity, name=config.model)
+    return model
+
+
+def _device(config: ModelSettings, shard: Shard | None) -> str:
+    """With several processes, each takes the GPU that the launcher counted out for it."""
+    if config.device != "auto" or shard is None or shard.alone:
+        return config.device
+    import torch
+
+    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"

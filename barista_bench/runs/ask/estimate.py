@@ -1,0 +1,104 @@
+"""What a run would ask, before anything is asked: `barista-bench run --dry-run`."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from barista_bench.models import Request
+from barista_bench.models.ablations import ABLATIONS, unwrapped
+from barista_bench.models.names import SCRIPTED
+from barista_bench.runs.ask.asking import TaskRun
+from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import make_asker
+from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.log.keys import asked_inputs, asks_on
+from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.runs.run_folder import log_file
+
+
+@dataclass(frozen=True, slots=True)
+class RunEstimate:
+    """What is left to ask. Tokens and US dollars are estimates, and None where nothing says what they would be."""
+
+    tasks: dict[str, int]
+    """Examples of each task."""
+    samples: int
+    requests: int
+    images: int
+    input_tokens: int | None = None
+    max_output_tokens: int | None = None
+    cost: float | None = None
+    asks_on: tuple[str, ...] = ()
+    """Tasks that ask on after an answer: their later questions are not known yet, and not counted."""
+
+
+def estimate(config: RunConfig) -> RunEstimate:
+    """Count requests, images and, for a served model, tokens and cost of what the logs do not answer yet.
+
+    No checkpoint is loaded. Without one nobody knows what it has answered already, so that all of it is counted.
+
+    Raises:
+        ConfigError, DataError, ModelError: as `run`.
+    """
+    opened = open_tasks(config)
+    several = len({one.task.benchmark for one in opened}) > 1
+    names = [f"{one.task.benchmark}/{one.task.name}" if several else one.task.name for one in opened]
+    tasks = {name: len(one.examples) for name, one in zip(names, opened, strict=True)}
+    later = tuple(name for name, one in zip(names, opened, strict=True) if asks_on(one.task))
+    is_served = "served:" in config.model
+    is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
+    stand_in = config if is_light else config.model_copy(update={"model": _without_checkpoint(config.model)})
+    model = load_model(stand_in, [(one.task, one.examples) for one in opened])
+    inner, change = unwrapped(model)
+    asker = make_asker(config, model, opened, Shard())
+    runs = [
+        TaskRun(
+            one.task,
+            one.examples,
+            asked_inputs(one.task, one.examples, model.box_format),
+            one.folder,
+            SampleLog(log_file(one.folder, Shard())),
+        )
+        for one in opened
+    ]
+    counts = Counter[str]()
+
+    def counted() -> Iterator[Request]:
+        for request in asker.requests(runs) if is_served else asker.blank_requests(runs):
+            changed = change(request)
+            counts.update(samples=len(changed.seeds), requests=1, images=len(changed.images))
+            yield changed
+
+    if is_served:
+        from barista_bench.models.served.model import ServedModel
+
+        assert isinstance(inner, ServedModel)
+        found = inner.estimate(counted(), config.generation)
+        told = (found.input_tokens, found.max_output_tokens, found.cost)
+        return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *told, later)
+    deque(counted(), maxlen=0)
+    return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], asks_on=later)
+
+
+def _without_checkpoint(name: str) -> str:
+    """The same ablations of a model that needs no checkpoint: it is asked as much."""
+    ablations = [part for part in name.split(":")[:-1] if part in ABLATIONS]
+    return ":".join([*ablations, "chance"])
+
+
+def as_text(found: RunEstimate) -> str:
+    """For people: one line a fact."""
+    lines = [f"{name}: {count} examples" for name, count in found.tasks.items()]
+    lines.append(f"{found.requests} requests for {found.samples} samples with {found.images} images")
+    if found.asks_on:
+        lines.append(f"{', '.join(found.asks_on)}: questions that depend on answers are not counted")
+    if found.input_tokens is not None:
+        lines.append(f"about {found.input_tokens} input tokens, at most {found.max_output_tokens} output tokens")
+    if found.cost is not None:
+        lines.append(f"at most about {found.cost:.2f} US dollars")
+    lines.append("dry run: nothing was asked")
+    return "\n".join(lines)

@@ -1,0 +1,304 @@
+"""What differs between two run folders: settings, and sample by sample what was asked, answered and scored.
+
+Samples are matched by example and repetition, since a key covers the model and its settings too. Reads line by line:
+in memory are some 60 bytes a sample and the few samples that are shown, whatever the order of the logs.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from barista_bench.core.task import Json
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.text_out import printable
+from barista_bench.runs.log.own_samples import OwnSamples
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.paired_samples import ScoreLine, ScoreLines, match_rows
+from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.results import SCORES_FILE
+
+Kind = Literal["only_first", "only_second", "prompt", "media", "input", "status", "answer", "reasoning", "score"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """One setting, by its dotted place in `run.json`, with both values as JSON; None where a run does not have it."""
+
+    name: str
+    first: str | None
+    second: str | None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SampleChange:
+    """One sample that differs. What is compared stands in `first` and `second`; None where there is nothing."""
+
+    example_id: str
+    run: int
+    first: str | None = field(compare=False)
+    second: str | None = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreChange:
+    """One figure over the samples that are scored in both runs: how many values differ, and both means."""
+
+    name: str
+    samples: int
+    changed: int
+    first: float
+    second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between two runs.
+
+    Attributes:
+        settings: of `run.json`, by name.
+        samples: number of samples in each run.
+        strangers: records in each run's logs that do not belong to the run; they are left out.
+        common: samples that both have.
+        counts: samples by kind. `prompt`, `media`: another prompt or other media were sent. `input`: something else
+            was asked, but not another prompt or other media as far as the logs say (another task version, or a log of
+            version 0.1). `status`: see `statuses`. `answer`, `reasoning`: another text came although the same was
+            asked. `score`: at least one figure differs.
+        statuses: (first, second) to the number of samples whose status changed so.
+        shown: the first samples of each kind, by example id and repetition.
+        scores: by name, by the options that each run was started with; None where one of the runs is not scored.
+    """
+
+    first: Path
+    second: Path
+    settings: tuple[SettingChange, ...]
+    samples: tuple[int, int]
+    strangers: tuple[int, int]
+    common: int
+    counts: Mapping[Kind, int]
+    statuses: Mapping[tuple[str, str], int]
+    shown: Mapping[Kind, tuple[SampleChange, ...]]
+    scores: tuple[ScoreChange, ...] | None
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs in settings or in any sample's input, status, answer, reasoning and figures."""
+        return not self.settings and not any(self.counts.values())
+
+
+class _Found:
+    """Counts, and the first few samples of each kind whatever order they come in."""
+
+    def __init__(self, shown: int) -> None:
+        self.counts: Counter[Kind] = Counter()
+        self.statuses: Counter[tuple[str, str]] = Counter()
+        self.shown: dict[Kind, list[SampleChange]] = {kind: [] for kind in KINDS}
+        self._limit = shown
+
+    def add(self, kind: Kind, sample: SampleChange) -> None:
+        self.counts[kind] += 1
+        bisect.insort(self.shown[kind], sample)
+        del self.shown[kind][self._limit :]
+
+
+def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Difference:
+    """Compare two run folders.
+
+    Args:
+        first: made by `run`.
+        second: made by `run`.
+        shown: samples of each kind that are named.
+
+    Raises:
+        ConfigError: `shown` is negative.
+        DataError: a folder is no run.
+    """
+    if shown < 0:
+        raise ConfigError(f"shown is {shown}. Remedy: give 0 or more")
+    folders = Path(first), Path(second)
+    described = read_run(folders[0]), read_run(folders[1])
+    found = _Found(shown)
+    with ExitStack() as stack:
+        a, b = (stack.enter_context(OwnSamples(*pair)) for pair in zip(folders, described, strict=True))
+        matched = match_rows(a.ids, b.ids)
+        for record in map(a.record, matched.only_first):
+            found.add("only_first", _change(record, record.text, None))
+        for record in map(b.record, matched.only_second):
+            found.add("only_second", _change(record, None, record.text))
+        for row_a, row_b in matched.pairs():
+            _compare(a.record(row_a), b.record(row_b), found)
+    return Difference(
+        first=folders[0],
+        second=folders[1],
+        settings=_settings(*described),
+        samples=(len(a.ids), len(b.ids)),
+        strangers=(a.strangers, b.strangers),
+        common=len(matched.first),
+        scores=_scores(folders, found),
+        counts={kind: found.counts[kind] for kind in KINDS},
+        statuses=dict(sorted(found.statuses.items())),
+        shown={kind: tuple(found.shown[kind]) for kind in KINDS},
+    )
+
+
+def _compare(a: SampleRecord, b: SampleRecord, found: _Found) -> None:
+    other_prompt = bool(a.prompt and b.prompt and a.prompt != b.prompt)
+    other_media = bool(a.media and b.media and a.media != b.media)
+    other_input = a.fingerprint != b.fingerprint
+    if other_prompt:
+        found.add("prompt", _change(a, a.prompt, b.prompt))
+    if other_media:
+        found.add("media", _change(a, a.media, b.media))
+    if other_input and not (other_prompt or other_media):
+        found.add("input", _change(a, a.fingerprint, b.fingerprint))
+    if a.status is not b.status:
+        found.statuses[str(a.status), str(b.status)] += 1
+        found.add("status", _change(a, str(a.status), str(b.status)))
+    if a.finished and b.finished and not (other_input or other_prompt or other_media):
+        if a.text != b.text:
+            found.add("answer", _change(a, a.text, b.text))
+        if a.reasoning != b.reasoning:
+            found.add("reasoning", _change(a, a.reasoning, b.reasoning))
+
+
+def _change(record: SampleRecord | ScoreLine, first: str | None, second: str | None) -> SampleChange:
+    return SampleChange(record.example_id, record.run, first, second)
+
+
+def _settings(first: Mapping[str, Json], second: Mapping[str, Json]) -> tuple[SettingChange, ...]:
+    try:
+        a, b = dict(_flat(first)), dict(_flat(second))
+    except RecursionError as error:
+        raise DataError("run.json: is nested too deeply. Remedy: run again with another --out") from error
+    names = sorted(name for name in a.keys() | b.keys() if name not in _WHEREABOUTS and a.get(name) != b.get(name))
+    return tuple(SettingChange(".".join(name), a.get(name), b.get(name)) for name in names)
+
+
+_WHEREABOUTS = {("data", name) for name in ("path", "absolute_path", "root", "absolute_root")}
+"""No settings: what lies there is told by its hash."""
+
+
+def _flat(values: Mapping[str, Json], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Places and values as JSON, so that 0, 0.0 and false stay different; an empty mapping is a value of its own."""
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, (*place, name))
+        else:
+            yield (*place, name), json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _scores(folders: tuple[Path, Path], found: _Found) -> tuple[ScoreChange, ...] | None:
+    """Compare figures sample by sample; a sample without figures in one of the runs is not compared."""
+    paths = [folder / SCORES_FILE for folder in folders]
+    if not all(path.is_file() for path in paths):
+        return None
+    values: dict[str, tuple[array[float], array[float]]] = {}
+    with ExitStack() as stack:
+        a, b = (ScoreLines(path, stack.enter_context(path.open("rb"))) for path in paths)
+        for row_a, row_b in match_rows(a.ids, b.ids).pairs():
+            first, second = a.line(row_a), b.line(row_b)
+            changed = []
+            for name in sorted((first.scores or {}).keys() & (second.scores or {}).keys()):
+                one, other = (first.scores or {})[name], (second.scores or {})[name]
+                if one is None or other is None:
+                    continue
+                columns = values.setdefault(name, (array("d"), array("d")))
+                columns[0].append(one)
+                columns[1].append(other)
+                if one != other:
+                    changed.append((f"{name} {one:g}", f"{name} {other:g}"))
+            if changed:
+                found.add("score", _change(first, *(", ".join(texts) for texts in zip(*changed, strict=True))))
+    return tuple(_score_change(name, *columns) for name, columns in sorted(values.items()))
+
+
+def _score_change(name: str, first: array[float], second: array[float]) -> ScoreChange:
+    # fsum is exact, so that the order of the lines does not show in the means.
+    changed = sum(one != other for one, other in zip(first, second, strict=True))
+    return ScoreChange(name, len(first), changed, math.fsum(first) / len(first), math.fsum(second) / len(second))
+
+
+_HEADINGS: Mapping[Kind, str] = {
+    "only_first": "only in the first",
+    "only_second": "only in the second",
+    "prompt": "another prompt",
+    "media": "other media",
+    "input": "asked differently (task version or media; the logs do not say which)",
+    "status": "another status",
+    "answer": "another answer to the same question",
+    "reasoning": "other reasoning about the same question",
+    "score": "other scores",
+}
+_WIDTH = 80
+
+
+def as_text(difference: Difference) -> str:
+    """A difference for people, in plain lines. What models wrote is shortened, and its control characters escaped."""
+    lines = [f"First:  {printable(str(difference.first))}", f"Second: {printable(str(difference.second))}"]
+    lines.append("Settings" if difference.settings else "Settings: all the same")
+    lines += [_setting_text(one) for one in difference.settings]
+    counts = f"Samples: {difference.samples[0]} and {difference.samples[1]}, {difference.common} in both"
+    lines.append(counts + (", all the same" if not any(difference.counts.values()) else ""))
+    if any(difference.strangers):
+        lines.append(f"  left out, since not of the run that run.json describes: {_arrow(*difference.strangers)}")
+    for kind in KINDS:
+        lines += _kind_text(kind, difference)
+    if difference.scores is None:
+        lines.append("Scores: not compared, since not both runs are scored")
+    else:
+        lines += [
+            "Scores, by the options that each run was started with",
+            *(_score_text(one) for one in difference.scores),
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _kind_text(kind: Kind, difference: Difference) -> Iterator[str]:
+    count, shown = difference.counts[kind], difference.shown[kind]
+    if not count:
+        return
+    yield f"  {_HEADINGS[kind]}: {count}"
+    if kind == "status":
+        for (first, second), number in difference.statuses.items():
+            yield f"    {_arrow(first, second)}: {number}"
+    for sample in shown:
+        yield f"    {printable(sample.example_id)} run {sample.run}: {_both(sample.first, sample.second)}"
+    if count > len(shown) > 0:
+        yield f"    and {count - len(shown)} more"
+
+
+def _setting_text(change: SettingChange) -> str:
+    return f"  {printable(change.name)}: {_both(change.first, change.second)}"
+
+
+def _score_text(change: ScoreChange) -> str:
+    means = _arrow(f"{change.first:.6g}", f"{change.second:.6g}")
+    return f"  {printable(change.name)}: {change.changed} of {change.samples} changed, mean {means}"
+
+
+def _arrow(first: object, second: object) -> str:
+    return f"{first} -> {second}"
+
+
+def _both(first: str | None, second: str | None) -> str:
+    """Two texts; long ones from a little before where they part."""
+    a, b = first or "", second or ""
+    parting = next((place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    start = max(0, parting - _WIDTH // 4) if max(len(a), len(b)) > _WIDTH else 0
+    return _arrow(_shortened(first, start), _shortened(second, start))
+
+
+def _shortened(text: str | None, start: int) -> str:
+    if text is None:
+        return "(nothing)"
+    cut = text[start : start + _WIDTH]
+    return ("..." if start else "") + printable(cut) + ("..." if start + _WIDTH < len(text) else "")

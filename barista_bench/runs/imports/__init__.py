@@ -1,0 +1,1 @@
+"""Answers from elsewhere in, submissions out."""

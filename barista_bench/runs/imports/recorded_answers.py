@@ -1,0 +1,159 @@
+"""Answers that another harness recorded (`Benchmark.formats`) as run folders of ours."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from barista_bench.benchmarks import BENCHMARKS, get_task
+from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt_sets import PromptTexts, by_hash
+from barista_bench.core.task import Example, Task
+from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.owned_folders import check_target, replacing_folder
+from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
+from barista_bench.runs.ask.asking import sample_status
+from barista_bench.runs.ask.config import MAX_RUNS
+from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.log.keys import digest, sample_key
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
+from barista_bench.runs.run_folder import OWN_EXAMPLES, log_file, run_description, write_run
+from barista_bench.runs.whereabouts import written_data
+
+log = logging.getLogger(__name__)
+
+NAMED = 20
+"""Problems that are named one by one."""
+
+
+def known_formats() -> dict[str, str]:
+    """Format name to the benchmark that reads it."""
+    return {name: benchmark.name for benchmark in BENCHMARKS.values() for name in benchmark.formats}
+
+
+def import_recorded(
+    predictions: str | Path,
+    out: str | Path,
+    form: str,
+    *,
+    model: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> list[Path]:
+    """Make a run folder for each task that `predictions` answer.
+
+    Args:
+        predictions: file or folder in the format `form`.
+        out: parent of the run folders, each called as its task; none of them may be there yet.
+        form: one of `known_formats`.
+        model: the model's name, where the files do not tell it.
+        options: of the tasks; each gets those that it has.
+
+    Returns:
+        The run folders.
+
+    Raises:
+        ConfigError: the format is unknown, or a folder is there already.
+        DataError: the predictions cannot be read; names file and place.
+    """
+    formats = known_formats()
+    if form not in formats:
+        raise ConfigError(f"no format {form!r}. Remedy: use one of {', '.join(formats)}")
+    recorded = BENCHMARKS[formats[form]].formats[form](Path(predictions))
+    if not recorded:
+        raise DataError(f"{predictions}: no recorded answers of the format {form} here. Remedy: name their folder")
+    problems = [problem for one in recorded for problem in one.problems]
+    problems.sort(key=lambda problem: problem.severity != "error")
+    for problem in problems[:NAMED]:
+        log.warning("%s: %s", predictions, problem)
+    if len(problems) > NAMED:
+        errors = sum(problem.severity == "error" for problem in problems)
+        log.warning("%s: in all %d errors, %d warnings", predictions, errors, len(problems) - errors)
+    unknown = set(options or {}) - {name for one in recorded for name in one.task.options}
+    if unknown:
+        raise ConfigError(f"no task here has an option {sorted(unknown)[0]!r}. Remedy: leave it out")
+    # All of it before the first folder is written, so that nothing is left behind.
+    wanted = []
+    for one in recorded:
+        own = {name: value for name, value in (options or {}).items() if name in one.task.options}
+        text = f"Another harness asked this in its own words; read from the format {form}."
+        sha256 = digest(text)
+        prompts = PromptTexts(0, "", text, sha256, wording=by_hash("recorded", sha256))
+        task = get_task(one.task.benchmark, one.task.name, prompts, options=own)
+        wanted.append((task, one, Path(out).absolute() / task.name))
+    _refuse_taken([folder for _, _, folder in wanted])
+    for _, one, _ in wanted:
+        _check(one, str(predictions))
+    return [_write(task, one, folder, form, model or one.model) for task, one, folder in wanted]
+
+
+def _refuse_taken(folders: Sequence[Path]) -> None:
+    for folder, count in Counter(folders).items():
+        if count > 1:
+            raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
+        check_target(folder)
+
+
+def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
+    by_id = {example.example_id: example for example in recorded.examples}
+    identity = asdict(ModelIdentity(model, settings={"harness": form}))
+    with replacing_folder(out) as partial:
+        write_frozen(recorded.examples, partial / OWN_EXAMPLES)
+        with SampleLog(log_file(partial, Shard(0, 1))) as samples:
+            for answer in recorded.answers:
+                samples.append(_record(task, by_id[answer.example_id], answer, identity))
+        write_run(partial, _described(task, recorded, identity, out))
+    return out
+
+
+def _check(recorded: RecordedAnswers, where: str) -> None:
+    refuse_unusable(recorded.examples, where)
+    known = {example.example_id for example in recorded.examples}
+    counts = Counter((answer.example_id, answer.run) for answer in recorded.answers)
+    for (example_id, run), count in counts.items():
+        if example_id not in known:
+            raise DataError(f"an answer is to {example_id!r}, which is no example. Remedy: correct the reader")
+        if count > 1:
+            raise DataError(f"{example_id}: run {run} answers it {count} times. Remedy: keep one")
+        if not 0 <= run < MAX_RUNS:
+            raise DataError(f"{example_id}: run is {run}. Remedy: count runs from 0 to {MAX_RUNS - 1}")
+
+
+def _record(task: Task, example: Example, answer: RecordedAnswer, identity: dict[str, Any]) -> SampleRecord:
+    fingerprint = digest("recorded", task.benchmark, task.name, task.version, example.example_id)
+    completion = (
+        Failure(answer.error or "the record holds no answer") if answer.text is None else Completion(answer.text)
+    )
+    status, error = sample_status(task, example.inputs, completion, BoxFormat())
+    return SampleRecord(
+        key=sample_key(example.example_id, fingerprint, identity, _GENERATION, answer.run),
+        fingerprint=fingerprint,
+        example_id=example.example_id,
+        run=answer.run,
+        status=status,
+        text=answer.text,
+        error=error,
+    )
+
+
+_GENERATION = asdict(GenerationConfig())
+
+
+def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], out: Path) -> dict[str, Any]:
+    described = run_description(
+        task,
+        content_hash=content_hash(recorded.examples),
+        prompts_hash=None,
+        model=identity,
+        boxes=BoxFormat(),
+        generation=_GENERATION,
+    )
+    return described | {
+        "runs": 1 + max((answer.run for answer in recorded.answers), default=0),
+        "data": written_data(out, None, None, None),
+    }

@@ -1,0 +1,1 @@
+"""The sample log: which records there are, and which of them count."""

@@ -1,0 +1,1 @@
+"""Scoring: from the log to `results.json`, without asking a model."""

@@ -1,0 +1,197 @@
+"""`results.json`: one a run, checked against this schema whenever it is written or read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self, TypeAlias
+
+from pydantic import Field, JsonValue, StringConstraints, computed_field, model_validator
+
+from barista_bench.core.prompt_sets import WORDING, by_hash
+from barista_bench.files.atomic import write_whole
+from barista_bench.files.schema import Strict, read_model
+from barista_bench.runs.score.comparability import Comparability, Recorded
+
+SHA256: Final = re.compile(r"[0-9a-f]{64}")
+SCHEMA_VERSION = 2
+RESULTS_FILE = "results.json"
+SCORES_FILE = "scores.jsonl"
+"""Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
+
+
+class BoxFormatInfo(Strict):
+    order: Literal["xyxy", "yxyx"]
+    scale: int | None
+
+
+class ModelInfo(Strict):
+    name: str
+    box_format: BoxFormatInfo
+    revision: str | None
+    settings: dict[str, JsonValue]
+
+
+Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING)]
+"""Whose wording it was (`prompt_sets`); empty in results of versions that did not say."""
+
+
+class PromptsInfo(Strict):
+    """`sha256` is of the prompt file."""
+
+    version: int
+    sha256: str
+    wording: Wording = ""
+
+    @model_validator(mode="after")
+    def _known_by_its_hash(self) -> Self:
+        if not self.wording and SHA256.fullmatch(self.sha256):
+            self.wording = by_hash("file", self.sha256)
+        return self
+
+
+class DatasetInfo(Strict):
+    """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` what the run was cut to."""
+
+    benchmark: str
+    task: str
+    task_version: int
+    config: str
+    split: str
+    limit: int | None
+    examples: int
+    content_hash: str
+
+
+class Figure(Strict):
+    """A figure over runs: mean, sample standard deviation, and the value of each run that has scored samples.
+
+    There is no deviation (None) of one run, nor where the runs were scored over different examples.
+
+    [low, high] is the 95% interval of the mean over videos (`resampling`); None where there is none.
+    """
+
+    mean: float
+    std: float | None
+    runs: list[float]
+    low: float | None = None
+    high: float | None = None
+
+
+class Coverage(Strict):
+    """Samples by what became of them. `expected` = examples x runs; `scored` leaves out infrastructure errors and
+    samples not yet run; `answered` are those with a readable answer."""
+
+    expected: int
+    scored: int
+    answered: int
+    statuses: dict[str, int]
+
+    @property
+    def complete(self) -> bool:
+        return self.scored == self.expected
+
+
+class Breakdown(Strict):
+    """The primary figure for the examples that share a metadata value."""
+
+    examples: int
+    figure: Figure
+
+
+class Timing(Strict):
+    """Seconds by stage over all sessions of the run, and tokens; the only part that differs between equal runs.
+
+    Rates are over the seconds that generation took or stood still, summed over processes. `cost` is in US dollars,
+    and None where no prices were given.
+    """
+
+    sessions: int
+    seconds: dict[str, float]
+    input_tokens: int
+    output_tokens: int
+    samples_per_second: float | None = None
+    output_tokens_per_second: float | None = None
+    cost: float | None = None
+
+
+class Results(Recorded):
+    schema_version: int = SCHEMA_VERSION
+    barista_bench: str
+    protocol: str
+    options: dict[str, JsonValue] = Field(default_factory=dict, description="the task's options")
+    changed_options: dict[str, JsonValue] = Field(default_factory=dict, description="those other than its defaults")
+    model: ModelInfo
+    dataset: DatasetInfo
+    prompts: PromptsInfo
+    generation: dict[str, JsonValue]
+    runs: int
+    coverage: Coverage
+    primary: str
+    figures: dict[str, Figure]
+    breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
+    details: list[dict[str, JsonValue]] = Field(description="the task's whole aggregate, one entry a run")
+    versions: dict[str, str]
+    timing: Timing
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def comparability(self) -> Comparability:
+        """What another figure must share to stand in one rank with these."""
+        dataset = self.dataset
+        return Comparability(
+            benchmark=dataset.benchmark,
+            task=dataset.task,
+            task_version=dataset.task_version,
+            protocol=self.protocol,
+            wording=self.prompts.wording,
+            options=self.changed_options,
+            split=dataset.split,
+            limit=dataset.limit,
+            content_hash=dataset.content_hash,
+        )
+
+    @property
+    def circumstances(self) -> dict[str, JsonValue]:
+        """What is shown beside the figures and keeps nobody from a rank: decoding, boxes, engine, runs."""
+        boxes = self.model.box_format
+        return {
+            **self.generation,
+            **self.model.settings,
+            "box order": boxes.order,
+            "box scale": boxes.scale or "pixels",
+            "runs": self.runs,
+        }
+
+
+def tie_spread(results: Results) -> str:
+    """Between what the primary figure lies over orders of the examples, where all scores of a ranking are equal.
+
+    That is so of a mean average precision of answers without confidences (`constant_scores` and `tie_spread` of
+    `metrics/mean_ap`). Empty for every other figure, and where a run has scores that differ.
+    """
+    spreads = []
+    for entry in results.details:
+        spread = entry.get("tie_spread")
+        row = spread.get(results.primary) if isinstance(spread, dict) and entry.get("constant_scores") else None
+        if not isinstance(row, dict):
+            return ""
+        spreads.append({name: value for name, value in row.items() if isinstance(value, float)})
+    if not spreads:
+        return ""
+    low, lower = (min(spread[name] for spread in spreads) for name in ("min", "lower"))
+    high, upper = (max(spread[name] for spread in spreads) for name in ("max", "upper"))
+    return f"{low:.3f} to {high:.3f} over random orders, {lower:.3f} to {upper:.3f} at the most"
+
+
+def write_results(results: Results, path: Path) -> None:
+    write_whole(path, results.model_dump_json(indent=1) + "\n")
+
+
+def read_results(path: str | Path) -> Results:
+    """Read and check.
+
+    Raises:
+        DataError: the file is missing, too large, or breaks the schema; names the field.
+    """
+    return read_model(path, Results, what="no results here", remedy="run `barista-bench score`")

@@ -1,0 +1,388 @@
+"""From the sample log to `results.json`: the model is never asked, so scoring again costs nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import msgspec
+
+from barista_bench import __version__
+from barista_bench.benchmarks import get_task, task_class
+from barista_bench.core.prices import token_cost
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.task import Example, Json, Prediction, Scored, Status, Task
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.files.atomic import replacing
+from barista_bench.runs.log.own_samples import OwnSamples
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.run_folder import CONFIG_FILE, read_run
+from barista_bench.runs.score.figures import group_figures, intervals
+from barista_bench.runs.score.kept_figures import free_place, kept_options, tell_which
+from barista_bench.runs.score.results import (
+    Breakdown,
+    Coverage,
+    DatasetInfo,
+    Figure,
+    ModelInfo,
+    PromptsInfo,
+    Results,
+    Timing,
+    write_results,
+)
+from barista_bench.runs.whereabouts import open_run_examples
+
+if TYPE_CHECKING:
+    from barista_bench.runs.ask.opening import Opened
+
+log = logging.getLogger(__name__)
+
+SESSIONS_FILES = "sessions*.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSample:
+    """One sample with its answer read anew: `prediction` is None where there is no readable answer.
+
+    `counts_unanswered` is `Task.counts_provider_errors`.
+    """
+
+    example: Example
+    record: SampleRecord
+    prediction: Prediction | None
+    scores: Mapping[str, float]
+    counts_unanswered: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
+        return self.counts_unanswered or self.record.status is not Status.INFRA_ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """All that a report needs of one run folder."""
+
+    folder: Path
+    task: Task
+    examples: ExampleSet
+    samples: tuple[ScoredSample, ...]
+    results: Results
+
+
+def score(
+    folder: str | Path,
+    *,
+    data: str | Path | None = None,
+    root: str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+) -> ScoredRun:
+    """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
+
+    Figures by other options than those that the run was started with go beside them (`runs/score/kept_figures.py`).
+
+    Args:
+        folder: made by `run`.
+        data: where the dataset lies now, if it is not found where it was (`runs/whereabouts.py`).
+        root: where the videos of a linked set lie now, likewise.
+        options: of the task, instead of those that the run was started with; only those that change nothing that
+            was asked.
+
+    Raises:
+        ConfigError: an option is unknown, or belongs to the run.
+        DataError: the folder is no run, the dataset is another one than was run, no sample is finished, or the task's
+            primary figure is not defined for those that are.
+    """
+    scored = _scored(folder, data, root, options)
+    results_file, scores_file = free_place(scored.folder, scored.results)
+    _write_scores(scored.samples, scores_file)
+    write_results(scored.results, results_file)
+    return scored
+
+
+def read_scored(
+    folder: str | Path,
+    *,
+    data: str | Path | None = None,
+    root: str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+) -> ScoredRun:
+    """As `score`, but writes nothing. Says in the log by which options, where that is no matter of course.
+
+    Args:
+        folder: made by `run`.
+        data: where the dataset lies now, if it has moved.
+        root: where the videos of a linked set lie now, if they have moved.
+        options: as `score` takes them; None for those of the figures that are kept in the folder (`kept_options`).
+    """
+    scored = _scored(folder, data, root, kept_options(Path(folder)) if options is None else options)
+    tell_which(scored.folder, scored.results)
+    return scored
+
+
+def _scored(
+    folder: str | Path, data: str | Path | None, root: str | Path | None, options: Mapping[str, object] | None
+) -> ScoredRun:
+    read = read_samples(folder, data=data, root=root, options=options)
+    known = sum(map(read.task.has_answer, read.examples.examples))
+    # Where all answers are hidden, the task says so itself, and what to do.
+    samples = tuple(s for s in read.samples if not known or read.task.has_answer(s.example))
+    if 0 < known < len(read.examples):
+        log.warning("%s: %d answers are hidden: not scored", folder, len(read.examples) - known)
+    if not any(s.record.status is not Status.INFRA_ERROR for s in samples):
+        raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
+    results = _results(read, samples, known)
+    if results.primary not in results.figures:
+        raise DataError(
+            f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
+            "compared. Remedy: run more examples (without a limit, or with a larger one)"
+        )
+    return ScoredRun(read.folder, read.task, read.examples, samples, results)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """A run folder's samples, read and not put together: of questions, too, whose answers are hidden."""
+
+    folder: Path
+    described: dict[str, Any]
+    task: Task
+    examples: ExampleSet
+    samples: tuple[ScoredSample, ...]
+
+
+def score_tasks(
+    opened: Iterable[Opened], root: str | Path | None = None
+) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
+    """Score the tasks of a run; and of those that cannot be, why: one that fails costs no other its score."""
+    runs, unscored = [], {}
+    for one in opened:
+        try:
+            runs.append(score(one.folder, data=one.data, root=root))
+        except BaristaError as error:
+            unscored[f"{one.task.benchmark}/{one.task.name}"] = error
+    return runs, unscored
+
+
+def read_samples(
+    folder: str | Path,
+    *,
+    data: str | Path | None = None,
+    root: str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+) -> ReadRun:
+    """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
+    folder = Path(folder)
+    described = read_run(folder)
+    identity = described["identity"]
+    prompts = PromptTexts(**described["prompts"])
+    task = run_task(described, prompts, options or {})
+    boxes = BoxFormat(**identity["model"]["box_format"])
+    examples = open_run_examples(folder, described, data, root)
+    records = _own_records(folder, described)
+    by_example = {example.example_id: example for example in examples.examples}
+    unknown = next((record.example_id for record in records if record.example_id not in by_example), None)
+    if unknown is not None:
+        raise DataError(
+            f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
+            "Remedy: undo what was changed there (data.limit, identity.split), or run again with another --out"
+        )
+    if not described.get("imported"):
+        # Of an imported run the order of the log is that of the original, on which the release's figures depend.
+        places = {example_id: place for place, example_id in enumerate(by_example)}
+        records.sort(key=lambda record: (places[record.example_id], record.run))
+    samples = tuple(_sample(task, boxes, by_example[record.example_id], record) for record in records)
+    return ReadRun(folder, described, task, examples, samples)
+
+
+def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mapping[str, object]) -> Task:
+    """The task of a run as it was asked, read and scored as `options` say.
+
+    Raises:
+        ConfigError: an option is unknown, or belongs to the run; or the task has another version by now.
+    """
+    identity = described["identity"]
+    kept = identity.get("options", {})
+    version = task_class(identity["benchmark"], identity["task"]).version
+    if identity["task_version"] != version:
+        raise ConfigError(
+            f"{identity['benchmark']}/{identity['task']} was asked as version {identity['task_version']}, and is now "
+            f"{version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
+        )
+    for name, value in options.items():
+        if name in kept and kept[name] != value:
+            raise ConfigError(
+                f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
+            )
+    chosen = {**described.get("options", {}), **kept, **options}
+    return get_task(identity["benchmark"], identity["task"], prompts, protocol=described["protocol"], options=chosen)
+
+
+def _own_records(folder: Path, described: Mapping[str, Any]) -> list[SampleRecord]:
+    """The record that counts of each example and run."""
+    with OwnSamples(folder, described) as own:
+        if own.strangers:
+            log.warning("%s: %d records are not of this run: left out", folder, own.strangers)
+        return list(own)
+
+
+def _sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
+    prediction = read_answer(task, boxes, example, record)
+    if record.status in (Status.OK, Status.PARSE_ERROR):  # as it is read now, whatever was found at the time
+        status = Status.PARSE_ERROR if prediction is None else Status.OK
+        record = msgspec.structs.replace(record, status=status)
+    return ScoredSample(example, record, prediction, task.score(example, prediction), task.counts_provider_errors)
+
+
+def read_answer(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> Prediction | None:
+    """The answer, parsed. A truncated one counts if it can be read all the same, as in the release."""
+    if record.text is None or record.status is Status.REFUSED:
+        return None
+    parsed = task.parse(record.text, example.inputs, boxes)
+    return parsed if isinstance(parsed, Prediction) else None
+
+
+def _results(read: ReadRun, samples: Sequence[ScoredSample], known: int) -> Results:
+    """Of those samples whose truth is known, of `known` examples."""
+    described, task = read.described, read.task
+    identity = described["identity"]
+    scored = [s for s in samples if s.counts]
+    details = _per_run(task, scored)
+    statuses = Counter(str(s.record.status) for s in samples)
+    return Results(
+        barista_bench=__version__,
+        protocol=described["protocol"],
+        options=dict(task.chosen),
+        changed_options={name: value for name, value in task.chosen.items() if value != task.options[name].default},
+        model=ModelInfo(**identity["model"]),
+        dataset=DatasetInfo(
+            benchmark=task.benchmark,
+            task=task.name,
+            task_version=task.version,
+            config=task.name,
+            split=identity["split"],
+            limit=described["data"]["limit"],
+            examples=known,
+            content_hash=read.examples.content_hash,
+        ),
+        generation=identity["generation"],
+        runs=described["runs"],
+        coverage=Coverage(
+            expected=known * described["runs"],
+            scored=sum(s.record.status is not Status.INFRA_ERROR for s in samples),
+            answered=sum(s.prediction is not None for s in scored),
+            statuses={str(status): statuses[str(status)] for status in Status},
+        ),
+        prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
+        primary=task.primary,
+        figures=_figures(task, scored, details),
+        breakdowns={key: _breakdown(task, scored, key) for key in task.breakdown_keys},
+        details=cast("Any", details),
+        versions=described["versions"],
+        timing=_timing(read.folder, samples, described.get("prices", {})),
+    )
+
+
+def _figures(task: Task, samples: Sequence[ScoredSample], details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
+    """Every number that all runs have, with its interval over videos where the task can tell one."""
+    # A spread over runs says something of the model only where all runs answered the same examples.
+    by_run: dict[int, set[str]] = defaultdict(set)
+    for sample in samples:
+        by_run[sample.record.run].add(sample.example.example_id)
+    is_even = len({frozenset(ids) for ids in by_run.values()}) <= 1
+    found = {
+        name: figure([cast("float", detail[name]) for detail in details], is_even=is_even)
+        for name, value in details[0].items()
+        if isinstance(value, float) and all(name in detail for detail in details)
+    }
+    for name, ends in intervals(task, samples).items():
+        if name in found:
+            found[name] = found[name].model_copy(update={"low": ends.low, "high": ends.high})
+    return found
+
+
+def _per_run(task: Task, samples: Sequence[ScoredSample]) -> list[dict[str, Json]]:
+    by_run: dict[int, list[Scored]] = defaultdict(list)
+    for sample in samples:
+        by_run[sample.record.run].append(Scored(sample.example, sample.prediction))
+    return [task.aggregate(by_run[run]) for run in sorted(by_run)]
+
+
+def _breakdown(task: Task, samples: Sequence[ScoredSample], key: str) -> dict[str, Breakdown]:
+    """By value; without those of which a run has no such figure."""
+    groups: dict[str, list[ScoredSample]] = defaultdict(list)
+    for sample in samples:
+        groups[str(sample.example.metadata.get(key))].append(sample)
+    values = sorted(groups)
+    figures = group_figures(task, samples, [groups[value] for value in values])
+    return {
+        value: Breakdown(examples=len({s.example.example_id for s in groups[value]}), figure=found)
+        for value, found in zip(values, figures, strict=True)
+        if found is not None
+    }
+
+
+def figure(values: Sequence[float], *, is_even: bool = True) -> Figure:
+    """Mean and sample standard deviation over runs; no deviation where the runs are over different examples."""
+    std = statistics.stdev(values) if len(values) > 1 and is_even else None
+    return Figure(mean=statistics.fmean(values), std=std, runs=list(values))
+
+
+def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, float | None]) -> Timing:
+    sessions = session_seconds(folder)
+    seconds: Counter[str] = Counter()
+    for session in sessions:
+        seconds.update(session)
+    tokens_in = sum(s.record.input_tokens or 0 for s in samples)
+    tokens_out = sum(s.record.output_tokens or 0 for s in samples)
+    busy = seconds["wait"] + seconds["generate"]
+    return Timing(
+        sessions=len(sessions),
+        seconds={name: round(value, 3) for name, value in sorted(seconds.items())},
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        samples_per_second=round(len(samples) / busy, 3) if busy > 1e-6 else None,
+        output_tokens_per_second=round(tokens_out / busy, 3) if busy > 1e-6 else None,
+        cost=token_cost(tokens_in, tokens_out, prices.get("input"), prices.get("output")),
+    )
+
+
+def session_seconds(folder: Path) -> list[dict[str, float]]:
+    """Seconds by stage of every start of a run."""
+    return [line for path in sorted(folder.glob(SESSIONS_FILES)) for line in _sessions(path)]
+
+
+def _sessions(path: Path) -> list[dict[str, float]]:
+    """Seconds by stage of each session. A damaged line costs its seconds, and is named."""
+    found = []
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            found.append(msgspec.json.decode(line, type=_SessionLine).seconds)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            log.warning("%s: line %d is no session: its seconds are missing", path, number)
+    return found
+
+
+class _SessionLine(msgspec.Struct):
+    seconds: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1e9)]]
+
+
+def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
+    with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
+        for sample in samples:
+            line = {
+                "example_id": sample.example.example_id,
+                "video_id": sample.example.video_id,
+                "run": sample.record.run,
+                "status": sample.record.status,
+                "scores": sample.scores if sample.counts else None,
+            }
+            file.write(json.dumps(line, sort_keys=True) + "\n")

@@ -1,0 +1,82 @@
+"""Whether tasks put models in the same order: Kendall's tau-b (paper, A.7 and table 16).
+
+As in the paper, a model's score on a task is the mean of its sample scores, pooled over examples and runs. Two tasks
+with a high tau order the models alike; a low or negative one says that the order on one cannot be told from the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import kendalltau
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.score.comparability import told_apart
+from barista_bench.stats.labels import Labels, run_labels
+from barista_bench.stats.types import RankAgreement
+
+if TYPE_CHECKING:
+    from barista_bench.runs.score.scoring import ScoredRun
+
+FEWEST_MODELS = 3
+
+
+def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -> RankAgreement:
+    """Over the models that have a run of every task; runs of one model with two labels are two models.
+
+    Args:
+        runs: of any tasks; where they are of several benchmarks, tasks are named after theirs, too.
+        labels: what the models are called; by default `run_labels`.
+
+    Raises:
+        ConfigError: fewer than two tasks, or fewer than three models with all of them.
+        DataError: a model has two comparable runs of one task.
+    """
+    called = run_labels(runs) if labels is None else labels
+    names = _named(runs)
+    means: dict[str, dict[str, float]] = {}
+    for task, run in zip(names, runs, strict=True):
+        model = called[run.folder]
+        if task in means.setdefault(model, {}):
+            raise DataError(f"{run.folder}: a second run of {task} by {model}. Remedy: name one run a model and task")
+        means[model][task] = mean_sample_score(run)
+    tasks = tuple(dict.fromkeys(names))
+    whole = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
+    if len(tasks) < 2 or len(whole) < FEWEST_MODELS:
+        raise ConfigError(
+            f"{len(whole)} models have runs of all {len(tasks)} tasks ({', '.join(tasks)}). "
+            f"Remedy: name runs of two tasks and {FEWEST_MODELS} models or more"
+        )
+    return agreement_of(tasks, {model: [by_task[task] for task in tasks] for model, by_task in whole.items()})
+
+
+def _named(runs: Sequence[ScoredRun]) -> list[str]:
+    """Each run's task; where its runs are not all comparable, with what tells them apart."""
+    several = len({run.task.benchmark for run in runs}) > 1
+    names = [f"{run.task.benchmark} / {run.task.name}" if several else run.task.name for run in runs]
+    apart = told_apart([run.results.comparability for run in runs])
+    return [f"{name} ({what})" if what else name for name, what in zip(names, apart, strict=True)]
+
+
+def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> RankAgreement:
+    """From each model's mean scores, in the order of `tasks`."""
+    table = np.array([list(scores) for scores in means.values()], dtype=np.float64)
+    tau = tuple(
+        tuple(1.0 if a == b else _tau(table[:, a], table[:, b]) for b in range(len(tasks))) for a in range(len(tasks))
+    )
+    return RankAgreement(tuple(tasks), tuple(means), tuple(map(tuple, table.tolist())), tau)
+
+
+def mean_sample_score(run: ScoredRun) -> float:
+    """The mean sample score over examples and runs."""
+    scores = [s.scores[run.task.sample_score] for s in run.samples if s.counts]
+    return float(np.mean(scores))
+
+
+def _tau(
+    first: np.ndarray[tuple[int], np.dtype[np.float64]], second: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> float | None:
+    value = float(kendalltau(first, second, variant="b").statistic)
+    return None if np.isnan(value) else value

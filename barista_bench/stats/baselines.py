@@ -1,0 +1,93 @@
+"""What a score owes to the images, to their order and to more than guessing; and whether a model says the same twice.
+
+A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the baselines `chance`, `prior` and
+`centre_box` (`models.scripted`): the pairs are found by these names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, get_args
+
+from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.task import Status
+from barista_bench.stats.comparison import Compare, compare_pair, corrected, labelled
+from barista_bench.stats.labels import Labels, run_labels
+from barista_bench.stats.types import BaselineGap, BaselineKind, Consistency
+
+if TYPE_CHECKING:
+    from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
+
+KINDS: tuple[BaselineKind, ...] = get_args(BaselineKind)
+
+
+def baseline_gaps(
+    runs: Sequence[ScoredRun], *, draws: int = DRAWS, labels: Labels | None = None, compare: Compare = compare_pair
+) -> tuple[BaselineGap, ...]:
+    """Each model with each of its baselines among the runs comparable with its own, corrected together.
+
+    Args:
+        runs: of any tasks.
+        draws: of the bootstrap.
+        labels: what the models are called; by default `run_labels`.
+        compare: what compares two runs: `compare_pair`, or one that remembers.
+
+    Raises:
+        DataError: a model and its baseline share no finished sample.
+    """
+    called = run_labels(runs) if labels is None else labels
+    found: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
+    for run in runs:
+        model = run.results.model.name
+        if _baseline(model) is not None:
+            continue
+        for other in runs:
+            kind = _baseline(other.results.model.name)
+            mine = other.results.model.name in (kind, f"{kind}:{model}")
+            if kind is not None and mine and other.results.comparability == run.results.comparability:
+                found.append((run, kind, other))
+    compared = corrected([compare(run, other, draws=draws) for run, _, other in found])
+    return tuple(
+        BaselineGap(called[run.folder], kind, labelled(comparison, called[run.folder], called[other.folder]))
+        for (run, kind, other), comparison in zip(found, compared, strict=True)
+    )
+
+
+def consistency(run: ScoredRun) -> Consistency | None:
+    """None where no example was answered twice."""
+    by_example: dict[str, list[ScoredSample]] = defaultdict(list)
+    for sample in run.samples:
+        if sample.record.status is not Status.INFRA_ERROR:
+            by_example[sample.example.example_id].append(sample)
+    repeated = [samples for samples in by_example.values() if len(samples) > 1]
+    if not repeated:
+        return None
+    score = run.task.sample_score
+    answers, scores, spreads = [], [], []
+    for samples in repeated:
+        pairs = list(combinations(samples, 2))
+        answers.append(fmean(_said(a) == _said(b) for a, b in pairs))
+        scores.append(fmean(math.isclose(a.scores[score], b.scores[score], abs_tol=1e-12) for a, b in pairs))
+        spreads.append(stdev(sample.scores[score] for sample in samples))
+    return Consistency(
+        task=run.task.name,
+        model=run.results.model.name,
+        examples=len(repeated),
+        runs=run.results.runs,
+        same_answer=fmean(answers),
+        same_score=fmean(scores),
+        spread=fmean(spreads),
+    )
+
+
+def _baseline(name: str) -> BaselineKind | None:
+    first = name.split(":", 1)[0]
+    return next((kind for kind in KINDS if kind == first), None)
+
+
+def _said(sample: ScoredSample) -> object:
+    return None if sample.prediction is None else sample.prediction.value

@@ -1,0 +1,167 @@
+"""The primary figure by group: by any metadata key, by what the task itself tells apart, by place in the video.
+
+Numbers with many values are cut into quantile bins, so that each bin holds about as many examples. Where a key holds a
+list, an example counts in the group of each of its values. Intervals are as everywhere: over the videos of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.task import Example, Json, Task, evidence_objects
+from barista_bench.errors import ConfigError
+from barista_bench.runs.score.figures import by_run, group_figures
+from barista_bench.runs.score.results import Figure
+from barista_bench.stats.types import BreakdownRow
+
+if TYPE_CHECKING:
+    from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
+
+BINS = 4
+"""Quantile bins of a number that has more values than `DISTINCT`."""
+DISTINCT = 8
+POSITION, OBJECTS, LABEL = "position", "evidence_objects", "label"
+FRAME_COUNT = "frame_count"
+
+
+class _Group(NamedTuple):
+    value: str
+    order: int
+    samples: list[ScoredSample]
+
+
+def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
+    """The keys by which the examples of a run fall into two groups or more, sorted.
+
+    Beside those of metadata and of `Task.facets`: `label`; `position`, the first frame's place in its video from 0 to
+    1, where metadata tell the number of frames; `evidence_objects`, how many objects the example is about. Where
+    clusters are scored whole, only keys that all examples of every cluster share.
+    """
+    task, examples = run.task, run.examples.examples
+    described = [facts(task, example) for example in examples]
+    clusters = [task.cluster(example) if task.whole_clusters else example.example_id for example in examples]
+    keys = sorted({key for item in described for key in item})
+    return tuple(
+        key
+        for key in keys
+        if len({_hashable(item.get(key)) for item in described}) > 1
+        and len({(name, _hashable(item.get(key))) for name, item in zip(clusters, described, strict=True)})
+        == len(set(clusters))
+    )
+
+
+def facts(task: Task, example: Example) -> dict[str, Json]:
+    """All that an example can be grouped by."""
+    found: dict[str, Json] = {LABEL: example.label, **example.metadata, **task.facets(example)}
+    frames = example.metadata.get(FRAME_COUNT)
+    if isinstance(frames, int) and frames > 0:
+        found[POSITION] = example.frames[0].frame_index / frames
+    objects = evidence_objects(example)
+    if objects:
+        found[OBJECTS] = len(objects)
+    return found
+
+
+def breakdown(
+    run: ScoredRun, key: str, *, bins: int = BINS, draws: int = DRAWS, most: int | None = None
+) -> tuple[BreakdownRow, ...]:
+    """The primary figure of each group of examples that share a value of `key`, in the order of the values.
+
+    Args:
+        run: scored.
+        key: one of `breakdown_keys`, or any other key of the examples' metadata.
+        bins: of numbers that have more than `DISTINCT` values.
+        draws: of the bootstrap; 0 for no intervals.
+        most: only the groups with the most examples, as many as this; None for all.
+
+    Raises:
+        ConfigError: no example has such a key.
+    """
+    return breakdowns(run, [key], bins=bins, draws=draws, most=most)[key]
+
+
+def breakdowns(
+    run: ScoredRun, keys: Iterable[str], *, bins: int = BINS, draws: int = DRAWS, most: int | None = None
+) -> dict[str, tuple[BreakdownRow, ...]]:
+    """As `breakdown`, by several keys at once: answers are compared with the truth once for all of them."""
+    groups = {key: _largest(_groups(run, key, bins), most) for key in keys}
+    members = [group.samples for own in groups.values() for group in own]
+    figures = iter(group_figures(run.task, run.samples, members, draws=draws))
+    return {
+        key: tuple(_row(run.task, key, group, found) for group in own if (found := next(figures)) is not None)
+        for key, own in groups.items()
+    }
+
+
+def _largest(groups: list[_Group], most: int | None) -> list[_Group]:
+    """At most so many groups, those with the most examples, in their own order."""
+    if most is None or len(groups) <= most:
+        return groups
+    kept = sorted(groups, key=lambda group: (-_examples(group.samples), group.order))[:most]
+    return sorted(kept, key=lambda group: group.order)
+
+
+def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
+    return BreakdownRow(
+        key=key,
+        value=group.value,
+        order=group.order,
+        examples=_examples(group.samples),
+        videos=len({task.cluster(sample.example) for sample in group.samples}),
+        samples=sum(map(len, by_run(group.samples).values())),
+        figure=figure,
+    )
+
+
+def _groups(run: ScoredRun, key: str, bins: int) -> list[_Group]:
+    valued = [(sample, facts(run.task, sample.example).get(key)) for sample in run.samples]
+    present = [(sample, value) for sample, value in valued if value is not None]
+    if not present:
+        known = ", ".join(breakdown_keys(run))
+        raise ConfigError(f"{run.folder}: no example has {key!r}. Remedy: group by one of {known}")
+    numbers = [value for _, value in present if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) == len(present) and len(set(numbers)) > DISTINCT:
+        return _binned([sample for sample, _ in present], np.array(numbers, dtype=np.float64), bins)
+    found: dict[str, list[ScoredSample]] = {}
+    ranks: dict[str, tuple[int, float, str]] = {}
+    for sample, value in present:
+        for item in _items(value):
+            found.setdefault(str(item), []).append(sample)
+            numeric = isinstance(item, int | float) and not isinstance(item, bool)
+            ranks[str(item)] = (0, float(item), "") if numeric else (1, 0.0, str(item))  # type: ignore[arg-type]
+    names = sorted(found, key=lambda name: ranks[name])
+    return [_Group(name, order, found[name]) for order, name in enumerate(names)]
+
+
+def _binned(
+    samples: Sequence[ScoredSample], values: np.ndarray[tuple[int], np.dtype[np.float64]], bins: int
+) -> list[_Group]:
+    """Half-open bins between quantiles, the last one closed; equal quantiles fall together."""
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)))
+    at = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    found = []
+    for order in range(len(edges) - 1):
+        end = "]" if order == len(edges) - 2 else ")"
+        members = [sample for sample, place in zip(samples, at.tolist(), strict=True) if place == order]
+        if members:
+            found.append(_Group(f"[{edges[order]:.4g}, {edges[order + 1]:.4g}{end}", order, members))
+    return found
+
+
+def _items(value: Json) -> list[Json]:
+    """Each value of a list once; anything else alone. What holds several fields counts by its text."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list({str(item): item for item in value}.values())
+    return [value]
+
+
+def _hashable(value: Json) -> str:
+    return str(sorted(value.items())) if isinstance(value, Mapping) else repr(value)
+
+
+def _examples(samples: Sequence[ScoredSample]) -> int:
+    return len({sample.example.example_id for sample in samples})

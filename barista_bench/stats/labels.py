@@ -1,0 +1,78 @@
+"""What models are called where several runs stand side by side: one name a model and setting, everywhere."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from barista_bench.runs.score.comparability import Comparability
+
+if TYPE_CHECKING:
+    from barista_bench.runs.score.scoring import ScoredRun
+
+Labels: TypeAlias = Mapping[Path, str]
+"""By run folder."""
+
+
+def comparable(runs: Sequence[ScoredRun]) -> dict[Comparability, list[ScoredRun]]:
+    """Runs whose figures may share a rank, together, by what they share."""
+    groups: dict[Comparability, list[ScoredRun]] = {}
+    for run in runs:
+        groups.setdefault(run.results.comparability, []).append(run)
+    return groups
+
+
+def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
+    """What comparable runs do not share all the same, a line a setting: decoding, boxes, engine, number of runs."""
+    labels = run_labels(runs)
+    lines = []
+    for group in comparable(runs).values():
+        settings = {labels[run.folder]: run.results.circumstances for run in group}
+        for name in dict.fromkeys(name for own in settings.values() for name in own):
+            values = {label: own.get(name) for label, own in settings.items()}
+            if len(set(map(repr, values.values()))) > 1:
+                shown = ", ".join(f"{label} {value}" for label, value in values.items())
+                lines.append(f"{group[0].task.name}: {name}: {shown}")
+    return lines
+
+
+def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
+    """A label for each run folder: the model's name, and behind it the start's folder where it was run twice.
+
+    A model that answered the same examples in two runs (with other settings, say) has two labels, and each of them
+    stands for all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both `name (cold)`.
+    """
+    groups: dict[tuple[str, ...], list[ScoredRun]] = defaultdict(list)
+    for run in runs:
+        groups[_asked(run)].append(run)  # in whatever wording: each has a label of its own
+    twice = set[str]()
+    for group in groups.values():
+        names = [run.results.model.name for run in group]
+        twice.update(name for name in names if names.count(name) > 1)
+    labels = {
+        run.folder: f"{name} ({_start(run)})" if (name := run.results.model.name) in twice else name for run in runs
+    }
+    for group in groups.values():
+        alike = defaultdict[str, list[Path]](list)
+        for run in group:
+            alike[labels[run.folder]].append(run.folder)
+        for label, folders in alike.items():
+            if len(set(folders)) > 1:
+                labels.update({folder: f"{label} ({number})" for number, folder in enumerate(folders, start=1)})
+    return labels
+
+
+def _asked(run: ScoredRun) -> tuple[str, ...]:
+    """The task and the examples of a run."""
+    dataset = run.results.dataset
+    return dataset.benchmark, dataset.task, str(dataset.task_version), dataset.split, dataset.content_hash
+
+
+def _start(run: ScoredRun) -> str:
+    """The folder that one start of the runner wrote: above those that are named after the task and its benchmark."""
+    folder = run.folder
+    for name in (run.task.name, run.task.benchmark):
+        folder = folder.parent if folder.name == name else folder
+    return folder.name

@@ -1,0 +1,156 @@
+"""How errors go together across tasks, on the very objects and frames that the tasks share.
+
+The examples of all tasks come from one scene graph, and name the objects that they are about
+(`Example.evidence["object_ids"]`). Two examples share an object if both name it and their frames meet: the spans from
+their first to their last frame overlap, or are no more than `window` frames apart. What goes wrong about an object is
+told by `Task.failures`.
+
+For an ordered pair of tasks, a unit is one object of one answer of the second task about which the first was asked too,
+by the same model in the same run; the first task erred if any of those answers did. The odds ratio is that of the
+pooled 2x2 table with 1/2 added to each cell; its interval resamples videos. An odds ratio above 1 says that the errors
+go together, which a common cause (a small, dark or hidden object) explains as well as propagation does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import permutations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from barista_bench.core.bootstrap import DRAWS, LEVEL, Floats, bootstrap_seed, interval, video_draws
+from barista_bench.core.task import Status, evidence_objects
+from barista_bench.errors import DataError
+from barista_bench.stats.types import PropagationEdge, PropagationGraph
+
+if TYPE_CHECKING:
+    from barista_bench.runs.score.scoring import ScoredRun
+
+HALDANE = 0.5
+
+
+class ObjectError(NamedTuple):
+    """What became of one object in one answer; `start` and `end` are the first and the last frame, both included."""
+
+    start: int
+    end: int
+    erred: bool
+
+
+Place = tuple[int, str, str]
+"""Run, video, object id."""
+
+
+def propagation(
+    runs: Sequence[ScoredRun],
+    *,
+    sources: Sequence[str] | None = None,
+    window: int = 0,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    label: str | None = None,
+) -> PropagationGraph:
+    """The graph of one model over the tasks that it was run on; pairs of tasks that share nothing have no edge.
+
+    Args:
+        runs: one a task, all of one model.
+        sources: only edges that start at these tasks; None for all.
+        window: frames by which two examples may be apart.
+        draws: of the bootstrap.
+        level: of the intervals.
+        label: what the model is called in the graph; its name by default.
+
+    Raises:
+        DataError: the runs are of several models, or two are of one task.
+    """
+    models = sorted({run.results.model.name for run in runs})
+    tasks = [run.task.name for run in runs]
+    if len(models) != 1 or len(set(tasks)) != len(tasks):
+        raise DataError(
+            f"propagation wants one model and one run a task, not {', '.join(models) or 'none'} on {', '.join(tasks)}. "
+            "Remedy: name the runs of one model, a task each"
+        )
+    errors = {run.task.name: object_errors(run) for run in runs}
+    edges = []
+    for source, target in permutations(tasks, 2):
+        if sources is None or source in sources:
+            tables = shared_errors(errors[source], errors[target], window)
+            if tables:
+                edges.append(_edge(source, target, tables, draws, level))
+    return PropagationGraph(models[0] if label is None else label, tuple(tasks), tuple(edges))
+
+
+def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
+    """Whether each answer erred about each object that its example names."""
+    found: dict[Place, list[ObjectError]] = defaultdict(list)
+    for sample in run.samples:
+        if sample.record.status is Status.INFRA_ERROR:
+            continue
+        example = sample.example
+        wrong = {name for failure in run.task.failures(example, sample.prediction) for name in failure.objects}
+        frames = [frame.frame_index for frame in example.frames]
+        for name in dict.fromkeys(evidence_objects(example)):
+            place = sample.record.run, example.video_id, name
+            found[place].append(ObjectError(min(frames), max(frames), name in wrong))
+    return found
+
+
+def shared_errors(
+    source: dict[Place, list[ObjectError]], target: dict[Place, list[ObjectError]], window: int
+) -> dict[str, Floats]:
+    """(4,) both, source only, target only, neither, a video."""
+    tables: dict[str, Floats] = {}
+    for place, answers in target.items():
+        asked = source.get(place)
+        if not asked:
+            continue
+        for answer in answers:
+            met = [a.erred for a in asked if a.start <= answer.end + window and answer.start <= a.end + window]
+            if met:
+                tables.setdefault(place[1], np.zeros(4))[2 * (not any(met)) + (not answer.erred)] += 1
+    return dict(sorted(tables.items()))
+
+
+def _edge(source: str, target: str, tables: dict[str, Floats], draws: int, level: float) -> PropagationEdge:
+    by_video = np.array(list(tables.values()))
+    both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
+    drawn = video_draws(len(tables), draws, bootstrap_seed(tables)) @ by_video
+    point = float(odds_ratio(by_video.sum(axis=0).astype(np.float64)))
+    # A draw that tells nothing counts as no association: left out, few telling videos would look like certainty.
+    ratios = np.nan_to_num(odds_ratio(drawn.T), nan=1.0)
+    ends = interval(point, ratios, clusters=len(tables), level=level) if len(tables) > 1 else None
+    return PropagationEdge(
+        source=source,
+        target=target,
+        n=int(by_video.sum()),
+        videos=len(tables),
+        both=both,
+        source_only=source_only,
+        target_only=target_only,
+        neither=neither,
+        risk_with=_share(both, source_only),
+        risk_without=_share(target_only, neither),
+        odds_ratio=None if np.isnan(point) else point,
+        low=ends.low if ends else None,
+        high=ends.high if ends else None,
+    )
+
+
+def odds_ratio(table: Floats) -> Floats:
+    """Of (4, ...) cells, 1/2 added to each; NaN where a row or a column of the 2x2 table is empty.
+
+    With the halves alone, a task that always errs would seem to err more often where the other does.
+
+    >>> odds_ratio(np.array([[9.5, 9], [0.5, 0], [0.5, 1], [9.5, 0]])).tolist()
+    [100.0, nan]
+    """
+    both, source_only, target_only, neither = table + HALDANE
+    sums = both + source_only, target_only + neither, both + target_only, source_only + neither
+    told = np.min(sums, axis=0) > 2 * HALDANE
+    return np.asarray(np.where(told, both * neither / (source_only * target_only), np.nan))
+
+
+def _share(part: int, rest: int) -> float | None:
+    return part / (part + rest) if part + rest else None

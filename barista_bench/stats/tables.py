@@ -1,0 +1,135 @@
+"""All analyses of several runs as pandas frames, and as CSV files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from barista_bench.core.bootstrap import DRAWS
+from barista_bench.errors import BaristaError
+from barista_bench.files import text_out
+from barista_bench.files.atomic import write_whole
+from barista_bench.files.owned_folders import ANALYSIS, replacing_folder
+from barista_bench.runs.score.results import Figure
+from barista_bench.stats.agreement import rank_agreement
+from barista_bench.stats.baselines import baseline_gaps, consistency
+from barista_bench.stats.breakdowns import breakdown_keys, breakdowns
+from barista_bench.stats.comparison import compare_runs
+from barista_bench.stats.failures import failure_rows
+from barista_bench.stats.labels import run_labels
+from barista_bench.stats.propagation import propagation
+from barista_bench.stats.types import Comparison, RankAgreement
+
+if TYPE_CHECKING:
+    from barista_bench.runs.score.scoring import ScoredRun
+
+
+def analysis_tables(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
+    """Every analysis that these runs allow, by name, and why the others are left out."""
+    tables = {
+        "figures": figure_table(runs),
+        "breakdowns": breakdown_table(runs, draws=draws),
+        "failures": failure_table(runs),
+        "consistency": consistency_table(runs),
+    }
+    left_out = {}
+    several: dict[str, Callable[[], pd.DataFrame]] = {
+        "comparisons": lambda: comparison_table(compare_runs(runs, draws=draws)),
+        "agreement": lambda: agreement_table(rank_agreement(runs)),
+        "propagation": lambda: propagation_table(runs, draws=draws),
+        "baselines": lambda: baseline_table(runs, draws=draws),
+    }
+    for name, make in several.items():
+        try:
+            tables[name] = make()
+        except BaristaError as error:
+            left_out[name] = str(error)
+    left_out.update({name: "nothing to tell of these runs" for name, table in tables.items() if table.empty})
+    return {name: table for name, table in tables.items() if not table.empty}, left_out
+
+
+def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
+    """`<out>/<name>.csv` of each. Raises ConfigError where `out` may not be replaced: see `replacing_folder`."""
+    with replacing_folder(out, ANALYSIS) as folder:
+        for name, table in tables.items():
+            write_whole(folder / f"{name}.csv", text_out.csv(table))
+    return [out / f"{name}.csv" for name in tables]
+
+
+def named(runs: Iterable[ScoredRun]) -> Iterator[tuple[ScoredRun, dict[str, str]]]:
+    """Each run with what it is called."""
+    runs = tuple(runs)
+    labels = run_labels(runs)
+    return ((run, {"model": labels[run.folder], "task": run.task.name}) for run in runs)
+
+
+def numbers(figure: Figure) -> dict[str, float | int | None]:
+    return {"mean": figure.mean, "std": figure.std, "low": figure.low, "high": figure.high, "runs": len(figure.runs)}
+
+
+def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
+    """A row a model, task and figure."""
+    return pd.DataFrame(
+        {**called, "figure": name, "primary": name == run.results.primary, **numbers(figure)}
+        for run, called in named(runs)
+        for name, figure in run.results.figures.items()
+    )
+
+
+def breakdown_table(
+    runs: Iterable[ScoredRun], keys: Iterable[str] | None = None, *, draws: int = DRAWS
+) -> pd.DataFrame:
+    """A row a group of each key that a run has; None for all keys that divide its examples."""
+    wanted = None if keys is None else tuple(keys)
+    rows = []
+    for run, called in named(runs):
+        known = breakdown_keys(run)
+        keys = known if wanted is None else [key for key in wanted if key in known]
+        for found in breakdowns(run, keys, draws=draws).values():
+            for row in found:
+                counts = {name: getattr(row, name) for name in ("key", "value", "examples", "videos", "samples")}
+                rows.append({**called, **counts, **numbers(row.figure)})
+    return pd.DataFrame(rows)
+
+
+def failure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
+    """A row a model, task and kind of failure."""
+    return pd.DataFrame({**asdict(row), **called} for run, called in named(runs) for row in failure_rows(run))
+
+
+def consistency_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
+    """A row a model and task."""
+    found = ((consistency(run), called) for run, called in named(runs))
+    return pd.DataFrame({**asdict(row), **called} for row, called in found if row is not None)
+
+
+def comparison_table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
+    """A row a pair of models."""
+    return pd.DataFrame(asdict(item) for item in comparisons)
+
+
+def agreement_table(agreement: RankAgreement) -> pd.DataFrame:
+    """A row and a column a task."""
+    table = pd.DataFrame(agreement.tau, columns=list(agreement.tasks))
+    table.insert(0, "task", list(agreement.tasks))
+    return table
+
+
+def propagation_table(runs: Iterable[ScoredRun], *, draws: int = DRAWS) -> pd.DataFrame:
+    """A row a model and edge."""
+    by_model: dict[str, list[ScoredRun]] = defaultdict(list)
+    for run, called in named(runs):
+        by_model[called["model"]].append(run)
+    graphs = [propagation(group, draws=draws, label=label) for label, group in by_model.items()]
+    return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)
+
+
+def baseline_table(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> pd.DataFrame:
+    """A row a model and baseline."""
+    gaps = baseline_gaps(runs, draws=draws)
+    return pd.DataFrame({"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)} for gap in gaps)

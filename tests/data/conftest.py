@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from barista_bench.data.folder import build
+from barista_bench.mini import write_kitchen
+from tests.conftest import MadeOnce
+
+LIMIT = 6
+"""Examples of each task in the shared folders."""
+
+
+@pytest.fixture(scope="session")
+def kitchen_release(made_once: MadeOnce) -> Path:
+    """Two small scripted videos, long and busy enough for every task to have examples."""
+    return made_once("builders/kitchen", lambda root: write_kitchen(root, videos=2, width=128, height=64, num_proc=1))
+
+
+@pytest.fixture(scope="session")
+def kitchen_split(kitchen_release: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A split file that puts one video on either side."""
+    first, second = sorted(path.parent.name for path in kitchen_release.glob("*/video.mp4"))
+    path = tmp_path_factory.mktemp("split") / "split.json"
+    path.write_text(json.dumps({"train": [first], "test": [second]}))
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def six_frozen(kitchen_release: Path, kitchen_split: str, made_once: MadeOnce) -> Path:
+    """All configs of the kitchen, frozen, in a folder called `barista`."""
+    settings = {"sampling": {"limit": LIMIT}, "split_file": kitchen_split, "cache": False}
+    return made_once("six_frozen/barista", lambda out: build(kitchen_release, out, **settings))
+
+
+@pytest.fixture(scope="session")
+def six_linked(kitchen_release: Path, kitchen_split: str, made_once: MadeOnce) -> Path:
+    """The six tasks again, frames linked."""
+    from barista_bench.data.graph_builder import TASK_CONFIGS
+
+    settings = {"sampling": {"limit": LIMIT}, "split_file": kitchen_split, "cache": False}
+    return made_once(
+        "six_linked/barista",
+        lambda out: build(kitchen_release, out, configs=TASK_CONFIGS, frames="linked", **settings),
+    )

@@ -1,0 +1,337 @@
+"""A release in, a dataset folder out: the three ways to load it, frozen and linked, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import Dataset, DatasetDict, load_dataset
+
+from barista_bench.benchmarks.barista import Relations
+from barista_bench.data.card import Built, BuiltConfig, read_manifest
+from barista_bench.data.folder import build
+from barista_bench.data.frozen import content_hash, read_frozen
+from barista_bench.data.graph_builder import CONFIGS
+from barista_bench.data.register import register, unregister
+from barista_bench.data.rows import from_row
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.media.frames import decode_count, link_frames
+from barista_bench.media.video import read_frames
+from tests.releases import document, write_release
+
+SAMPLING = {"frame_step": 10}
+
+
+@pytest.fixture(scope="module")
+def built(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    out = tmp_path_factory.mktemp("built") / "barista"
+    return build(small_release, out, sampling=SAMPLING, cache=False)
+
+
+def named(built: Built, name: str = "relations") -> BuiltConfig:
+    return next(config for config in built.configs if config.name == name)
+
+
+def load(folder: Path, config: str, tmp_path: Path) -> DatasetDict:
+    return load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache"))
+
+
+def test_every_config_is_written_and_counted(built: Built, tmp_path: Path) -> None:
+    assert [config.name for config in built.configs] == [name for name in CONFIGS if name not in built.empty]
+    assert set(built.empty) <= {"activity", "temporal_vqa"}, "too few activities for choices, too short for clips"
+    for config in built.configs:
+        loaded = load(built.folder, config.name, tmp_path)
+        assert {split: len(rows) for split, rows in loaded.items()} == dict(config.rows)
+    assert dict(named(built).rows) == {"train": 12, "test": 12}
+
+
+def test_rows_are_the_examples(built: Built, tmp_path: Path) -> None:
+    frozen = {e.example_id: e for e in read_frozen(built.folder / "frozen/relations.jsonl")}
+    loaded = load(built.folder, "relations", tmp_path)
+    rows = [from_row(row) for split in loaded.values() for row in split]
+    assert {row.example_id: row for row in rows} == frozen
+    assert content_hash(rows) == named(built).content_hash
+    positions = sorted(p for split in loaded.values() for p in split["position"][:])
+    assert positions == list(range(24))
+
+
+def test_the_images_are_what_the_task_shows(built: Built, small_release: Path, tmp_path: Path) -> None:
+    row = load(built.folder, "relations", tmp_path)["test"][0]
+    raw, marked = row["images"]
+    frame = read_frames(small_release / row["video_id"] / "video.mp4", row["frame_indices"])[0]
+    assert np.abs(np.asarray(raw, dtype=int) - frame).max() <= 8, "JPEG of a flat frame"
+    expected = Relations().images(from_row(row), [frame])[1]
+    assert np.array_equal(np.asarray(marked), np.asarray(expected)), "the overlay is stored without loss"
+
+
+def test_the_split_is_by_video(built: Built, tmp_path: Path) -> None:
+    for config in built.configs:
+        loaded = load(built.folder, config.name, tmp_path)
+        train, test = (set(loaded[split]["video_id"][:]) for split in ("train", "test"))
+        assert not train & test
+        assert len(train) == len(test) == 3, config.name
+
+
+def test_graph_tables_hold_the_graph_in_a_shard_a_video(built: Built, tmp_path: Path) -> None:
+    instances = load(built.folder, "graph_instances", tmp_path)["train"]
+    assert len(instances) == 3 * 170
+    assert instances[0]["bbox"] == [4.0, 4.0, 40.0, 50.0]
+    assert instances[0]["segmentation"]["size"] == [64, 96]
+    assert len(list((built.folder / "graph_instances").glob("train-*-of-00003.parquet"))) == 3
+    relations = load(built.folder, "graph_relations", tmp_path)["test"]
+    assert relations[0]["value"] == "part of"
+    assert (relations[0]["start"], relations[0]["end"]) == (0, 40)
+    frames = load(built.folder, "graph_frames", tmp_path)["train"]
+    assert frames[0]["instances"] == 4
+
+
+def test_the_same_release_gives_the_same_bytes_wherever_it_lies(
+    built: Built, small_release: Path, tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved"
+    for folder in sorted(small_release.iterdir(), reverse=True):
+        shutil.copytree(folder, moved / folder.name)
+    again = build(moved, tmp_path / "again", configs=["relations"], sampling=SAMPLING, cache=False)
+    assert named(again).content_hash == named(built).content_hash
+    name = "frozen/relations.jsonl"
+    assert (again.folder / name).read_bytes() == (built.folder / name).read_bytes()
+    for shard in sorted((again.folder / "relations").iterdir()):
+        assert shard.read_bytes() == (built.folder / "relations" / shard.name).read_bytes()
+
+
+PROGRAM = """
+import sys
+from datasets import load_dataset
+row = load_dataset("barista", "relations")["test"][0]
+assert "barista_bench" not in sys.modules
+print(row["example_id"], [image.size for image in row["images"]])
+"""
+
+
+def in_folder(folder: Path, cache: Path) -> str:
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_load_dataset_by_name_beside_the_folder_needs_no_code_of_ours(built: Built, tmp_path: Path) -> None:
+    assert "relation_extraction:" in in_folder(built.folder.parent, tmp_path)
+
+
+def test_load_dataset_by_name_from_any_folder_after_build(small_release: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; from barista_bench.data.folder import build;"
+        "build(sys.argv[1], sys.argv[2], configs=['relations', 'graph_steps'], sampling={'frame_step': 10})"
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
+    subprocess.run([sys.executable, "-c", program, small_release, tmp_path / "out"], env=environment, check=True)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "relation_extraction:" in in_folder(empty, tmp_path / "home")
+
+
+def test_a_rebuilt_cache_entry_is_the_one_that_is_loaded(
+    small_release: Path, tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    for step in (10, 20, 10):
+        build(small_release, tmp_path / "out", configs=["relations"], sampling={"frame_step": step})
+        loaded = load_dataset("barista", "relations")
+        assert sum(map(len, loaded.values())) == 6 * 40 // step
+
+
+@pytest.fixture
+def registered() -> object:
+    register()
+    yield
+    unregister()
+
+
+def test_registered_the_name_loads_straight_from_a_release(
+    registered: object,
+    small_release: Path,
+    tmp_path: Path,
+    datasets_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = str(small_release)
+    loaded = load_dataset("barista", "relations", source=source, sampling=SAMPLING)
+    assert (len(loaded["train"]), len(loaded["test"])) == (12, 12)
+    stream = load_dataset("barista", "graph_steps", source=source, streaming=True)["test"]
+    assert next(iter(stream))["name"] == "Extract coffee"
+    divided = load_dataset("barista", "graph_instances", source=source, num_proc=2)
+    assert len(divided["train"]) == 3 * 170
+
+
+def test_unregistering_gives_datasets_its_own_function_back() -> None:
+    import datasets.load
+
+    before = datasets.load.dataset_module_factory
+    register()
+    assert datasets.load.dataset_module_factory is not before
+    unregister()
+    assert datasets.load.dataset_module_factory is before
+
+
+@pytest.fixture(scope="module")
+def linked(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    out = tmp_path_factory.mktemp("linked") / "barista"
+    return build(small_release, out, configs=["relations"], frames="linked", sampling=SAMPLING, cache=False)
+
+
+def test_linked_rows_hold_plain_references_that_decode_on_access(
+    linked: Built, small_release: Path, tmp_path: Path
+) -> None:
+    plain: Dataset = load(linked.folder, "relations", tmp_path)["test"]
+    assert plain[0]["frames"] == {
+        "video": f"{plain[0]['video_id']}/video.mp4",
+        "indices": plain[0]["frame_indices"],
+    }
+    rows = link_frames(plain, root=small_release)
+    before = decode_count()
+    assert len(rows.filter(lambda label: label != "", input_columns="label")) == 12
+    lazy = rows[0]["frames"]
+    assert decode_count() == before, "nothing was decoded so far"
+    expected = read_frames(small_release / plain[0]["frames"]["video"], plain[0]["frames"]["indices"])
+    assert np.array_equal(lazy.array(), expected)
+    assert decode_count() == before + 1
+
+
+def test_frozen_and_linked_sets_hold_the_same_examples(built: Built, linked: Built) -> None:
+    assert named(linked).content_hash == named(built).content_hash
+
+
+def test_a_bad_video_costs_its_examples_and_is_counted(tmp_path: Path) -> None:
+    for name in ("a", "b", "c", "d"):
+        write_release(tmp_path / "root", name)
+    (tmp_path / "root/b/video.mp4").write_bytes(b"")
+    (tmp_path / "root/c/video.mp4").unlink()
+    made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
+    config = named(made)
+    assert sum(config.rows.values()) == 8
+    assert sorted({lost.example_id.split(":")[1] for lost in config.lost}) == ["b", "c"]
+    assert len(config.lost) == 8
+    assert len(read_manifest(made.folder)["configs"][0]["lost"]) == 8
+
+
+def test_a_build_whose_examples_are_all_lost_is_an_error(tmp_path: Path) -> None:
+    write_release(tmp_path / "root", "a", video=False)
+    with pytest.raises(DataError, match=r"every example was lost, first: .*video.mp4: missing"):
+        build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_split_that_lost_all_its_examples_is_left_out(tmp_path: Path) -> None:
+    write_release(tmp_path / "root", "a")
+    write_release(tmp_path / "root", "b", video=False)
+    made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
+    assert list(named(made).rows.values()) == [4]
+    assert sum(map(len, load(made.folder, "relations", tmp_path).values())) == 4
+
+
+def test_frames_whose_marks_cannot_be_drawn_are_counted_with_their_reason(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"][0] = {
+        **content["annotations"][0],
+        "segmentation": {"counts": "0", "size": [64, 96]},
+    }
+    write_release(tmp_path / "root", "a", content)
+    made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
+    (lost,) = named(made).lost
+    assert "cannot be drawn: the object has no usable mask" in lost.reason
+
+
+def test_foreign_folders_are_never_overwritten(small_release: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.tex").write_text("important")
+    with pytest.raises(ConfigError, match="is not a dataset of ours"):
+        build(small_release, tmp_path / "mine")
+    assert (tmp_path / "mine/thesis.tex").read_text() == "important"
+
+
+def test_overrides_hold_for_all_tasks_or_for_one(small_release: Path, tmp_path: Path) -> None:
+    for sampling, rows in (({"limit": 5}, 5), ({"relations": {"limit": 7, "frame_step": 10}, "limit": 5}, 7)):
+        made = build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
+        assert sum(named(made).rows.values()) == rows
+    for sampling in ({"step": 5}, {"relations": {"step": 5}}, {"relations": 5}):
+        with pytest.raises(ConfigError, match="Remedy"):
+            build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
+
+
+def test_a_dry_run_counts_what_a_build_would_make_and_writes_nothing(
+    built: Built, small_release: Path, tmp_path: Path
+) -> None:
+    drawn = named(build(small_release, tmp_path / "out", sampling=SAMPLING, dry_run=True))
+    assert (drawn.content_hash, drawn.rows) == (named(built).content_hash, named(built).rows)
+    assert drawn.groups["preparation"] == {"capsule": 8, "portafilter": 8, "fully automatic": 8}
+    assert sum(drawn.labels.values()) == 24
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_ours_with_something_else_in_it_is_never_replaced(small_release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    build(small_release, out, configs=["relations"], sampling=SAMPLING, cache=False)
+    build(small_release, out, configs=["relations"], sampling=SAMPLING, cache=False)
+    (out / "runs").mkdir()
+    (out / "runs/log.jsonl").write_text("hours of work")
+    with pytest.raises(ConfigError, match=r"holds 'runs/log\.jsonl', which is not ours"):
+        build(small_release, out, configs=["relations"], sampling=SAMPLING, cache=False)
+    assert (out / "runs/log.jsonl").read_text() == "hours of work"
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        {"seed": "1"}, {"seed": [1]}, {"frame_range": [0]}, {"frame_range": [-5, 3]}, {"frame_range": ["a", 3]},
+        {"videos": "v0"}, {"splits": "test"}, {"limit": True}, {"frame_step": 0.5}, {"frame_step": None},
+    ],
+)  # fmt: skip
+def test_wrong_kinds_of_overrides_are_refused(small_release: Path, tmp_path: Path, sampling: dict) -> None:
+    with pytest.raises(ConfigError, match="Remedy"):
+        build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
+
+
+def test_unknown_configs_are_refused(small_release: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no config 'relation'"):
+        build(small_release, tmp_path / "out", configs=["relation"])
+
+
+def test_the_card_says_what_the_folder_holds(built: Built) -> None:
+    card = (built.folder / "README.md").read_text()
+    assert str(named(built).content_hash) in card
+    assert "license: cc-by-nc-4.0" in card
+    assert "{" not in card.split("## How it was made")[1].split("## Protocols")[0]
+    assert all(f"`{config.name}`" in card for config in built.configs)
+
+
+def test_nothing_published_names_a_folder_of_this_machine(built: Built, small_release: Path) -> None:
+    for path in [
+        built.folder / "README.md",
+        built.folder / "barista_bench.json",
+        *built.folder.glob("frozen/*"),
+    ]:
+        assert str(small_release) not in path.read_text()
+
+
+def test_real_clips_build(real_release: Path, tmp_path: Path) -> None:
+    made = build(real_release, tmp_path / "barista", configs=["relations", "graph_steps"], cache=False)
+    assert sum(named(made).rows.values()) == 5
+    assert json.loads((made.folder / "barista_bench.json").read_text())["problems"] == {
+        "errors": 0,
+        "warnings": 0,
+    }

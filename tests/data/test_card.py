@@ -1,0 +1,103 @@
+"""The dataset cards say what the tasks say: metadata that the Hub and `datasets` read, parameters, protocols."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+from datasets.info import DatasetInfosDict
+from datasets.utils.metadata import MetadataConfigs
+from huggingface_hub import DatasetCard
+
+from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, task_names
+from barista_bench.core.task import PROTOCOLS
+from barista_bench.data.card import published_card, read_manifest, sampling_text
+from barista_bench.data.folder import build
+from barista_bench.data.graph_builder import CONFIGS
+from barista_bench.data.rows import row_features
+from barista_bench.data.tables import GRAPH_TABLES, table_features
+
+CARD = Path(__file__).resolve().parents[2] / "dataset_cards" / "barista.md"
+NAMES = task_names("barista")
+
+
+@pytest.fixture(scope="module")
+def card() -> DatasetCard:
+    return DatasetCard.load(CARD)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_card_in_the_repository_is_the_one_that_the_tasks_give(name: str) -> None:
+    kept = DatasetCard.load(CARD.with_name(f"{name}.md"))
+    assert str(kept) == str(published_card(name)), "run scripts/dataset_card.py"
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_card_describes_every_task_and_leaves_no_place_empty(name: str) -> None:
+    card = published_card(name)
+    assert set(MetadataConfigs.from_dataset_card_data(card.data)) >= set(task_names(name))
+    assert not re.findall(r"\{[a-z_]+\}", card.text)
+    for section in ("Configs", "Splits", "How it was made", "Licence", "Limits", "Citation"):
+        assert f"\n## {section}\n" in card.text
+
+
+def test_the_hub_reads_licence_and_every_config_with_its_splits(card: DatasetCard) -> None:
+    assert card.data.license == "cc-by-nc-4.0"
+    assert "Apache-2.0" in card.text
+    configs = MetadataConfigs.from_dataset_card_data(card.data)
+    assert set(configs) == set(CONFIGS)
+    for name, config in configs.items():
+        files = {entry["split"]: entry["path"] for entry in config["data_files"]}
+        assert files == {"train": f"{name}/train-*", "test": f"{name}/test-*"}
+    assert configs.get_default_config_name() == "grounding"
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_features_in_the_card_are_those_of_the_task_or_table(name: str, card: DatasetCard) -> None:
+    features = DatasetInfosDict.from_dataset_card_data(card.data)[name].features
+    expected = table_features(name) if name in GRAPH_TABLES else row_features(get_task("barista", name), "frozen")
+    assert features == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_and_notes_come_from_the_task(name: str, card: DatasetCard) -> None:
+    task = get_task("barista", name)
+    (row,) = [line for line in card.text.splitlines() if line.startswith(f"| `{name}` | {task.sampling.limit} |")]
+    for key in {"limit", "seed"} | task.sampling_uses:
+        value = getattr(task.sampling, key)
+        assert value is None or f"{key}={value}" in row
+    assert f"| `{name}` | {task.row_note} |" in card.text
+    # A parameter that was overridden shows, also where the task does not list it as its own.
+    shown = sampling_text("barista", name, dataclasses.asdict(dataclasses.replace(task.sampling, videos=("v1",))))
+    assert "videos=('v1',)" in shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_protocols_stand_in_the_card_rule_by_rule(name: str, card: DatasetCard) -> None:
+    rules = get_task("barista", name).protocol_rules
+    assert rules
+    for rule in rules:
+        assert f"| `{name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |" in card.text
+        assert "|" not in f"{rule.rule}{rule.release}{rule.paper}", "a bar would end the cell"
+    assert get_benchmark("barista").citation in card.text
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_built_folder_says_which_protocol_it_follows(protocol: str, small_release: Path, tmp_path: Path) -> None:
+    made = build(
+        small_release,
+        tmp_path / "out",
+        configs=["hand_object", "referring"],
+        sampling={"frame_step": 10},
+        protocol=protocol,  # type: ignore[arg-type]
+        cache=False,
+    )
+    assert read_manifest(made.folder)["protocol"] == protocol
+    text = (made.folder / "README.md").read_text()
+    assert f"protocol `{protocol}`" in text
+    infos = DatasetInfosDict.from_dataset_card_data(DatasetCard.load(made.folder / "README.md").data)
+    marked = "protocol" in infos["referring"].features["metadata"]
+    assert marked == (protocol == "paper")
+    assert "protocol" not in infos["hand_object"].features["metadata"], "the examples are the same"

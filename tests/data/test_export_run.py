@@ -1,0 +1,268 @@
+"""Runs in the layout of the released harness: what was imported comes out as it was, and ours with its figures."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench import cli
+from barista_bench.benchmarks import task_names
+from barista_bench.core.task import Example
+from barista_bench.data.folder import build
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.interchange.exporting import export_run
+from barista_bench.interchange.importing import import_run
+from barista_bench.judging.scoring import all_judged, score_judged
+from barista_bench.judging.session import judge, judge_folders
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.score.scoring import score
+from tests.data.released_runs import ours, prediction, right, run_folder, write_lines
+
+Records = list[dict[str, Any]]
+FILES = (
+    *("run_config.json", "benchmark_examples.jsonl", "benchmark_examples_source.txt", "predictions.jsonl"),
+    *("errors.jsonl", "metrics.json", "summary.txt"),
+)
+
+
+def released(folder: Path, tmp_path: Path, examples: list[Example], said: Records) -> Path:
+    """A whole released folder: made with the export, whose files then stand for what the release wrote."""
+    import_run(run_folder(tmp_path / "bare", examples, said), tmp_path / "first", root=folder)
+    edit(tmp_path / "first/released.jsonl", lambda kept: kept.get("values", {}).pop("task_result", None))
+    export_run(tmp_path / "first", tmp_path / "theirs")
+    return tmp_path / "theirs"
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        change(record)
+    write_lines(path, records)
+
+
+def assert_comes_back(theirs: Path, tmp_path: Path, root: Path) -> Path:
+    made = import_run(theirs, tmp_path / "imported", root=root)
+    export_run(tmp_path / "imported", tmp_path / "back")
+    for name in FILES:
+        assert (tmp_path / "back" / name).read_text() == (theirs / name).read_text(), name
+    assert made.other_results == made.other_figures == ()
+    return tmp_path / "imported"
+
+
+@pytest.mark.parametrize("name", task_names("barista"))
+def test_a_released_folder_comes_back_as_it_was(
+    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, name)
+    said = [right(example, latency_ms=1.1 * place) for place, example in enumerate(examples)]
+    said[1] |= {"raw_text": "", "error": "provider_error: Timeout: slow\nvery", "latency_ms": None, "usage": None}
+    said[2] |= {"raw_text": "", "finish_reason": None, "provider_response_id": None}
+    if name != "temporal_vqa":
+        said[2]["error"] = "parse_error: could not parse response"
+    random.Random(1).shuffle(said)
+    theirs = released(kitchen_release, tmp_path, examples, said)
+    assert [json.loads(line)["raw_text"] for line in (theirs / "predictions.jsonl").open()] == [
+        record["raw_text"] for record in said
+    ]
+    assert_comes_back(theirs, tmp_path, kitchen_release)
+
+
+def test_what_our_records_have_no_field_for_comes_back(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    theirs = released(six_frozen, tmp_path, examples, [right(example) for example in examples])
+    metrics = json.loads((theirs / "metrics.json").read_text())
+    metrics |= {"wall_clock_ms": 12.5, "resumed_examples": 3, "concurrency": 8}
+    (theirs / "metrics.json").write_text(json.dumps(metrics, indent=2, sort_keys=True) + "\n")
+    (theirs / "benchmark_examples_source.txt").write_text("/data/frozen.jsonl\n")
+    (theirs / "summary.txt").write_text("Run directory: /somewhere\nand nothing else")
+    edit(theirs / "predictions.jsonl", lambda record: record.update(prompt_text=None, usage={"total_tokens": 9}))
+    edit(
+        theirs / "benchmark_examples.jsonl",
+        lambda record: [frame.update(mp4_path=f"/data/{frame['mp4_path']}") for frame in record["frames"]],
+    )
+    import_run(theirs, tmp_path / "imported")
+    export_run(tmp_path / "imported", tmp_path / "back")
+    for name in FILES:
+        assert (tmp_path / "back" / name).read_text() == (theirs / name).read_text(), name
+
+
+def test_text_that_no_utf8_can_hold_comes_back(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "temporal_vqa")
+    scores = {"geval_accuracy_score": 0.5, "geval_accuracy_reason": "\ud800", "geval_mean_score": 0.5}
+    said = [prediction(example, "a \ud83d b", task_result=scores) for example in examples]
+    folder = run_folder(tmp_path / "theirs", examples, said)
+    import_run(folder, tmp_path / "imported")
+    export_run(tmp_path / "imported", tmp_path / "back")
+    back = [json.loads(line) for line in (tmp_path / "back/predictions.jsonl").open()]
+    assert [record["raw_text"] for record in back] == ["a \ud83d b"] * len(examples)
+    assert back[0]["task_result"]["geval_accuracy_reason"] == "\ud800"
+
+
+def judged_records(examples: list[Example]) -> Records:
+    """A score each, none at all, and a criterion that the release does not know."""
+    results: Records = [
+        {
+            "geval_accuracy_score": 0.9,
+            "geval_accuracy_reason": "near",
+            "geval_completeness_score": None,
+            "geval_completeness_reason": "geval_error: Timeout: slow",
+            "geval_mean_score": 0.9,
+        },
+        {
+            "geval_accuracy_score": None,
+            "geval_accuracy_reason": "unknown_criterion: accuracy",
+            "geval_mean_score": None,
+        },
+        {
+            "geval_accuracy_score": 0.3,
+            "geval_accuracy_reason": "far",
+            "geval_completeness_score": 0.123456789,
+            "geval_completeness_reason": "half",
+            "geval_mean_score": (0.3 + 0.123456789) / 2,
+        },
+    ]
+    given = [right(example, task_result=result) for example, result in zip(examples, results, strict=False)]
+    return [*given, *(right(example) for example in examples[len(results) :])]
+
+
+def test_scores_of_a_judge_become_verdicts_and_come_back(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "temporal_vqa")
+    theirs = released(six_frozen, tmp_path, examples, judged_records(examples))
+    imported = assert_comes_back(theirs, tmp_path, six_frozen)
+    (judged,) = all_judged(score(imported))
+    metrics = json.loads((theirs / "metrics.json").read_text())
+    assert judged.results.judge.name == "gemini-3-flash"
+    assert judged.results.coverage.answered == 3
+    assert judged.results.figures["mean"].mean == metrics["mean_geval_score"]
+    assert judged.results.figures["accuracy"].mean == metrics["mean_geval_accuracy"] == pytest.approx(0.6)
+    assert judged.results.figures["completeness"].mean == metrics["mean_geval_completeness"] == 0.123456789
+    reasons = {one.text for own in judged.verdicts.values() for one in own if one.score is None}
+    assert reasons == {"geval_error: Timeout: slow", "unknown_criterion: accuracy"}
+
+
+def test_the_judge_is_the_one_of_the_settings(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "temporal_vqa")
+    folder = run_folder(tmp_path / "theirs", examples, judged_records(examples))
+    (folder / "run_config.json").write_text(json.dumps({"task_params": {"judge_model": "gpt-judge"}}))
+    import_run(folder, tmp_path / "run")
+    (judged,) = all_judged(score(tmp_path / "run"))
+    assert judged.results.judge.name == "gpt-judge"
+    assert export_run(tmp_path / "run", tmp_path / "back").judge == "gpt-judge"
+
+
+@pytest.mark.parametrize("name", task_names("barista"))
+def test_a_run_of_ours_has_the_same_figures_once_exported_and_imported(
+    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    run(six_frozen, tmp_path / "ours", task=name, model="chance", runs=1)
+    done = export_run(tmp_path / "ours", tmp_path / "released")
+    assert sorted(path.name for path in (tmp_path / "released").iterdir()) == sorted(FILES)
+    made = import_run(tmp_path / "released", tmp_path / "again", root=kitchen_release)
+    assert (done.records, made.other_results, made.other_figures) == (len(ours(six_frozen, name)), (), ())
+    one, other = (score(tmp_path / folder).results for folder in ("ours", "again"))
+    assert other.coverage == one.coverage
+    if name == "referring":
+        return  # its words are compared with a sentence of ours, which released lines do not hold
+    assert {k: v.runs for k, v in other.figures.items()} == {k: v.runs for k, v in one.figures.items()}
+
+
+def test_the_look_of_marks_is_that_of_the_set(kitchen_release: Path, tmp_path: Path) -> None:
+    look = {"mask_alpha": 0.25, "boundary_alpha": 0.75, "font_size": 14}
+    build(kitchen_release, tmp_path / "barista", configs=["relations"], sampling={"limit": 2, **look}, cache=False)
+    run(tmp_path / "barista", tmp_path / "ours", task="relations", model="chance", runs=1)
+    export_run(tmp_path / "ours", tmp_path / "released")
+    params = json.loads((tmp_path / "released/run_config.json").read_text())["task_params"]
+    assert params == {"mask_alpha": 0.25, "alpha_segmentation_boundary": 0.75, "font_size": 14}
+
+
+def test_several_runs_are_several_folders(six_frozen: Path, tmp_path: Path) -> None:
+    run(six_frozen, tmp_path / "ours", task="activity", model="chance", runs=3)
+    done = export_run(tmp_path / "ours", tmp_path / "released")
+    assert [folder.name for folder in done.folders] == ["run_0", "run_1", "run_2"]
+    import_run(done.folders, tmp_path / "again")
+    one, other = (score(tmp_path / folder).results.figures["accuracy"].runs for folder in ("ours", "again"))
+    assert one == other
+    again = export_run(tmp_path / "again", tmp_path / "back")
+    for folder, before in zip(again.folders, done.folders, strict=True):
+        assert folder.name == before.name
+        assert all((folder / name).read_bytes() == (before / name).read_bytes() for name in FILES)
+
+
+def test_a_judged_run_of_ours_keeps_its_scores(six_frozen: Path, tmp_path: Path) -> None:
+    run(six_frozen, tmp_path / "ours", task="temporal_vqa", model="chance", runs=1)
+    judge(tmp_path / "ours", "lexical")
+    done = export_run(tmp_path / "ours", tmp_path / "released")
+    assert done.judge == "lexical"
+    import_run(tmp_path / "released", tmp_path / "again")
+    (before,), (after,) = (all_judged(score(tmp_path / folder)) for folder in ("ours", "again"))
+    assert after.results.judge.name == "lexical"
+    means = [{name: figure.mean for name, figure in one.results.figures.items()} for one in (before, after)]
+    assert means[1] == pytest.approx(means[0])
+
+
+def test_one_of_several_judges_has_to_be_named(six_frozen: Path, tmp_path: Path) -> None:
+    run(six_frozen, tmp_path / "ours", task="temporal_vqa", model="chance", runs=1)
+    for name in ("lexical", "oracle"):
+        judge(tmp_path / "ours", name)
+    with pytest.raises(ConfigError, match=r"2 judges.*--judge"):
+        export_run(tmp_path / "ours", tmp_path / "released")
+    with pytest.raises(ConfigError, match="no judge 'nobody'"):
+        export_run(tmp_path / "ours", tmp_path / "released", judge="nobody")
+    folder = next(path.name for path in judge_folders(tmp_path / "ours") if path.name.startswith("oracle"))
+    assert export_run(tmp_path / "ours", tmp_path / "released", judge=folder).judge == "oracle"
+
+
+def test_a_run_judged_anew_shows_the_new_scores(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "temporal_vqa")
+    bare = run_folder(tmp_path / "bare", examples, [right(example) for example in examples])
+    (bare / "run_config.json").write_text(json.dumps({"task_params": {"geval_criteria": []}}))
+    (bare / "summary.txt").write_text("Run directory: x\nG-Eval mean score (0-1): N/A (n=0)")
+    import_run(bare, tmp_path / "run")
+    folder = judge(tmp_path / "run", "oracle").folder
+    mean = score_judged(score(tmp_path / "run"), folder).results.figures["mean"].mean
+    export_run(tmp_path / "run", tmp_path / "released")
+    assert json.loads((tmp_path / "released/metrics.json").read_text())["mean_geval_score"] == pytest.approx(mean)
+    assert f"G-Eval mean score (0-1): {mean:.4f} (n=" in (tmp_path / "released/summary.txt").read_text()
+    assert json.loads((tmp_path / "released/run_config.json").read_text())["task_params"]["judge_model"] == "oracle"
+
+
+def test_what_has_no_released_layout_is_refused(six_frozen: Path, tmp_path: Path) -> None:
+    run(six_frozen, tmp_path / "paper", task="hand_object", model="chance", protocol="paper")
+    with pytest.raises(ConfigError, match=r"paper's protocol.*--protocol release"):
+        export_run(tmp_path / "paper", tmp_path / "released")
+    assert not (tmp_path / "released").exists()
+
+
+def test_a_damaged_sidecar_names_its_line(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    import_run(run_folder(tmp_path / "a", examples, [right(example) for example in examples]), tmp_path / "run")
+    (tmp_path / "run/released.jsonl").write_text('{"run": 0}\n')
+    with pytest.raises(DataError, match=r"released.jsonl: line 1: .*import again"):
+        export_run(tmp_path / "run", tmp_path / "released")
+
+
+def test_the_command_says_what_it_wrote(six_frozen: Path, tmp_path: Path) -> None:
+    run(six_frozen, tmp_path / "ours", task="activity", model="chance", runs=1)
+    arguments = ["export-run", str(tmp_path / "ours"), "--out", str(tmp_path / "released")]
+    done = CliRunner().invoke(cli.app, arguments)
+    assert done.exit_code == 0, done.output
+    assert f"activity: 6 records\nwrote {tmp_path / 'released'}" in done.output
+    refused = CliRunner().invoke(cli.app, arguments)
+    assert refused.exit_code == 1
+    assert "is there already" in refused.output
+
+
+@pytest.mark.parametrize("boxes", ["xyxy/pixels", "yxyx/1", "xyxy/500"])
+def test_boxes_on_any_scale_keep_their_figures(boxes: str, six_frozen: Path, tmp_path: Path) -> None:
+    run(six_frozen, tmp_path / "ours", task="grounding", model="oracle", runs=1, box_format=boxes)
+    export_run(tmp_path / "ours", tmp_path / "released")
+    import_run(tmp_path / "released", tmp_path / "again")
+    one, other = (score(tmp_path / folder).results for folder in ("ours", "again"))
+    assert other.model.box_format == one.model.box_format
+    assert other.figures == one.figures

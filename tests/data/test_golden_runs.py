@@ -1,0 +1,69 @@
+"""Run folders that the released code wrote: in, scored, and out again to the letter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from barista_bench.interchange.exporting import export_run
+from barista_bench.interchange.importing import import_run
+from barista_bench.judging.scoring import all_judged
+from barista_bench.runs.score.scoring import score
+from tests.conftest import Compared
+
+NAMES = (
+    *("activity_mcq", "activity_mcq_resumed", "grounding", "hand_object", "referring", "referring_judged"),
+    *("relation_extraction", "visual_qa", "visual_qa_judged"),
+)
+SAME_FIGURES = {
+    "activity_mcq": {"accuracy": "accuracy"},
+    "activity_mcq_resumed": {"accuracy": "accuracy"},
+    "grounding": {name: name for name in ("map", "map_50", "map_small", "mar_1", "mar_100")},
+    "hand_object": {"recall": "interaction_recall", "precision": "interaction_precision", "hand_iou": "hand_iou"},
+    "relation_extraction": {name: name for name in ("micro_precision", "micro_recall", "micro_f1", "mean_example_f1")},
+}
+"""Our figure to the key of metrics.json."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_of_the_release_comes_back_to_the_letter(
+    name: str, golden: Path, real_release: Path, tmp_path: Path, compared: Compared
+) -> None:
+    theirs = golden / "runs" / name
+    made = import_run(theirs, tmp_path / "run", root=real_release)
+    assert (made.kept_failures, made.new_failures, made.other_results, made.other_figures) == ((), (), (), ())
+    export_run(tmp_path / "run", tmp_path / "back")
+    files = sorted(path.name for path in theirs.iterdir())
+    assert sorted(path.name for path in (tmp_path / "back").iterdir()) == files
+    for file in files:
+        assert (tmp_path / "back" / file).read_bytes() == (theirs / file).read_bytes(), file
+    compared(made.task, "files of run folders imported and exported, every byte", len(files))
+
+
+@pytest.mark.parametrize("name", SAME_FIGURES)
+def test_an_imported_run_has_the_figures_of_the_release(
+    name: str, golden: Path, real_release: Path, tmp_path: Path
+) -> None:
+    import_run(golden / "runs" / name, tmp_path / "run", root=real_release)
+    metrics = json.loads((golden / "runs" / name / "metrics.json").read_text())
+    figures = score(tmp_path / "run").results.figures
+    for our_name, key in SAME_FIGURES[name].items():
+        assert figures[our_name].mean == pytest.approx(metrics[key], abs=1e-12), key
+
+
+@pytest.mark.parametrize("name", ["referring_judged", "visual_qa_judged"])
+def test_scores_of_the_released_judge_are_judged_results(
+    name: str, golden: Path, real_release: Path, tmp_path: Path, compared: Compared
+) -> None:
+    made = import_run(golden / "runs" / name, tmp_path / "run", root=real_release)
+    metrics = json.loads((golden / "runs" / name / "metrics.json").read_text())
+    (judged,) = all_judged(score(tmp_path / "run"))
+    assert judged.results.judge.name == "stub-model"
+    assert judged.results.figures["mean"].mean == metrics["mean_geval_score"]
+    for criterion in judged.results.rubric.criteria:
+        assert judged.results.figures[criterion].mean == metrics[f"mean_geval_{criterion}"]
+        scored = [one for own in judged.verdicts.values() for one in own if one.criterion == criterion]
+        assert sum(one.score is not None for one in scored) == metrics[f"geval_{criterion}_count"]
+        compared(made.task, "judged criteria of imported runs", 1)

@@ -1,0 +1,356 @@
+"""Run folders of the released harness become runs of ours, with the release's verdicts and its scores."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench import cli
+from barista_bench.benchmarks import get_task, task_names
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Status
+from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.interchange.importing import import_run
+from barista_bench.reporting import write_report
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.log.sample_log import read_folder
+from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.scoring import score
+from tests.data.released_runs import GEMINI, QWEN, ours, prediction, right, run_folder
+
+
+@pytest.mark.parametrize("name", task_names("barista"))
+def test_right_answers_of_the_released_harness_score_one(
+    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, name)
+    folder = run_folder(tmp_path / "theirs", examples, [right(example) for example in examples])
+    made = import_run(folder, tmp_path / "run", root=kitchen_release)
+    assert (made.task, made.runs, made.unanswered, dict(made.statuses)) == (name, 1, 0, {Status.OK: len(examples)})
+    results = score(tmp_path / "run").results
+    # The sentence that referring is compared with is made anew from the released reference.
+    least = 0.7 if name == "referring" else 1.0
+    assert results.figures[results.primary].mean >= least - 1e-9
+    assert results.coverage.complete
+    assert (results.model.name, results.generation) == ("gemini-3-flash", {"temperature": 0.7, "max_new_tokens": 4096})
+    assert (results.timing.input_tokens, results.timing.output_tokens) == (1000 * len(examples), 20 * len(examples))
+    assert results.timing.seconds == {"latency": 1.5 * len(examples)}
+    assert "never kept" not in (tmp_path / "run/run.json").read_text()
+
+
+def test_a_key_among_the_settings_of_a_released_run_is_not_taken_over(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    source = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    key = "sk-planted-0123456789abcdef"
+    model = {"temperature": 0.5, "api_key_env": key, "base_url": f"https://me:{key}@host/v1", "project": key}
+    (source / "run_config.json").write_text(json.dumps({"model": model}))
+    import_run(source, tmp_path / "run")
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert any(b"0.5" in path.read_bytes() for path in files)
+    assert not any(key.encode() in path.read_bytes() for path in files)
+
+
+def test_an_imported_run_is_described_as_a_run_of_ours(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    import_run(run_folder(tmp_path / "a", examples, [right(example) for example in examples]), tmp_path / "theirs")
+    run(six_frozen, tmp_path / "ours", task="activity", model="oracle")
+    imported, own = read_run(tmp_path / "theirs"), read_run(tmp_path / "ours")
+    assert imported["identity"].keys() == own["identity"].keys()
+    assert imported["identity"]["options"] == imported["options"] == {}
+    assert imported.keys() - own.keys() == {"imported"}
+    assert own.keys() - imported.keys() == {"prices"}
+
+
+def test_every_outcome_gets_its_status_and_scores_as_released(
+    six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "relations")
+    assert len(examples) >= 5
+    answers = [get_task("barista", "relations").reference_answer(e, GEMINI) for e in examples]
+    predictions = [
+        prediction(examples[0], answers[0]),
+        prediction(examples[1], "no idea", error="parse_error: no JSON array"),
+        prediction(examples[2], None, error="provider_error: 503 overloaded"),
+        prediction(examples[3], answers[3], finish_reason="FinishReason.MAX_TOKENS"),
+        prediction(examples[4], "", finish_reason="SAFETY", error="parse_error: empty"),
+    ]
+    made = import_run(run_folder(tmp_path / "a", examples, predictions), tmp_path / "run", root=kitchen_release)
+    records = {record.example_id: record for record in read_folder(tmp_path / "run")}
+    found = [records[example.example_id].status for example in examples[:5]]
+    assert found == [Status.OK, Status.PARSE_ERROR, Status.INFRA_ERROR, Status.TRUNCATED, Status.REFUSED]
+    assert made.unanswered == len(examples) - 5
+
+    # By the release: tuples pooled, a failure adds its truth, and so does a provider's error.
+    def truth(example: Example) -> Counter[str]:
+        return Counter(json.dumps(item, sort_keys=True) for item in example.target["relations"])  # type: ignore[union-attr]
+
+    hits = sum((truth(examples[0]) + truth(examples[3])).values())
+    wanted = hits + sum((truth(examples[1]) + truth(examples[2]) + truth(examples[4])).values())
+    figures = score(tmp_path / "run").results.figures
+    assert figures["micro_precision"].mean == 1.0
+    assert figures["micro_recall"].mean == pytest.approx(hits / wanted)
+
+
+def test_a_verdict_of_the_release_stands_where_our_parser_is_kinder(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    said = [right(examples[0], error="parse_error: strict"), *map(right, examples[1:])]
+    made = import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
+    assert made.kept_failures == (examples[0].example_id,)
+    figures = score(tmp_path / "run").results.figures
+    assert figures["accuracy"].mean == pytest.approx(1 - 1 / len(examples))
+
+
+def test_an_answer_that_only_the_release_could_read_is_named(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    said = [prediction(examples[0], "the third one"), *map(right, examples[1:])]
+    made = import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
+    assert made.new_failures == (examples[0].example_id,)
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "boxes"),
+    [
+        ("gemini-3-flash", "gemini", GEMINI),
+        ("gpt-5.4-mini", "openai", GEMINI),
+        ("google/gemma-4-31b-it", "openai_compatible", GEMINI),
+        ("Qwen/Qwen3.5-27B", "openai_compatible", QWEN),
+        ("finetuned-42", "qwen", QWEN),
+    ],
+)
+def test_boxes_are_read_in_the_order_of_the_family(
+    model: str, provider: str, boxes: BoxFormat, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "grounding")
+    said = [right(example, boxes, model=model, provider=provider) for example in examples]
+    import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
+    assert score(tmp_path / "run").results.figures["map"].mean == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("params", "boxes"),
+    [
+        ({}, GEMINI),
+        ({"bbox_format": "xyxy"}, QWEN),
+        ({"bbox_format": "xyxy", "bbox_scale": 500}, BoxFormat("xyxy", 500)),
+    ],
+)
+def test_boxes_are_read_as_the_settings_say_whatever_the_family(
+    params: dict[str, Any], boxes: BoxFormat, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "grounding")
+    folder = run_folder(tmp_path / "a", examples, [right(e, boxes, model="llava", provider="vllm") for e in examples])
+    (folder / "run_config.json").write_text(json.dumps({"task_params": params}))
+    import_run(folder, tmp_path / "run")
+    assert score(tmp_path / "run").results.figures["map"].mean > 0.9
+
+
+@pytest.mark.parametrize("params", [{"bbox_format": "zyxw"}, {"bbox_scale": 0}, {"bbox_scale": "1000"}])
+def test_settings_of_boxes_that_are_none_are_refused(params: dict[str, Any], six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "grounding")
+    folder = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    (folder / "run_config.json").write_text(json.dumps({"task_params": params}))
+    with pytest.raises(DataError, match=r"run_config.json: .*task_params.bbox_(format|scale).*Remedy"):
+        import_run(folder, tmp_path / "run")
+
+
+def test_a_safety_block_that_was_read_all_the_same_counts(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    said = [right(example, finish_reason="FinishReason.SAFETY") for example in examples]
+    assert import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run").statuses == {Status.OK: 6}
+    assert score(tmp_path / "run").results.figures["accuracy"].mean == 1.0
+
+
+def test_samples_keep_the_order_of_the_records(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "grounding")
+    said = [right(example) for example in reversed(examples)]
+    import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
+    samples = score(tmp_path / "run").samples
+    assert [sample.example.example_id for sample in samples] == [example.example_id for example in reversed(examples)]
+
+
+def test_an_unknown_family_needs_its_box_format_said(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "grounding")
+    said = [right(example, QWEN, model="llava", provider="vllm") for example in examples]
+    folder = run_folder(tmp_path / "a", examples, said)
+    with pytest.raises(ConfigError, match=r"llava.*--box-format"):
+        import_run(folder, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    import_run(folder, tmp_path / "run", box_format=QWEN)
+    assert score(tmp_path / "run").results.figures["map"].mean == pytest.approx(1.0)
+
+
+def test_several_folders_are_several_runs(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    folders = [
+        run_folder(tmp_path / "seed1", examples, [right(example) for example in examples]),
+        run_folder(tmp_path / "seed2", examples, [prediction(example, "none") for example in examples]),
+    ]
+    made = import_run(folders, tmp_path / "run")
+    figure = score(tmp_path / "run").results.figures["accuracy"]
+    assert (made.runs, figure.runs) == (2, [1.0, 0.0])
+    other = run_folder(tmp_path / "other", examples[1:], [right(example) for example in examples[1:]])
+    with pytest.raises(ConfigError, match=r"other: has examples .*seed1 has"):
+        import_run([folders[0], other], tmp_path / "mixed")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_an_imported_run_is_reported(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "hand_object")
+    folder = run_folder(tmp_path / "theirs", examples, [right(example) for example in examples])
+    import_run(folder, tmp_path / "run", root=kitchen_release)
+    html, markdown = write_report([score(tmp_path / "run")], tmp_path / "report", samples=2)
+    assert "gemini-3-flash" in markdown.read_text()
+    assert "gemini-3-flash" in html.read_text()
+
+
+def test_a_new_folder_needs_nothing_of_the_old_one(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    folder = run_folder(tmp_path / "theirs", examples, [right(example) for example in examples])
+    import_run(folder, tmp_path / "run")
+    for file in folder.iterdir():
+        file.unlink()
+    assert score(tmp_path / "run").results.figures["accuracy"].mean == 1.0
+
+
+BROKEN: list[tuple[Callable[[list[dict[str, Any]]], object], str]] = [
+    (lambda p: p.append(p[0]), "line 7: .* repeats"),
+    (lambda p: p[1].update(example_id="other"), "line 2: example_id is none of the examples"),
+    (lambda p: p[1].update(model="another"), "line 2: model is 'another'"),
+    (lambda p: p[1].update(provider=None), "line 2: provider is None"),
+    (lambda p: p[2].update(task_name="grounding"), "line 3: task_name is 'grounding'"),
+    (lambda p: p[0].update(error="oops"), "line 1: error is neither"),
+    (lambda p: p[0].update(raw_text=7), "line 1: no prediction"),
+    (lambda p: p[0].pop("example_id"), "line 1: no prediction"),
+    (lambda p: p.clear(), "is empty"),
+    (lambda p: [one.update(task_name="grounding") for one in p], "answers grounding, its examples are of activity"),
+    (lambda p: [one.update(task_name="juggling") for one in p], "no task 'juggling' of barista"),
+]
+
+
+@pytest.mark.parametrize(("damage", "what"), BROKEN)
+def test_records_that_cannot_be_one_run_are_refused_and_nothing_is_left_behind(
+    damage: Callable[[list[dict[str, Any]]], object], what: str, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "activity")
+    said = [right(example) for example in examples]
+    damage(said)
+    folder = run_folder(tmp_path / "theirs", examples, said)
+    with pytest.raises(BaristaError, match=what):
+        import_run(folder, tmp_path / "out" / "run")
+    assert not (tmp_path / "out").exists() or list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_refusal_names_every_line(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    said = [right(example) for example in examples]
+    for record in said[1:4]:
+        record["model"] = "another"
+    said[5]["raw_text"] = 7
+    folder = run_folder(tmp_path / "theirs", examples, [*said, said[0]])
+    with pytest.raises(DataError, match=r"line 2-4: model is 'another'.*line 6: no prediction.*line 7: .*repeats"):
+        import_run(folder, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("result", "what"),
+    [
+        ({"geval_accuracy_score": 7}, "geval_accuracy_score is neither"),
+        ({"geval_accuracy_score": True}, "geval_accuracy_score is neither"),
+        ({"geval_accuracy_score": 0.7, "geval_accuracy_reason": None}, "geval_accuracy_reason is no text"),
+    ],
+)
+def test_scores_that_no_judge_gives_are_refused(
+    result: dict[str, Any], what: str, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "temporal_vqa")
+    folder = run_folder(tmp_path / "a", examples, [right(example, task_result=result) for example in examples])
+    with pytest.raises(DataError, match=rf"line 1-{len(examples)}: task_result.{what}"):
+        import_run(folder, tmp_path / "run")
+
+
+def test_files_that_are_missing_are_named(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    folder = run_folder(tmp_path / "theirs", examples, [right(example) for example in examples])
+    frozen = folder / "benchmark_examples.jsonl"
+    frozen.rename(tmp_path / "elsewhere.jsonl")
+    with pytest.raises(DataError, match=r"benchmark_examples.jsonl: missing"):
+        import_run(folder, tmp_path / "run")
+    assert import_run(folder, tmp_path / "run", examples=tmp_path / "elsewhere.jsonl").task == "activity"
+    with pytest.raises(ConfigError, match="is there already"):
+        import_run(folder, tmp_path / "run", examples=tmp_path / "elsewhere.jsonl")
+
+
+def test_the_command_takes_several_folders_and_says_what_it_found(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "grounding")
+    said = [right(example, QWEN, model="llava", provider="vllm") for example in examples]
+    folders = [str(run_folder(tmp_path / name, examples, said)) for name in ("one", "two")]
+    arguments = ["import-run", *folders, "--out", str(tmp_path / "run")]
+    refused = CliRunner().invoke(cli.app, arguments)
+    assert refused.exit_code == 1
+    assert "--box-format" in refused.output
+    assert CliRunner().invoke(cli.app, [*arguments, "--box-format", "xy"]).exit_code == 1
+    done = CliRunner().invoke(cli.app, [*arguments, "--box-format", "xyxy/1000"])
+    assert done.exit_code == 0, done.output
+    assert f"grounding: 2 run(s), ok {2 * len(examples)}, 0 without a record" in done.output
+    scored = CliRunner().invoke(cli.app, ["score", str(tmp_path / "run")])
+    assert "map 1.000 ± 0.000 over 2 run(s)" in scored.output
+
+
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999", "9" * 400])
+@pytest.mark.parametrize("name", ["temperature", "max_output_tokens"])
+def test_settings_that_are_no_usual_numbers_are_refused(
+    name: str, value: str, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "activity")
+    folder = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    (folder / "run_config.json").write_text(f'{{"model": {{"{name}": {value}}}}}')
+    with pytest.raises(DataError, match=rf"run_config.json: .*model.{name}.*Remedy"):
+        import_run(folder, tmp_path / "run")
+
+
+def test_absurd_counts_of_tokens_are_left_out_of_the_sums(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    absurd = [{"input_tokens": 10**30, "output_tokens": 7}, {"input_tokens": 5, "output_tokens": -3}]
+    said = [right(example, usage=usage) for example, usage in zip(examples[:2], absurd, strict=True)]
+    import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
+    timing = score(tmp_path / "run").results.timing
+    assert (timing.input_tokens, timing.output_tokens) == (5, 7)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "what"),
+    [
+        ("metrics.json", {"wall_clock_ms": "soon"}, r"metrics.json: .*wall_clock_ms"),
+        ("metrics.json", [], r"metrics.json: is no object"),
+        ("run_config.json", {"model": []}, r"run_config.json: .*model"),
+        ("run_config.json", {"task_params": {"geval_criteria": "all"}}, r"run_config.json: .*geval_criteria"),
+        ("run_config.json", {"task_params": {"judge_model": 7}}, r"run_config.json: .*judge_model"),
+    ],
+)
+def test_files_beside_the_records_are_checked(
+    file: str, content: object, what: str, six_frozen: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, "activity")
+    folder = run_folder(tmp_path / "a", examples, [right(example) for example in examples])
+    (folder / file).write_text(json.dumps(content))
+    with pytest.raises(DataError, match=f"{what}.*Remedy"):
+        import_run(folder, tmp_path / "run")
+
+
+def test_files_that_lack_almost_everything_are_taken(six_frozen: Path, tmp_path: Path) -> None:
+    examples = ours(six_frozen, "activity")
+    bare = [
+        {k: v for k, v in right(e).items() if k in ("example_id", "task_name", "model", "raw_text")} for e in examples
+    ]
+    folder = run_folder(tmp_path / "a", examples, bare)
+    for file in ("metrics.json", "run_config.json"):
+        (folder / file).write_text("{}")
+    (folder / "summary.txt").write_text("")
+    made = import_run(folder, tmp_path / "run", box_format=GEMINI)
+    assert made.statuses == {Status.OK: 6}

@@ -1,0 +1,234 @@
+"""Frozen sets are the same however they are made: on any number of processes, task by task or all at once."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from barista_bench.benchmarks import BENCHMARKS, get_task
+from barista_bench.core.graph_task import Candidate, GraphTask
+from barista_bench.core.task import Example, Sampling, SkippedExample
+from barista_bench.data.card import Built
+from barista_bench.data.folder import build
+from barista_bench.data.plan import Plans, plan_task, plan_tasks
+from barista_bench.data.splits import TEST, TRAIN
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.scene_graph import SceneGraph, validate
+from tests.releases import CUP, document, relation, write_release
+
+TASKS = list(BENCHMARKS["barista"].task_names)
+SAMPLING = {
+    "frame_step": 3,
+    "grounding": {"fraction": 1.0},
+    "referring": {"frame_step": 5},
+    "activity": {"frames": 2},
+    "temporal_vqa": {"spacing": 3},
+}
+LIMITS = {"grounding": 17, "hand_object": 23, "referring": 9, "activity": 5, "relations": 31, "temporal_vqa": 3}
+
+
+def busy(index: int) -> dict:
+    """A video with examples for all six tasks, and with a frame that relations and one that hand_object must skip."""
+    content = document(("capsule", "portafilter", "fully automatic")[index % 3])
+    for place, name in enumerate(("Place cup", "Press button")):
+        content["activities"][place]["activity_class_id"] = f"a-{place}-{index % 3}"
+        content["activities"][place]["display_name"] = f"{name} {index % 3}"
+    content["relations"].append(relation(CUP, "o-button", "position", "on", (2 * index, 20)))
+    for annotation in content["annotations"]:
+        if annotation["object_id"] == CUP and annotation["image_id"] == 6:
+            annotation["segmentation"] = {"counts": "0", "size": [64, 96]}
+        if annotation["object_id"] == CUP and annotation["image_id"] == 9:
+            annotation["bbox"] = [50.0, 30.0, 0.01, 20.0]
+    return content
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("release")
+    for index in range(7):
+        write_release(root, f"v{index}", busy(index))
+    return root
+
+
+def sampled(name: str, **changes: object) -> Sampling:
+    own = {**{key: value for key, value in SAMPLING.items() if key not in TASKS}, **SAMPLING.get(name, {})}
+    uses = get_task("barista", name).sampling_uses
+    return get_task("barista", name).sampling.with_overrides(
+        {key: value for key, value in own.items() if key in uses} | changes, uses
+    )
+
+
+def plans_of(root: Path, num_proc: int = 1) -> Plans:
+    wanted = [(get_task("barista", name), sampled(name, limit=LIMITS[name])) for name in TASKS]
+    return plan_tasks(SceneGraph(root), wanted, num_proc=num_proc, check_masks=True)
+
+
+@pytest.fixture(scope="module")
+def plans(release: Path) -> Plans:
+    return plans_of(release)
+
+
+def test_every_task_has_more_candidates_than_it_draws_here(plans: Plans) -> None:
+    assert list(plans.plans) == TASKS
+    for name, plan in plans.plans.items():
+        assert len(plan.examples) == LIMITS[name] < plan.candidates, name
+
+
+def test_two_processes_plan_what_one_does(release: Path, plans: Plans) -> None:
+    other = plans_of(release, num_proc=2)
+    for name, plan in plans.plans.items():
+        again = other.plans[name]
+        assert again.examples == plan.examples
+        assert (again.skipped, again.candidates, again.content_hash) == (
+            plan.skipped,
+            plan.candidates,
+            plan.content_hash,
+        )
+    assert (other.splits, other.problems, other.validation) == (plans.splits, plans.problems, plans.validation)
+
+
+def test_checking_masks_on_the_way_finds_what_validate_finds(release: Path, plans: Plans) -> None:
+    assert plans.validation == validate(release)
+    assert plans.validation is not None
+    assert plans.validation.errors == 7
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_plan_is_the_draw_of_all_examples(release: Path, plans: Plans, name: str) -> None:
+    """Drawing candidates and building those drawn gives what building everything and drawing examples gives."""
+    task, sampling = get_task("barista", name), sampled(name, limit=LIMITS[name])
+    found = list(task.examples(SceneGraph(release), sampling))
+    every = [item for item in found if isinstance(item, Example)]
+    drawn = [replace(e, metadata={**e.metadata, "split": plans.splits[e.video_id]}) for e in sampling.draw(every)]
+    assert drawn == list(plans.plans[name].examples)
+    assert [item for item in found if isinstance(item, SkippedExample)] == list(plans.plans[name].skipped)
+    alone = plan_task(SceneGraph(release), task, sampling, plans.splits)
+    assert alone.content_hash == plans.plans[name].content_hash
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_examples_are_built_as_their_candidates_say_in_any_order(release: Path, name: str) -> None:
+    task, sampling, graph = get_task("barista", name), sampled(name), SceneGraph(release)
+    vocabulary = tuple(dict.fromkeys(pair for video in graph for pair in task.vocabulary(video, task.sampling)))
+    video = graph["v3"]
+    candidates = [item for item in task.candidates(video, sampling) if isinstance(item, Candidate)]
+    in_order = list(task.build(video, candidates, vocabulary, sampling))
+    assert [(e.video_id, e.frames[0].frame_index) for e in in_order] == [(c.video_id, c.frame) for c in candidates]
+    assert len({e.example_id for e in in_order}) == len(candidates) > 1
+    order = random.Random(3).sample(range(len(candidates)), len(candidates))
+    shuffled = list(task.build(video, [candidates[i] for i in order], vocabulary, sampling))
+    assert shuffled == [in_order[i] for i in order]
+
+
+def test_splits_are_chosen_before_classes_are_capped(release: Path) -> None:
+    """One example a class, of test videos alone: caps over all videos would leave some classes to train."""
+    task = get_task("barista", "referring")
+    splits = {f"v{index}": TEST if index == 6 else TRAIN for index in range(7)}
+    sampling = sampled("referring", per_class=1)
+    everywhere = plan_task(SceneGraph(release), task, sampling, splits)
+    inside = plan_task(SceneGraph(release), task, replace(sampling, splits=(TEST,)), splits)
+    assert set(inside.labels()) == set(everywhere.labels())
+    assert inside.video_ids == ("v6",) != everywhere.video_ids
+
+
+def test_an_unusable_video_is_left_out_and_named_on_any_number_of_processes(tmp_path: Path) -> None:
+    for index in range(3):
+        write_release(tmp_path, f"v{index}", busy(index), video=False)
+    (tmp_path / "v1/coco_annotation.json").write_text("[")
+    one, two = plans_of(tmp_path), plans_of(tmp_path, num_proc=2)
+    assert one.problems == two.problems
+    assert [problem.file for problem in one.problems if problem.file == "v1"] == ["v1"]
+    assert one.plans["relations"].examples == two.plans["relations"].examples
+    assert set(one.splits) == {"v0", "v2"}
+
+
+def test_an_error_in_a_strict_release_stops_every_process(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"][3]["object_id"] = "nobody"
+    write_release(tmp_path, "v0", content, video=False)
+    write_release(tmp_path, "v1", video=False)
+    task = get_task("barista", "relations")
+    for num_proc in (1, 2):
+        with pytest.raises(DataError, match="unknown object id 'nobody'"):
+            plan_tasks(SceneGraph(tmp_path, strict=True), [(task, task.sampling)], num_proc=num_proc)
+
+
+def test_no_process_at_all_is_refused(release: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="num_proc is 0"):
+        build(release, tmp_path / "out", configs=["relations"], cache=False, num_proc=0)
+
+
+def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> None:
+    write_release(tmp_path, "v0", video=False)
+    tasks: list[GraphTask] = [get_task("barista", name) for name in ("temporal_vqa", "relations")]
+    found = plan_tasks(SceneGraph(tmp_path), [(task, replace(task.sampling, spacing=40)) for task in tasks])
+    assert list(found.plans) == ["relations"]
+    assert "no example for barista/temporal_vqa" in str(found.empty["temporal_vqa"])
+
+
+def files(built: Built) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(built.folder)): path.read_bytes()
+        for path in sorted(built.folder.rglob("*"))
+        if path.suffix in (".jsonl", ".parquet")
+    }
+
+
+def hashes(built: Built) -> dict[str, str | None]:
+    return {config.name: config.content_hash for config in built.configs}
+
+
+def test_a_build_has_the_same_bytes_on_one_and_two_processes_elsewhere_and_listed_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index in range(4):
+        write_release(tmp_path / "root", f"v{index}", busy(index))
+    sampling = SAMPLING | {"frame_step": 5, "limit": 8}
+    first = build(tmp_path / "root", tmp_path / "one", sampling=sampling, cache=False)
+    expected = files(first)
+    assert {name for name in expected if name.startswith("frozen/")} == {f"frozen/{name}.jsonl" for name in TASKS}
+    shutil.copytree(tmp_path / "root", tmp_path / "elsewhere/root")
+    listed = Path.iterdir
+
+    def shuffled(folder: Path) -> list[Path]:
+        entries = sorted(listed(folder))
+        random.Random(len(entries)).shuffle(entries)
+        return entries
+
+    monkeypatch.setattr(Path, "iterdir", shuffled)
+    assert [path.name for path in (tmp_path / "elsewhere/root").iterdir()] != ["v0", "v1", "v2", "v3"]
+    for num_proc in (1, 2):
+        out = tmp_path / f"again{num_proc}"
+        again = build(tmp_path / "elsewhere/root", out, sampling=sampling, cache=False, num_proc=num_proc)
+        assert hashes(again) == hashes(first)
+        assert files(again) == expected
+
+
+def test_what_is_lost_on_several_processes_is_counted_as_on_one(tmp_path: Path) -> None:
+    for index in range(6):
+        write_release(tmp_path / "root", f"v{index}", busy(index))
+    (tmp_path / "root/v1/video.mp4").unlink()
+    (tmp_path / "root/v4/video.mp4").write_bytes(b"")
+    settings = {"configs": ["relations", "hand_object"], "sampling": {"frame_step": 3}, "cache": False}
+    one = build(tmp_path / "root", tmp_path / "one", **settings)
+    two = build(tmp_path / "root", tmp_path / "two", **settings, num_proc=2)
+    for config in one.configs:
+        unopened = {lost.example_id.split(":")[1] for lost in config.lost if "cannot be drawn" not in lost.reason}
+        assert unopened == {"v1", "v4"}
+    assert [config.lost for config in two.configs] == [config.lost for config in one.configs]
+    assert [config.rows for config in two.configs] == [config.rows for config in one.configs]
+    assert files(two) == files(one)
+
+
+def test_a_cached_build_still_knows_what_was_lost(tmp_path: Path, datasets_cache: Path) -> None:
+    for index in range(4):
+        write_release(tmp_path / "root", f"v{index}", busy(index), video=index != 2)
+    first, again = (
+        build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling={"frame_step": 3}, num_proc=count)
+        for count in (2, 1)
+    )
+    assert first.configs[0].lost == again.configs[0].lost != []

@@ -1,0 +1,385 @@
+"""The release's own frozen files load, run and score as ours do, and what they lack is named, never guessed."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks import get_task, task_names
+from barista_bench.benchmarks.barista.release_prompts import released_prompts
+from barista_bench.benchmarks.barista.released_sampling import released_parameters, released_sampling
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.task import Example, Prediction, Scored
+from barista_bench.data.dataset import config_names, open_examples
+from barista_bench.data.folder import build
+from barista_bench.data.frozen import UNSAID, content_hash, read_frozen, released_line
+from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.score.scoring import score
+from tests.data.released_files import released_record, task_data, write_records
+from tests.released_clone import write_clone
+
+NAMES = task_names("barista")
+
+
+def ours(folder: Path, name: str) -> list[Example]:
+    return list(read_frozen(folder / f"frozen/{name}.jsonl"))
+
+
+def released(folder: Path, name: str, path: Path) -> Path:
+    return write_records(path, map(released_record, ours(folder, name)))
+
+
+def changed(example: Example, change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    data = json.loads(json.dumps(task_data(example)))
+    change(data)
+    return released_record(example, data)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_released_file_runs_as_it_is(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+    file = released(six_frozen, name, tmp_path / "benchmark_examples.jsonl")
+    session = run(file, tmp_path / "run", task=name, model="oracle", runs=1, root=kitchen_release)
+    assert session.failed == 0
+    results = score(tmp_path / "run").results
+    assert results.coverage.statuses["ok"] == len(ours(six_frozen, name)) > 0
+    assert results.figures[results.primary].mean == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "referring"])
+def test_answers_score_as_they_do_on_our_own_file(
+    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    task, boxes, rng = get_task("barista", name), BoxFormat("yxyx", 1000), random.Random(7)
+    own = ours(six_frozen, name)
+    read = list(read_frozen(released(six_frozen, name, tmp_path / "f.jsonl"), root=kitchen_release))
+    samples: dict[str, list[Scored]] = {"own": [], "read": []}
+    for one, other in zip(own, read, strict=True):
+        right, wrong = task.reference_answer(one, boxes), task.random_answer(one, rng, boxes)
+        text = rng.choice([right, wrong, "?", f"```json\n{right}\n```"])
+        assert task.prompt(other, boxes) == task.prompt(one, boxes)
+        for key, example in (("own", one), ("read", other)):
+            parsed = task.parse(text, example.inputs, boxes)
+            samples[key].append(Scored(example, parsed if isinstance(parsed, Prediction) else None))
+    figures = {key: task.aggregate(found) for key, found in samples.items()}
+    for found in figures.values():
+        found.pop("per_category", None)  # hand_object's released interactions do not say what is held
+    assert figures["read"] == figures["own"]
+
+
+def test_a_referring_line_keeps_what_its_reference_says(
+    six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    file = released(six_frozen, "referring", tmp_path / "f.jsonl")
+    for one, other in zip(ours(six_frozen, "referring"), read_frozen(file, root=kitchen_release), strict=True):
+        for field in ("category", "reference", "attributes", "relations"):
+            assert other.target[field] == one.target[field]
+        assert other.inputs == one.inputs
+        assert str(other.target["sentence"]).endswith(".")
+
+
+def test_masks_are_those_of_the_annotations(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+    file = released(six_frozen, "relations", tmp_path / "f.jsonl")
+    for one, other in zip(ours(six_frozen, "relations"), read_frozen(file, root=kitchen_release), strict=True):
+        assert other.inputs == one.inputs
+    with pytest.raises(DataError, match=r"line 1-\d: .*no masks.*--root"):
+        list(read_frozen(file))
+
+
+def test_other_objects_in_the_annotations_are_an_error(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+    def rename(data: dict[str, Any]) -> None:
+        data["object_id_category_lines"][0] = "  1: zebra"
+
+    file = write_records(tmp_path / "f.jsonl", [changed(ours(six_frozen, "relations")[0], rename)])
+    with pytest.raises(DataError, match=r"are not the objects that the annotations .*--root"):
+        list(read_frozen(file, root=kitchen_release))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_field_is_an_error_that_names_it(
+    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    one = ours(six_frozen, name)[0]
+    for key in task_data(one):
+        file = write_records(tmp_path / "f.jsonl", [changed(one, lambda data, key=key: data.pop(key))])
+        if (name, key) in (("referring", "question"), ("activity", "question"), ("temporal_vqa", "num_frames")):
+            assert list(read_frozen(file, root=kitchen_release))  # wording, and what the frames say themselves
+            continue
+        if (name, key) == ("temporal_vqa", "category"):
+            continue  # a pair may have none
+        with pytest.raises(DataError, match=rf"line 1: task_data: .*`{key}`.*Remedy"):
+            list(read_frozen(file, root=kitchen_release))
+
+
+def test_every_line_that_cannot_be_read_is_named(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+    records = [released_record(example) for example in ours(six_frozen, "grounding")]
+    for number in (0, 1, 3):
+        records[number]["task_data"]["phrase"] = ""
+    records[4]["task_data"]["bbox_scale"] = "big"
+    records.append(records[2])
+    with pytest.raises(DataError) as refused:
+        list(read_frozen(write_records(tmp_path / "f.jsonl", records), root=kitchen_release))
+    assert "line 1-2, 4: task_data.phrase" in str(refused.value)
+    assert "line 5: task_data.bbox_scale" in str(refused.value)
+    assert f"line {len(records)}: " in str(refused.value)
+
+
+def test_a_frame_size_that_the_line_leaves_out_is_read_from_the_video_alone(
+    six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    one = ours(six_frozen, "referring")[0]
+    file = write_records(tmp_path / "f.jsonl", [released_record(one)])
+    (tmp_path / "videos" / one.video_id).mkdir(parents=True)
+    video = tmp_path / "videos" / one.video_id / "video.mp4"
+    video.write_bytes((kitchen_release / one.video_id / "video.mp4").read_bytes())
+    (read,) = read_frozen(file, root=tmp_path / "videos")
+    assert read.inputs == one.inputs
+    with pytest.raises(DataError, match="holds no frame size"):
+        list(read_frozen(file))
+
+
+BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
+    ("grounding", lambda d: d.update(ground_truth_boxes=[[0, 0, 1001, 5]]), "not within 0 to 1000"),
+    ("grounding", lambda d: d.update(ground_truth_boxes=[[0, 0, 0.5, 5]]), "ground_truth_boxes"),
+    ("grounding", lambda d: d.update(ground_truth_boxes=[[0, 0, 5]]), "ground_truth_boxes"),
+    ("grounding", lambda d: d.update(ground_truth_boxes=[]), "ground_truth_boxes"),
+    ("grounding", lambda d: d.update(bbox_format="yxyx"), "bbox_format"),
+    ("grounding", lambda d: d.update(bbox_scale=1), "not within 0 to 1"),
+    ("grounding", lambda d: d.update(phrase=""), "phrase"),
+    ("grounding", lambda d: d.update(frame_width=0), "frame_width"),
+    ("grounding", lambda d: d.update(frame_width=2**40), "frame_width"),
+    ("hand_object", lambda d: d["ground_truth"][0].update(hand_type="third"), "hand_type"),
+    ("hand_object", lambda d: d["ground_truth"][0].update(hand_boxes=[]), "hand_boxes"),
+    ("hand_object", lambda d: d.update(ground_truth=[3]), "ground_truth"),
+    ("activity", lambda d: d.update(correct_choice_id="ZZ"), "'ZZ' is not that of one of the choices"),
+    ("activity", lambda d: d["choices"].append(d["choices"][0]), "two choices have one id"),
+    ("activity", lambda d: d.update(choices=["one"]), "choices"),
+    ("relations", lambda d: d["ground_truth_relations"][0].update(source_id=999), "999"),
+    ("relations", lambda d: d.update(ground_truth_relations=[]), "ground_truth_relations"),
+    ("relations", lambda d: d["object_id_category_lines"].pop(), "object_id_category_lines"),
+    ("temporal_vqa", lambda d: d.update(question=""), "question"),
+    ("temporal_vqa", lambda d: d.update(reference_answer=""), "reference_answer"),
+    ("temporal_vqa", lambda d: d.update(question="\ud800"), "no frozen example"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "what"), BROKEN)
+def test_a_field_that_cannot_be_used_is_named(
+    name: str,
+    change: Callable[[dict[str, Any]], object],
+    what: str,
+    six_frozen: Path,
+    kitchen_release: Path,
+    tmp_path: Path,
+) -> None:
+    file = write_records(tmp_path / "f.jsonl", [changed(ours(six_frozen, name)[0], change)])
+    with pytest.raises(DataError, match=rf"line 1: .*{what}.*Remedy"):
+        list(read_frozen(file, root=kitchen_release))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_set_keeps_its_identity_in_the_released_layout(
+    name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    examples = ours(six_frozen, name)
+    file = tmp_path / "f.jsonl"
+    file.write_text("".join(released_line(example, "?") + "\n" for example in examples))
+    read = list(read_frozen(file, root=kitchen_release))
+    assert content_hash(read) == content_hash(examples)
+    assert [released_line(example) for example in read] == file.read_text().splitlines()
+
+
+def test_build_writes_the_released_layout(kitchen_release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "released"
+    settings: dict[str, Any] = {"configs": ["grounding", "activity"], "sampling": {"limit": 5}}
+    built = build(kitchen_release, out, layout="release", **settings)
+    assert sorted(path.name for path in out.iterdir()) == [
+        *("activity_mcq.config.json", "activity_mcq.jsonl", "grounding.config.json", "grounding.jsonl"),
+    ]
+    config = json.loads((out / "grounding.config.json").read_text())
+    assert (config["limit"], config["task_params"]["sample_fraction"]) == (5, 0.1)
+    for named in built.configs:
+        upstream = get_task("barista", named.name).upstream_name
+        assert content_hash(read_frozen(out / f"{upstream}.jsonl", root=kitchen_release)) == named.content_hash
+    with pytest.raises(ConfigError, match="is there already"):
+        build(kitchen_release, out, layout="release", **settings)
+
+
+def test_frozen_sentences_are_those_of_the_wording(kitchen_release: Path, tmp_path: Path) -> None:
+    clone = write_clone(tmp_path / "clone")
+    settings: dict[str, Any] = {"configs": ["referring", "activity"], "sampling": {"limit": 1}, "layout": "release"}
+    sentences = {}
+    for name, prompts in (("ours", None), ("theirs", f"release:{clone}")):
+        build(kitchen_release, tmp_path / name, prompts=prompts, **settings)
+        files = [tmp_path / name / f"{task}.jsonl" for task in ("referring", "activity_mcq")]
+        sentences[name] = [json.loads(file.read_text())["task_data"]["question"] for file in files]
+    for ours_, theirs, wording in zip(*sentences.values(), ("referring", "activity"), strict=True):
+        frozen = released_prompts(clone, wording).text("frozen_question", frame_count="4")
+        assert (theirs, ours_ != theirs) == (frozen, True)
+    assert "{box}" in sentences["ours"][0], "the place for the box is not filled in, as released"
+    with pytest.raises(ConfigError, match=r"layout release alone.*Remedy"):
+        build(kitchen_release, tmp_path / "set", configs=["activity"], prompts=f"release:{clone}")
+
+
+def test_a_wording_without_a_sentence_to_freeze_shares_ours(six_frozen: Path) -> None:
+    (example, *_) = ours(six_frozen, "referring")
+    texts = PromptTexts(1, "", "Describe {box}.", "0" * 64)
+    plain, ours_ = get_task("barista", "referring", texts), get_task("barista", "referring")
+    said = Prediction({"description": "A cup."})
+    assert plain.judged(example, said) == ours_.judged(example, said)
+
+
+def test_the_seed_of_the_preparation_is_that_of_the_questions_drawn() -> None:
+    sampling = replace(get_task("barista", "temporal_vqa").sampling, draw_seed=5, seed=7)
+    params = released_parameters("temporal_vqa", sampling)
+    assert params["shuffle_seed"] == 5
+    assert released_sampling("temporal_vqa", params, shuffle_seed=7, limit=sampling.limit) == sampling
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_set_frozen_by_an_earlier_version_of_its_task_is_refused(name: str, six_frozen: Path, tmp_path: Path) -> None:
+    records = [json.loads(line) for line in (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()]
+    for record in records:
+        del record["task_version"]  # as version 1 wrote them
+    with pytest.raises(DataError, match=rf"line 1-\d: frozen by version 1 of barista/{name}, .*Remedy: build"):
+        list(read_frozen(write_records(tmp_path / "f.jsonl", records)))
+
+
+@pytest.mark.parametrize("video_id", ["../up", "", "a/b", "/etc", 7, None, "\ud800"])
+def test_a_video_id_that_is_no_folder_name_is_refused(video_id: object, six_frozen: Path, tmp_path: Path) -> None:
+    own = json.loads((six_frozen / "frozen/grounding.jsonl").read_text().splitlines()[0])
+    for record in (released_record(ours(six_frozen, "grounding")[0]), own):
+        record["frames"][0]["video_id"] = video_id
+        with pytest.raises(DataError, match=r"line 1: .*video_id"):
+            list(read_frozen(write_records(tmp_path / "f.jsonl", [record])))
+
+
+def test_the_path_of_the_video_in_the_file_is_never_followed(
+    six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    file = released(six_frozen, "grounding", tmp_path / "f.jsonl")
+    assert "etc/passwd" in file.read_text()
+    opened = open_examples(file, "barista", "grounding", root=kitchen_release)
+    images = opened[0].images(get_task("barista", "grounding"))
+    assert images[0].size == (128, 64)
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN}', '{"frames": 1e999}', "[" * 100_000, '"x"', "\ud800"])
+def test_lines_that_are_no_records_are_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "f.jsonl").write_bytes(text.encode(errors="surrogatepass") + b"\n")
+    with pytest.raises(BaristaError, match=r"f.jsonl: line 1"):
+        list(read_frozen(tmp_path / "f.jsonl"))
+
+
+def test_infinite_numbers_are_refused(six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+    record = released_record(ours(six_frozen, "referring")[0])
+    record["task_data"]["metadata"]["bbox_xywh"][0] = 0.25
+    (tmp_path / "f.jsonl").write_text(json.dumps(record).replace("0.25", "1e999") + "\n")
+    with pytest.raises(DataError, match="line 1"):
+        list(read_frozen(tmp_path / "f.jsonl", root=kitchen_release))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_field_that_our_own_line_lacks_is_named_with_its_line(name: str, six_frozen: Path, tmp_path: Path) -> None:
+    good, other = (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()[:2]
+    features = get_task("barista", name).features()
+    for part in ("inputs", "target", "metadata"):
+        for key in set(features[part]) - UNSAID.get(part, set()):
+            record = json.loads(other)
+            del (record if part == "metadata" else record["task_data"])[part][key]
+            (tmp_path / "f.jsonl").write_text(f"{good}\n{json.dumps(record)}\n")
+            with pytest.raises(DataError, match=rf"f.jsonl: line 2: {part} has no '{key}'. Remedy"):
+                list(read_frozen(tmp_path / "f.jsonl"))
+        record = json.loads(other)
+        (record if part == "metadata" else record["task_data"])[part] = {}
+        (tmp_path / "f.jsonl").write_text(f"{good}\n{json.dumps(record)}\n")
+        with pytest.raises(DataError, match=rf"f.jsonl: line 2: {part} has no "):
+            list(read_frozen(tmp_path / "f.jsonl"))
+
+
+def test_a_dataset_that_is_a_script_is_an_error_in_words(tmp_path: Path) -> None:
+    folder = tmp_path / "scripted"
+    folder.mkdir()
+    (folder / "scripted.py").write_text("raise SystemError('never run')\n")
+    with pytest.raises(DataError, match=r"scripted: no config 'relations' .*Remedy"):
+        open_examples(folder, "barista", "relations")
+    with pytest.raises(DataError, match=r"scripted: no dataset here .*Remedy"):
+        config_names(folder)
+
+
+def test_a_released_file_has_one_identity_wherever_it_is_read(
+    six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    file = released(six_frozen, "temporal_vqa", tmp_path / "f.jsonl")
+    assert content_hash(read_frozen(file)) == content_hash(read_frozen(file, root=kitchen_release))
+
+
+def test_the_release_says_no_split_so_asking_for_one_is_an_error(six_frozen: Path, tmp_path: Path) -> None:
+    file = released(six_frozen, "temporal_vqa", tmp_path / "f.jsonl")
+    with pytest.raises(ConfigError, match="no example of split 'test'"):
+        open_examples(file, "barista", "temporal_vqa", split="test")
+
+
+def test_the_papers_protocol_refuses_boxes_that_are_on_the_grid_alone(six_frozen: Path, tmp_path: Path) -> None:
+    for name in ("grounding", "hand_object"):
+        (read, *_) = read_frozen(released(six_frozen, name, tmp_path / "f.jsonl"))
+        task = get_task("barista", name, protocol="paper")
+        with pytest.raises(DataError, match="protocol=release"):
+            task.aggregate([Scored(read, None)])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def places(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:
+    """The path of every value inside a JSON value."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in entries:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(data=st.data())
+def test_whatever_stands_in_a_field_is_read_or_refused_in_words(
+    name: str, data: st.DataObject, six_frozen: Path, kitchen_release: Path, tmp_path: Path
+) -> None:
+    record = released_record(ours(six_frozen, name)[0])
+    *path, last = data.draw(st.sampled_from(list(places(record))))
+    inside: Any = record
+    for key in path:
+        inside = inside[key]
+    inside[last] = data.draw(JSON)
+    file = tmp_path / "f.jsonl"
+    file.write_text(json.dumps(record) + "\n")
+    refusal = ""
+    try:
+        (read,) = read_frozen(file, root=kitchen_release)
+    except DataError as error:
+        refusal = str(error)
+    if refusal:
+        assert "line 1" in refusal
+        assert "Remedy" in refusal
+        return
+    task = get_task("barista", name)
+    assert task.prompt(read, BoxFormat()).as_text()
+    assert isinstance(task.parse(task.reference_answer(read, BoxFormat()), read.inputs, BoxFormat()), Prediction)
+    task.aggregate([Scored(read, None)])

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.data.splits import load_splits, split_videos
+from barista_bench.errors import DataError
+
+
+def test_the_published_sizes_come_out() -> None:
+    """185 videos, 148 and 37, stratified (paper, section 3.3)."""
+    kinds = ["fully automatic"] * 83 + ["capsule"] * 61 + ["portafilter"] * 41
+    splits = split_videos({f"v{i}": kind for i, kind in enumerate(kinds)})
+    assert Counter(splits.values()) == {"train": 148, "test": 37}
+    share = Counter(kinds[int(video[1:])] for video, split in splits.items() if split == "test")
+    assert all(abs(share[kind] - kinds.count(kind) * 0.2) < 1 for kind in share)
+
+
+@given(st.dictionaries(st.text(min_size=1), st.sampled_from("abc"), min_size=1))
+def test_the_split_does_not_depend_on_order_and_every_larger_type_is_tested(
+    preparations: dict[str, str],
+) -> None:
+    splits = split_videos(preparations)
+    assert splits == split_videos(dict(reversed(preparations.items())))
+    for kind, size in Counter(preparations.values()).items():
+        tested = sum(splits[v] == "test" for v in preparations if preparations[v] == kind)
+        assert tested >= 1 or size == 1
+        assert tested < size or size == 1
+
+
+def test_a_split_file_is_taken_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "splits.json"
+    path.write_text(json.dumps({"train": ["a", "b"], "test": ["c"]}))
+    assert load_splits(path, ("a", "c")) == {"a": "train", "c": "test"}
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("{", "no split file"),
+        ('{"train": []}', "no split file"),
+        ('{"train": ["a"], "test": ["a"]}', "in both"),
+    ],
+)
+def test_a_bad_split_file_is_refused(tmp_path: Path, content: str, what: str) -> None:
+    path = tmp_path / "splits.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=what):
+        load_splits(path, ("a",))
+
+
+def test_a_video_in_no_split_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "splits.json"
+    path.write_text('{"train": ["a"], "test": ["b"]}')
+    with pytest.raises(DataError, match="'c' is in no split"):
+        load_splits(path, ("a", "c"))

@@ -1,0 +1,72 @@
+"""Logs made by hand or by hypothesis, and the rule of which record counts, said a second time in plain Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from barista_bench.core.task import Status
+from barista_bench.runs.log.record import encode_record, seal
+from barista_bench.runs.log.sample_log import SampleRecord
+
+NAMES = ("samples.jsonl", "samples-0.jsonl", "samples-1.jsonl", "samples-2.jsonl", "samples-10.jsonl")
+"""In the order in which they count."""
+
+
+def write_lines(path: Path, records: Iterable[SampleRecord]) -> list[bytes]:
+    """A log without a lock or a SampleLog; gives its lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [encode_record(record) for record in records]
+    path.write_bytes(b"".join(lines))
+    return lines
+
+
+def names(records: Iterable[SampleRecord]) -> list[str]:
+    return [record.key for record in records]
+
+
+def folders() -> st.SearchStrategy[dict[str, list[SampleRecord]]]:
+    """Records of few samples, so that they meet, over the files of several writers; some have a key of another."""
+    record = st.builds(
+        SampleRecord,
+        key=st.sampled_from("abc"),
+        fingerprint=st.just("f"),
+        example_id=st.sampled_from(["e1", "e2"]),
+        run=st.integers(0, 1),
+        status=st.sampled_from([Status.OK, Status.INFRA_ERROR, Status.PARSE_ERROR]),
+        text=st.none() | st.text(max_size=5),
+        rank=st.none() | st.integers(0, 9),
+    )
+    return st.fixed_dictionaries({name: st.lists(record, max_size=6) for name in NAMES})
+
+
+def sample_of(record: SampleRecord) -> tuple[str, str, str, int]:
+    return record.key, record.fingerprint, record.example_id, record.run
+
+
+def reference_winners(logs: dict[str, list[SampleRecord]]) -> list[SampleRecord]:
+    """The first finished record of each sample, else its last, in the order of the lines."""
+    everything = [record for name in NAMES for record in logs.get(name, [])]
+    counting = {}
+    for place, record in enumerate(everything):
+        sample = sample_of(record)
+        known = counting.get(sample)
+        if known is None or not everything[known].finished:
+            counting[sample] = place
+    return [everything[place] for place in sorted(counting.values())]
+
+
+def change_lines(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Change records on purpose: their checksums are right."""
+    fields = [change(json.loads(line)) for line in path.read_bytes().splitlines()]
+    path.write_bytes(b"".join(seal(content_of(one)) for one in fields))
+
+
+def content_of(fields: dict[str, Any]) -> bytes:
+    """A record's own JSON, without what the log says of it."""
+    own = {name: value for name, value in fields.items() if name not in ("log", "checksum")}
+    return json.dumps(own, ensure_ascii=False).encode()

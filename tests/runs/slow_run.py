@@ -1,0 +1,39 @@
+"""A run in a process of its own, slow enough to be killed anywhere."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import datasets  # noqa: F401  (imported here, it is imported once, by the server that tests fork from)
+
+from barista_bench.models import Model
+from barista_bench.models.scripted import ScriptedModel
+from barista_bench.runs.ask import catalog, runner
+from barista_bench.runs.ask.catalog import Pairs
+from barista_bench.runs.ask.config import ModelSettings
+from barista_bench.runs.ask.shards import Shard
+
+
+def slow_run(
+    dataset: Path, out: Path, asked: Path, pause: float, batch_size: int, workers: int, rank: int, world: int
+) -> None:
+    """Run `chance` with a pause before each answer; what is asked is told by appending to `<asked>-<rank>`."""
+    if world > 1:
+        os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))
+
+    def slow_model(settings: ModelSettings, tasks: Pairs, shard: Shard | None = None) -> Model:
+        chance = catalog.load_model(settings, tasks, shard)
+        assert isinstance(chance, ScriptedModel)
+
+        def answer(example_id: str, seed: int) -> str:
+            time.sleep(pause)
+            with Path(f"{asked}-{rank}").open("a") as file:
+                file.write(f"{example_id} {seed}\n")
+            return chance._answer(example_id, seed)
+
+        return ScriptedModel("chance", answer, batch_size=batch_size)
+
+    runner.load_model = slow_model
+    runner.run(dataset, out, model="chance", workers=workers)

@@ -1,0 +1,224 @@
+"""One table of settings: keyword, flag, environment and run file mean the same, and mistakes are named."""
+
+from __future__ import annotations
+
+import itertools
+import traceback
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from barista_bench import cli
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.errors import ConfigError
+from barista_bench.models import GenerationConfig
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, checked, resolve
+
+NEEDED = {"data": "barista", "out": "runs/x"}
+OTHERS = {
+    "task": "grounding,relations",
+    "model": "chance",
+    "runs": "5",
+    "limit": "7",
+    "split": "test",
+    "temperature": "0.25",
+    "stop": "END",
+    "batch_size": "auto",
+    "trust_remote_code": "true",
+    "box_format": "yxyx/1000",
+    "price_input": "1.5",
+    "price_output": "6",
+}
+
+
+def test_file_environment_and_keywords_mean_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("\n".join(f"{name}: {value}" for name, value in (NEEDED | OTHERS).items()))
+    environment = {f"{ENVIRONMENT_PREFIX}{name.upper()}": value for name, value in (NEEDED | OTHERS).items()}
+    from_file = resolve(RunConfig, {}, file=file, environment={})
+    assert from_file == resolve(RunConfig, {}, environment=environment)
+    assert from_file == resolve(RunConfig, NEEDED | OTHERS, environment={})
+    assert from_file.task == ("grounding", "relations")
+    assert (from_file.runs, from_file.limit, from_file.batch_size) == (5, 7, "auto")
+    assert from_file.boxes == BoxFormat("yxyx", 1000)
+
+
+def test_flags_mean_the_same_as_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[RunConfig] = []
+
+    def caught(config: RunConfig) -> object:
+        seen.append(config)
+        raise ConfigError("far enough. Remedy: none")
+
+    monkeypatch.setattr("barista_bench.runs.ask.runner.run_config", caught)
+    flags = [part for name, value in OTHERS.items() if name != "trust_remote_code" for part in (_flag(name), value)]
+    CliRunner().invoke(cli.app, ["run", "barista", "--out", "runs/x", "--trust-remote-code", "--no-progress", *flags])
+    assert seen == [resolve(RunConfig, NEEDED | OTHERS, environment={})]
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def test_every_field_is_a_flag_with_a_help_text() -> None:
+    shown = CliRunner().invoke(cli.app, ["run", "--help"], terminal_width=250).output
+    for name, field in RunConfig.model_fields.items():
+        assert field.description, name
+        assert name == "data" or _flag(name) in shown
+
+
+def test_a_keyword_goes_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("runs: 1\nlimit: 1\nmodel: chance\n")
+    found = resolve(
+        RunConfig,
+        {**NEEDED, "runs": 3},
+        file=file,
+        environment={f"{ENVIRONMENT_PREFIX}RUNS": "2", f"{ENVIRONMENT_PREFIX}LIMIT": "2"},
+        defaults={"model": "prior", "split": "train"},
+    )
+    assert (found.runs, found.limit, found.model, found.split) == (3, 2, "chance", "train")
+
+
+@pytest.mark.parametrize("where", ["keyword", "file", "environment"])
+def test_an_unknown_setting_is_an_error_that_names_the_nearest(where: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("max_new_token: 5\n" if where == "file" else "runs: 3\n")
+    environment = {f"{ENVIRONMENT_PREFIX}MAX_NEW_TOKEN": "5"} if where == "environment" else {}
+    keywords = {"max_new_token": 5} if where == "keyword" else {}
+    with pytest.raises(ConfigError, match=r"max_new_token.*nearest is 'max_new_tokens'"):
+        resolve(RunConfig, NEEDED | keywords, file=file, environment=environment)
+
+
+@pytest.mark.parametrize(
+    ("setting", "what"),
+    [
+        ({"runs": 0}, "runs"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"temperature": -1}, "temperature"),
+        ({"task": ""}, "task"),
+        ({"split": ""}, "split"),
+        ({"batch_size": "large"}, "batch_size"),
+        ({"box_format": "xywh/1000"}, "box format"),
+        ({"price_input": 1.0}, "price_output"),
+        ({"quantization": "2bit"}, "quantization"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_with_a_remedy(setting: dict[str, object], what: str) -> None:
+    with pytest.raises(ConfigError, match=f"{what}(.|\n)*Remedy"):
+        checked(RunConfig, NEEDED | setting)
+
+
+def test_a_missing_setting_says_where_to_give_it() -> None:
+    with pytest.raises(ConfigError, match=f"out is missing.*{ENVIRONMENT_PREFIX}OUT"):
+        checked(RunConfig, {"data": "barista"})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "- runs",
+        "runs: [",
+        "!!python/object/apply:os.system ['true']",
+        "\x00",
+        "&a [*a]",
+        "model: 2001-13-45",
+        "model: !!timestamp x",
+        "progress: !!bool x",
+        "runs: !!int ''",
+        "temperature: " + "1:" * 190 + "1.0",
+        "runs: " + "9" * 5000,
+        "runs: 0x" + "f" * 5000,
+        "extra_body: " + "[" * 100_000,
+        "? [runs]\n: 3",
+    ],
+)
+def test_a_run_file_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(content)
+    with pytest.raises(ConfigError, match=r"run\.yaml"):
+        resolve(RunConfig, NEEDED, file=file, environment={})
+
+
+def test_a_setting_that_stands_in_a_run_file_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    for content in ("runs: 1\nlimit: 2\n'runs': 3\n", "extra_body: {seed: 1, seed: 2}\n"):
+        file.write_text(content)
+        with pytest.raises(ConfigError, match=r"run\.yaml.*'(runs|seed)' stands here twice(.|\n)*Remedy"):
+            resolve(RunConfig, NEEDED, file=file, environment={})
+
+
+def test_aliases_in_a_run_file_are_refused_before_they_grow(tmp_path: Path) -> None:
+    names = [f"l{level}" for level in range(30)]
+    lines = ["  l0: &l0 [x, x]"]
+    lines += [f"  {name}: &{name} [*{below}, *{below}]" for below, name in itertools.pairwise(names)]
+    file = tmp_path / "run.yaml"
+    file.write_text("\n".join(["extra_body:", *lines]))
+    with pytest.raises(ConfigError, match=r"aliases"):
+        resolve(RunConfig, NEEDED, file=file, environment={})
+
+
+SECRET = "sk-not-to-be-seen"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"price_input": 1.0, "base_url": f"https://{SECRET}@host/v1"},
+        {"extra_body": f"[{SECRET}"},
+        {"extra_body": [SECRET]},
+        {"base_url": [SECRET]},
+        {"api_key_env": [SECRET]},
+    ],
+)
+def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="Remedy") as told:
+        checked(RunConfig, NEEDED | setting)
+    whole = "".join(traceback.format_exception(told.value))
+    assert "pydantic" in whole, "the cause is told too"
+    # Source lines stand in tracebacks, values do not: the secret is spelt in this file's parameters alone.
+    assert SECRET not in whole
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"runs": 10**5000},
+        {"runs": "9" * 5000},
+        {"runs": 1001},
+        {"temperature": 10**5000},
+        {"model": ["x" * 10_000]},
+        {"box_format": "x" * 10_000},
+        {"quantization": "x" * 10_000},
+        {"x" * 10_000: 1},
+    ],
+)
+def test_huge_values_are_refused_in_few_words(setting: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="Remedy") as told:
+        checked(RunConfig, NEEDED | setting)
+    assert len(str(told.value)) < 1000
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "9" * 5000 + "}", "{"])
+def test_an_extra_body_in_the_environment_that_is_no_json_is_a_setting_that_cannot_be_used(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"extra_body: .*Remedy"):
+        resolve(RunConfig, NEEDED, environment={f"{ENVIRONMENT_PREFIX}EXTRA_BODY": value})
+
+
+def test_generation_settings_reach_the_model_whole() -> None:
+    """A field of `GenerationConfig` that a run cannot set would be a setting that nobody can reach."""
+    of_judges_alone = {"top_logprobs"}
+    shared = set(GenerationConfig.__dataclass_fields__) - of_judges_alone
+    assert shared <= set(RunConfig.model_fields)
+    config = checked(RunConfig, NEEDED | {"top_k": 5, "top_p": 0.5, "stop": ["a", "b"], "thinking_budget": 9})
+    assert config.generation == GenerationConfig(top_k=5, top_p=0.5, stop=("a", "b"), thinking_budget=9)
+
+
+@given(st.sampled_from(["xyxy", "yxyx"]), st.sampled_from(["1000", "1", "pixels"]))
+def test_box_formats_are_read_as_they_are_written(order: str, scale: str) -> None:
+    found = BoxFormat.parse(f"{order}/{scale}")
+    assert found.order == order
+    assert str(found.scale or "pixels") == scale

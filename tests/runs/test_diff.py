@@ -1,0 +1,431 @@
+"""What `diff` says of two run folders is what was changed in them, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barista_bench.core.task import Status
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.diff import KINDS, SampleChange, ScoreChange, SettingChange, as_text, diff
+from barista_bench.runs.log.keys import digest, sample_key, sample_keys
+from barista_bench.runs.log.record import seal
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.scoring import score
+from tests.runs.made_logs import write_lines
+
+DESCRIBED: dict[str, Any] = {
+    "barista_bench": "0.2.0",
+    "runs": 3,
+    "data": {"path": "data", "root": None, "limit": None},
+    "prompts": {"version": 1, "system": "", "user": "Which?", "sha256": "0" * 64},
+    "protocol": "release",
+    "versions": {"numpy": "2.4.6", "torch": "2.11"},
+    "identity": {
+        "benchmark": "barista",
+        "task": "relations",
+        "task_version": 1,
+        "split": "all",
+        "content_hash": "c" * 64,
+        "generation": {"temperature": 0.7, "stop": []},
+        "model": {"name": "m", "revision": None, "settings": {}, "box_format": {"order": "xyxy", "scale": 1000}},
+    },
+}
+
+
+def sample(
+    example: str, run: int = 0, text: str | None = "yes", status: Status = Status.OK, **more: Any
+) -> SampleRecord:
+    prompt, media = more.pop("prompt", digest("prompt", example)), more.pop("media", digest("media", example))
+    fingerprint = more.pop("fingerprint", digest(1, prompt, media))
+    return SampleRecord("", fingerprint, example, run, status, text, prompt=prompt, media=media, **more)
+
+
+SAMPLES = [sample(f"e{number:02}", run) for number in range(8) for run in range(3)]
+
+
+def make(
+    folder: Path,
+    samples: Sequence[SampleRecord] = SAMPLES,
+    change: Callable[[dict[str, Any]], object] = lambda described: None,
+    scores: Sequence[dict[str, Any]] | None = None,
+) -> Path:
+    """A run folder; keys are made as a run makes them."""
+    described = deepcopy(DESCRIBED)
+    change(described)
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps(described))
+    model = {name: value for name, value in described["identity"]["model"].items() if name != "box_format"}
+    generation = described["identity"]["generation"]
+    keyed = [
+        msgspec.structs.replace(s, key=s.key or sample_key(s.example_id, s.fingerprint, model, generation, s.run))
+        for s in samples
+    ]
+    asked = {s.example_id: s.fingerprint for s in reversed(keyed)}
+    lines = (json.dumps({"example_id": name, "fingerprint": asked[name]}) for name in sorted(asked))
+    (folder / "inputs.jsonl").write_bytes(b"".join(seal(line.encode()) for line in lines))
+    write_lines(folder / "samples.jsonl", keyed[::2])
+    write_lines(folder / "samples-0.jsonl", keyed[1::2])
+    if scores is not None:
+        (folder / "scores.jsonl").write_text("".join(json.dumps(line) + "\n" for line in scores))
+    return folder
+
+
+def scored(values: dict[tuple[str, int], dict[str, float | None] | None]) -> list[dict[str, Any]]:
+    return [
+        {"example_id": example, "run": run, "video_id": "v", "status": "ok", "scores": scores}
+        for (example, run), scores in values.items()
+    ]
+
+
+ASKED = ("prompt", "media", "fingerprint")
+
+
+def changed(position: int, **values: Any) -> list[SampleRecord]:
+    """SAMPLES with other values in one of them; what is asked is the same in all repetitions of its example."""
+    asked = {name: value for name, value in values.items() if name in ASKED}
+    old = SAMPLES[position]
+    return [
+        sample(one.example_id, one.run, **(values if one is old else asked))
+        if one.example_id == old.example_id
+        else one
+        for one in SAMPLES
+    ]
+
+
+def counted(found: Any) -> dict[str, int]:
+    return {kind: count for kind, count in found.counts.items() if count}
+
+
+def test_a_run_does_not_differ_from_its_copy_in_another_order(tmp_path: Path) -> None:
+    shuffled = list(SAMPLES)
+    random.Random(0).shuffle(shuffled)
+    found = diff(make(tmp_path / "a"), make(tmp_path / "b", shuffled))
+    assert found.same
+    assert (found.samples, found.common, found.strangers, found.settings) == ((24, 24), 24, (0, 0), ())
+    assert "Samples: 24 and 24, 24 in both, all the same" in as_text(found)
+    assert "Settings: all the same" in as_text(found)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "name"),
+    [
+        ("identity content_hash", "d" * 64, "identity.content_hash"),
+        ("identity task_version", 2, "identity.task_version"),
+        ("identity generation temperature", 0, "identity.generation.temperature"),
+        ("identity model revision", "abc", "identity.model.revision"),
+        ("identity model box_format scale", 1, "identity.model.box_format.scale"),
+        ("prompts sha256", "1" * 64, "prompts.sha256"),
+        ("versions torch", "2.12", "versions.torch"),
+        ("data limit", 5, "data.limit"),
+        ("runs", 4, "runs"),
+        ("protocol", "paper", "protocol"),
+    ],
+)
+def test_a_setting_that_differs_is_named_with_both_values(tmp_path: Path, place: str, value: Any, name: str) -> None:
+    *outer, last = place.split()
+
+    def change(described: dict[str, Any]) -> None:
+        for part in outer:
+            described = described[part]
+        described[last] = value
+
+    old = DESCRIBED
+    for part in place.split():
+        old = old[part]
+    found = diff(make(tmp_path / "a"), make(tmp_path / "b", change=change))
+    assert found.settings == (SettingChange(name, json.dumps(old), json.dumps(value)),)
+    assert counted(found) == {}
+    assert not found.same
+    assert f"{name}: " in as_text(found)
+
+
+def test_absent_settings_and_values_of_other_types_differ(tmp_path: Path) -> None:
+    def change(described: dict[str, Any]) -> None:
+        del described["versions"]["torch"]
+        described["identity"]["model"]["settings"] = {"a.b": True}
+
+    def change_back(described: dict[str, Any]) -> None:
+        described["identity"]["model"]["settings"] = {"a": {"b": 1}}
+
+    found = diff(make(tmp_path / "a", change=change), make(tmp_path / "b", change=change_back))
+    assert found.settings == (
+        SettingChange("identity.model.settings.a.b", None, "1"),
+        SettingChange("identity.model.settings.a.b", "true", None),
+        SettingChange("versions.torch", None, '"2.11"'),
+    )
+    assert "versions.torch: (nothing) -> " in as_text(found)
+
+
+@pytest.mark.parametrize(
+    ("values", "kinds"),
+    [
+        ({"text": "no"}, {"answer": 1}),
+        ({"prompt": "other"}, {"prompt": 3}),
+        ({"media": "other"}, {"media": 3}),
+        ({"prompt": "other", "media": "another", "text": "no"}, {"prompt": 3, "media": 3}),
+        ({"fingerprint": "of another task version"}, {"input": 3}),
+        ({"prompt": "", "media": "", "fingerprint": "of another task version"}, {"input": 3}),
+        ({"status": Status.TRUNCATED}, {"status": 1}),
+        ({"status": Status.PARSE_ERROR, "text": "?"}, {"status": 1, "answer": 1}),
+        ({"status": Status.INFRA_ERROR, "text": None}, {"status": 1}),
+        ({"reasoning": "because"}, {"reasoning": 1}),
+        ({"seconds": 9.0, "rank": 3, "batch_size": 7}, {}),
+    ],
+)
+def test_a_sample_that_differs_is_counted_by_what_differs(
+    tmp_path: Path, values: dict[str, Any], kinds: dict[str, int]
+) -> None:
+    a, b = make(tmp_path / "a"), make(tmp_path / "b", changed(5, **values))
+    for found in (diff(a, b), diff(b, a)):
+        assert counted(found) == kinds
+        for kind, count in kinds.items():
+            places = [("e01", run) for run in range(3 - count, 3)]
+            assert [(s.example_id, s.run) for s in found.shown[kind]] == places  # type: ignore[index]
+    assert found.same is not bool(kinds)
+
+
+def test_records_that_do_not_tell_prompt_and_media_but_have_the_same_fingerprints_do_not_differ(tmp_path: Path) -> None:
+    old = [msgspec.structs.replace(one, prompt="", media="") for one in SAMPLES]
+    assert diff(make(tmp_path / "a"), make(tmp_path / "b", old)).same
+
+
+def test_answers_are_compared_although_the_settings_differ(tmp_path: Path) -> None:
+    def greedy(described: dict[str, Any]) -> None:
+        described["identity"]["generation"]["temperature"] = 0.0
+
+    found = diff(make(tmp_path / "a"), make(tmp_path / "b", changed(5, text="no"), greedy))
+    assert counted(found) == {"answer": 1}
+    assert found.shown["answer"] == (SampleChange("e01", 2, None, None),)
+    assert (found.shown["answer"][0].first, found.shown["answer"][0].second) == ("yes", "no")
+    assert [one.name for one in found.settings] == ["identity.generation.temperature"]
+
+
+def test_samples_of_only_one_run_are_named(tmp_path: Path) -> None:
+    found = diff(make(tmp_path / "a", SAMPLES[:20]), make(tmp_path / "b", [*SAMPLES[2:], sample("new")]))
+    assert (found.samples, found.common) == ((20, 23), 18)
+    assert counted(found) == {"only_first": 2, "only_second": 5}
+    assert [(s.example_id, s.run) for s in found.shown["only_first"]] == [("e00", 0), ("e00", 1)]
+    assert [(s.example_id, s.run) for s in found.shown["only_second"]] == [
+        ("e06", 2),
+        ("e07", 0),
+        ("e07", 1),
+        ("e07", 2),
+        ("new", 0),
+    ]
+
+
+def test_statuses_are_counted_by_both_sides(tmp_path: Path) -> None:
+    first = [sample(f"e{n}", status=status) for n, status in enumerate([Status.OK, Status.OK, Status.REFUSED])]
+    second = [sample(f"e{n}", status=status) for n, status in enumerate([Status.TRUNCATED] * 2 + [Status.OK])]
+    found = diff(make(tmp_path / "a", first), make(tmp_path / "b", second))
+    assert found.statuses == {("ok", "truncated"): 2, ("refused", "ok"): 1}
+    assert "ok -> truncated: 2" in as_text(found)
+
+
+def test_records_of_another_run_are_left_out_and_counted(tmp_path: Path) -> None:
+    strange = [msgspec.structs.replace(sample("e00"), key="of another model"), sample("e01", run=3), sample("e01")]
+    found = diff(make(tmp_path / "a", strange), make(tmp_path / "b", [sample("e01")]))
+    assert (found.samples, found.strangers, found.common) == ((1, 1), (2, 0), 1)
+    assert "left out" in as_text(found)
+
+
+def test_only_the_first_samples_are_shown_in_their_order_whatever_the_log_s(tmp_path: Path) -> None:
+    samples = [sample(f"e{number:02}", text="no") for number in range(30)]
+    shuffled = list(samples)
+    random.Random(1).shuffle(shuffled)
+    yes = make(tmp_path / "yes", [sample(f"e{number:02}") for number in range(30)])
+    found = diff(yes, make(tmp_path / "b", samples), shown=3)
+    again = diff(yes, make(tmp_path / "c", shuffled), shown=3)
+    assert found.counts["answer"] == 30
+    assert [one.example_id for one in found.shown["answer"]] == ["e00", "e01", "e02"]
+    assert found.shown == again.shown
+    assert "and 27 more" in as_text(found)
+    assert as_text(found).replace("/b", "/c") == as_text(again)
+    assert diff(yes, tmp_path / "b", shown=0).shown["answer"] == ()
+    with pytest.raises(ConfigError, match="shown is -1"):
+        diff(yes, yes, shown=-1)
+
+
+def test_figures_that_changed_are_counted_with_both_means(tmp_path: Path) -> None:
+    first = scored(
+        {("e0", 0): {"f1": 0.5, "n": 1}, ("e0", 1): {"f1": 0.1}, ("e1", 0): None, ("e2", 0): {"f1": None, "x": 1}}
+    )
+    second = scored(
+        {("e2", 0): {"f1": 1, "x": 2}, ("e1", 0): {"f1": 9}, ("e0", 1): {"f1": 0.1}, ("e0", 0): {"f1": 1.0, "n": 1}}
+    )
+    found = diff(make(tmp_path / "a", scores=first), make(tmp_path / "b", scores=second))
+    assert found.scores == (
+        ScoreChange("f1", 2, 1, 0.3, 0.55),
+        ScoreChange("n", 1, 0, 1.0, 1.0),
+        ScoreChange("x", 1, 1, 1.0, 2.0),
+    )
+    assert counted(found) == {"score": 2}
+    assert [(s.example_id, s.first, s.second) for s in found.shown["score"]] == [
+        ("e0", "f1 0.5", "f1 1"),
+        ("e2", "x 1", "x 2"),
+    ]
+    assert "f1: 1 of 2 changed, mean 0.3 -> 0.55" in as_text(found)
+
+
+def test_scores_of_only_one_run_are_not_compared(tmp_path: Path) -> None:
+    found = diff(make(tmp_path / "a", scores=scored({("e0", 0): {"f1": 1.0}})), make(tmp_path / "b"))
+    assert found.scores is None
+    assert "not both runs are scored" in as_text(found)
+
+
+@pytest.mark.parametrize("line", ["{", '{"example_id": "e"}', '{"example_id": "e", "run": 0, "scores": {"f": "1"}}'])
+def test_a_damaged_score_file_is_an_error(tmp_path: Path, line: str) -> None:
+    a = make(tmp_path / "a", scores=scored({("e0", 0): {"f1": 1.0}}))
+    with (a / "scores.jsonl").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(DataError, match=r"scores.jsonl: line 2: .*score the run again"):
+        diff(make(tmp_path / "b", scores=[]), a)
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no run here"):
+        diff(make(tmp_path / "a"), tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda described: described.update(runs="3"),
+        lambda described: described.update(identity=[]),
+        lambda described: described["identity"].update(model=None),
+        lambda described: described["identity"].pop("generation"),
+    ],
+)
+def test_a_description_of_another_form_is_an_error(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    folder = make(tmp_path / "a")
+    described = deepcopy(DESCRIBED)
+    change(described)
+    (folder / "run.json").write_text(json.dumps(described))
+    with pytest.raises(DataError, match=r"run.json: .*Remedy"):
+        diff(folder, folder)
+
+
+def test_a_run_without_any_sample_can_be_compared(tmp_path: Path) -> None:
+    found = diff(make(tmp_path / "a", []), make(tmp_path / "b"))
+    assert (found.samples, counted(found)) == ((0, 24), {"only_second": 24})
+
+
+def test_what_models_wrote_reaches_no_terminal_as_a_command(tmp_path: Path) -> None:
+    hostile = "\x1b[2J\x9b31m\r\n\u202e\ud800 grün 机器"
+    a = make(tmp_path / "a", [sample("\x1b]0;id\x07", text=hostile.replace("\ud800", "?"))])
+    text = as_text(diff(a, make(tmp_path / "b", [sample("\x1b]0;id\x07")])))
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert "\\x1b[2J" in text
+    assert "grün 机器" in text
+
+
+def test_long_answers_are_shown_where_they_part(tmp_path: Path) -> None:
+    a = make(tmp_path / "a", [sample("e", text="x" * 5000 + "cup" + "y" * 5000)])
+    text = as_text(diff(a, make(tmp_path / "b", [sample("e", text="x" * 5000 + "can" + "y" * 5000)])))
+    [line] = [line for line in text.splitlines() if "e run 0" in line]
+    assert "cup" in line
+    assert "can" in line
+    assert len(line) < 250
+
+
+@given(st.text(), st.text(), st.dictionaries(st.text(), st.none() | st.floats() | st.text()), st.integers(0, 2**70))
+def test_a_key_is_the_same_however_its_settings_are_encoded(
+    example: str, fingerprint: str, values: dict[str, Any], run: int
+) -> None:
+    key = sample_keys({"name": values}, values)(example, fingerprint, run)
+    assert key == sample_key(example, fingerprint, {"name": values}, values, run)
+
+
+EXAMPLES = ("a", "b", "c", "d")
+ANSWERS = st.fixed_dictionaries(
+    {
+        "text": st.sampled_from(["yes", "no"]),
+        "status": st.sampled_from([Status.OK, Status.INFRA_ERROR, Status.TRUNCATED]),
+    }
+)
+QUESTIONS = st.fixed_dictionaries(
+    {"prompt": st.sampled_from(["", "p", "q"]), "media": st.sampled_from(["", "m", "n"])},
+)
+
+
+@st.composite
+def sides(draw: st.DrawFn) -> dict[tuple[str, int], dict[str, Any]]:
+    """What was asked and answered, by example and run; of an example all runs ask the same."""
+    asked = {name: draw(QUESTIONS) for name in EXAMPLES}
+    answers = draw(st.dictionaries(st.tuples(st.sampled_from(EXAMPLES), st.integers(0, 2)), ANSWERS))
+    return {place: answer | asked[place[0]] for place, answer in answers.items()}
+
+
+@settings(deadline=None)
+@given(sides(), sides())
+def test_every_count_is_what_a_plain_comparison_gives(
+    tmp_path_factory: pytest.TempPathFactory, first: dict[Any, Any], second: dict[Any, Any]
+) -> None:
+    folder = tmp_path_factory.mktemp("diff")
+    made = [
+        make(folder / name, [sample(*place, **values) for place, values in side.items()])
+        for name, side in (("a", first), ("b", second))
+    ]
+    expected = dict.fromkeys(KINDS, 0)
+    expected["only_first"], expected["only_second"] = (
+        len(first.keys() - second.keys()),
+        len(second.keys() - first.keys()),
+    )
+    for place in first.keys() & second.keys():
+        a, b = first[place], second[place]
+        prompt = a["prompt"] != b["prompt"] and "" not in (a["prompt"], b["prompt"])
+        media = a["media"] != b["media"] and "" not in (a["media"], b["media"])
+        asked = (a["prompt"], a["media"]) != (b["prompt"], b["media"])
+        expected["prompt"] += prompt
+        expected["media"] += media
+        expected["input"] += asked and not prompt and not media
+        expected["status"] += a["status"] != b["status"]
+        finished = Status.INFRA_ERROR not in (a["status"], b["status"])
+        expected["answer"] += finished and not asked and a["text"] != b["text"]
+    found = diff(*made)
+    assert found.counts == expected
+    assert found.common == len(first.keys() & second.keys())
+    assert sum(found.statuses.values()) == expected["status"]
+
+
+def test_two_real_runs_differ_in_what_was_set_and_what_came_of_it(dataset: Path, tmp_path: Path) -> None:
+    for name, own in (("oracle", {}), ("chance", {"model": "chance"}), ("two", {"runs": 2})):
+        run(dataset, tmp_path / name, **{"model": "oracle", **own})
+        score(tmp_path / name)
+    assert diff(tmp_path / "oracle", tmp_path / "oracle").same
+    found = diff(tmp_path / "oracle", tmp_path / "chance")
+    assert [one.name for one in found.settings] == ["identity.model.name"]
+    assert (found.samples, found.common, found.strangers) == ((72, 72), 72, (0, 0))
+    assert {kind for kind, count in found.counts.items() if count} <= {"answer", "status", "score"}
+    assert found.counts["answer"] > 50
+    assert found.counts["score"] > 50
+    assert found.scores is not None
+    assert all(one.samples == 72 for one in found.scores)
+    fewer = diff(tmp_path / "oracle", tmp_path / "two")
+    assert [one.name for one in fewer.settings] == ["runs"]
+    assert counted(fewer) == {"only_first": 24}
+
+
+def test_runs_of_other_prompts_are_told_apart(dataset: Path, tmp_path: Path) -> None:
+    prompts = tmp_path / "own.yaml"
+    prompts.write_text("version: 9\nsystem: ''\nuser: 'Say which objects relate.'\n")
+    run(dataset, tmp_path / "a", model="oracle", runs=1)
+    run(dataset, tmp_path / "b", model="oracle", runs=1, prompts=prompts)
+    found = diff(tmp_path / "a", tmp_path / "b")
+    assert counted(found) == {"prompt": 24}
+    assert {"prompts.user", "prompts.version", "prompts.sha256", "identity.prompts_hash"} <= {
+        one.name for one in found.settings
+    }
+    assert "another prompt: 24" in as_text(found)

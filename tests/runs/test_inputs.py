@@ -1,0 +1,101 @@
+"""What a run asks is written down once; another dataset is refused, and a damaged file is written anew, loudly."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.ask import inputs
+from barista_bench.runs.ask.inputs import INPUTS_FILE, claim_inputs, read_inputs
+from barista_bench.runs.log.keys import UNREADABLE, AskedInput
+
+
+def claim(folder: Path, **asked: str | None) -> list[AskedInput]:
+    """Claim these fingerprints by example id; None for media that cannot be read."""
+    examples = SimpleNamespace(examples=[SimpleNamespace(example_id=name) for name in asked])
+    entries = [AskedInput(print_ or "x", "prompt", "media" if print_ else UNREADABLE) for print_ in asked.values()]
+    return claim_inputs(folder, examples, entries)
+
+
+def test_what_is_asked_is_written_once_and_another_order_writes_the_same(tmp_path: Path) -> None:
+    claim(tmp_path, a="1", b="2")
+    written = (tmp_path / INPUTS_FILE).read_bytes()
+    claim(tmp_path, b="2", a="1")
+    assert (tmp_path / INPUTS_FILE).read_bytes() == written
+    assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
+
+
+def test_media_that_became_readable_are_added_and_those_that_went_away_are_remembered(tmp_path: Path) -> None:
+    claim(tmp_path, a="1", b=None)
+    assert read_inputs(tmp_path) == {"a": "1", "b": "x"}
+    claim(tmp_path, a=None, b="2")
+    assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
+
+
+def test_an_example_that_asks_something_else_is_refused_by_name(tmp_path: Path) -> None:
+    claim(tmp_path, a="1", b="2")
+    with pytest.raises(ConfigError, match=r"b has other images than when this run began\. Remedy: "):
+        claim(tmp_path, a="1", b="3")
+    assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    "damage", [b"{", b"[]\n", b'{"example_id": "b"}\n', b"\xff\n", b'{"example_id": "b", "fingerprint": "2"}\n']
+)
+def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(
+    damage: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    claim(tmp_path, a="1")
+    path = tmp_path / INPUTS_FILE
+    path.write_bytes(path.read_bytes() + damage)
+    with pytest.raises(DataError, match="line 2"):
+        read_inputs(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        claim(tmp_path, a="1", b="2")
+    (warning,) = caplog.messages
+    assert warning.startswith(f"{path}: line 2: ")
+    assert warning.endswith("It is written anew, from what is asked now")
+    assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
+
+
+def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    claim(tmp_path, a="1")
+    monkeypatch.setattr(inputs, "MAX_BYTES", 10)
+    with caplog.at_level(logging.WARNING):
+        claim(tmp_path, a="1")
+    assert "is larger than 10 bytes. It is written anew" in caplog.text
+
+
+def test_an_undamaged_file_is_claimed_without_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    claim(tmp_path, a="1")
+    claim(tmp_path, a="1")
+    assert not caplog.messages
+
+
+def test_what_was_asked_is_what_a_run_goes_on_with_while_media_cannot_be_read(tmp_path: Path) -> None:
+    claim(tmp_path, a="1", b="2")
+    assert [one.fingerprint for one in claim(tmp_path, a=None, b="2")] == ["1", "2"]
+
+
+def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken_for_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    claim(tmp_path, a="1", b="2")
+    path = tmp_path / INPUTS_FILE
+    path.write_bytes(path.read_bytes().replace(b'"fingerprint":"2"', b'"fingerprint":"3"'))
+    with pytest.raises(DataError, match=r"line 2: is damaged\. Remedy: start the run again"):
+        read_inputs(tmp_path)
+    claim(tmp_path, a="1", b="2")
+    assert "written anew" in caplog.text
+    assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
+
+
+def test_a_missing_file_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"inputs\.jsonl: missing.*Remedy: start the run again"):
+        read_inputs(tmp_path)

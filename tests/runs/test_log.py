@@ -1,0 +1,500 @@
+"""The sample log survives any death: whole lines count, torn ones do not. Several logs of a folder say one thing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import re
+import signal
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from barista_bench.core.task import Status
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.models.base import TokenLogprob
+from barista_bench.runs import log as log_module
+from barista_bench.runs.log.compaction import compact
+from barista_bench.runs.log.finished import FinishedSamples, finished_samples
+from barista_bench.runs.log.sample_log import (
+    LoggedToken,
+    LogReader,
+    SampleLog,
+    SampleRecord,
+    latest_records,
+    log_files,
+    logged_logprobs,
+    read_folder,
+    read_records,
+    running_elsewhere,
+    sample_digest,
+)
+from tests.processes import PROCESSES
+from tests.runs.made_logs import change_lines, content_of, folders, names, reference_winners, sample_of, write_lines
+
+
+def record(key: str, status: Status = Status.OK, text: str | None = "[]") -> SampleRecord:
+    return SampleRecord(key=key, fingerprint="f", example_id="e", run=0, status=status, text=text)
+
+
+def digest_of(key: str) -> bytes:
+    """Of the sample that `record` answers."""
+    return sample_digest(key, "f", "e", 0)
+
+
+def write(path: Path, *records: SampleRecord) -> None:
+    with SampleLog(path) as log:
+        for item in records:
+            log.append(item)
+
+
+def test_records_are_read_back_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "run/samples.jsonl"
+    write(path, record("a"), record("b", Status.TRUNCATED))
+    write(path, record("c"))
+    assert list(read_records(path)) == [record("a"), record("b", Status.TRUNCATED), record("c")]
+
+
+def test_a_log_cut_at_any_byte_keeps_every_whole_line_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    write(path, record("a", text="ä" * 10), record("b"))
+    data = path.read_bytes()
+    first = data.index(b"\n") + 1
+    for end in range(len(data)):
+        path.write_bytes(data[:end])
+        whole = [] if end < first else ["a"]
+        assert [r.key for r in read_records(path)] == whole
+        write(path, record("n"))
+        assert [r.key for r in read_records(path)] == [*whole, "n"]
+
+
+def test_a_torn_line_longer_than_a_block_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    write(path, record("a"))
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"x" * 200_000)
+    write(path)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "line", [b"{}", b"[]", b"null", b"{", b"\xff\xfe", b'{"key": "x", "surprise": 1}', b"[" * 9999]
+)
+def test_a_damaged_line_costs_its_sample_alone_and_is_named(
+    tmp_path: Path, line: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "samples.jsonl"
+    write(path, record("a"), record("b"))
+    first, second = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([first, line, second]) + b"\n")
+    assert [r.key for r in read_records(path)] == ["a", "b"]
+    assert "line 2" in caplog.text
+
+
+@pytest.mark.parametrize("text", [b'"\xff"', b"12", b'["x"]', b'"\x00"', b'"B"', b'"AA"', b'""', b"null"])
+def test_a_sample_whose_text_is_damaged_is_neither_finished_nor_read(tmp_path: Path, text: bytes) -> None:
+    write(tmp_path / "samples.jsonl", record("a", text="A"), record("b"))
+    path = tmp_path / "samples.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"A"', text, 1))
+    assert [digest_of(key) in finished_samples(tmp_path) for key in "ab"] == [False, True]
+    assert names(read_folder(tmp_path)) == ["b"]
+
+
+def test_many_damaged_lines_are_counted_instead_of_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "samples.jsonl").write_bytes(b"x\n" * 1000)
+    assert not list(read_folder(tmp_path))
+    assert "1000 lines in all" in caplog.text
+    assert len(caplog.records) < 10
+
+
+def test_an_overlong_line_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "MAX_LINE", 500)
+    path = tmp_path / "samples.jsonl"
+    write(path, record("a"), record("b", text="x" * 2000), record("c"))
+    assert names(read_records(path)) == ["a", "c"]
+    assert names(read_folder(tmp_path)) == ["a", "c"]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_bytes_overwritten_anywhere_cost_their_lines_and_never_change_a_record(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    written = [record("a", text="wash the cup"), record("b", text="0.5"), record("c")]
+    lines = write_lines(folder / "samples.jsonl", written)
+    whole = bytearray(b"".join(lines))
+    start = data.draw(st.integers(0, len(whole) - 1))
+    over = data.draw(st.binary(min_size=1, max_size=9))[: len(whole) - start]
+    ends = list(itertools.accumulate(map(len, lines)))
+    same = [bytes(whole[start : start + len(over)]) == over] * 3
+    # A line begins with the end of the one before it: without that the two are one.
+    begins = [max(0, end - len(line) - 1) for end, line in zip(ends, lines, strict=True)]
+    hit = [start < end and start + len(over) > begin for begin, end in zip(begins, ends, strict=True)]
+    whole[start : start + len(over)] = over
+    (folder / "samples.jsonl").write_bytes(whole)
+    found = list(read_folder(folder))
+    assert all(one in written for one in found)
+    assert {one.key for one in found} >= {r.key for r, touched in zip(written, hit, strict=True) if not touched}
+    assert len(found) == 3 - (0 if same[0] else sum(one not in found for one in written))
+    finished = finished_samples(folder)
+    assert [digest_of(one.key) in finished for one in written] == [one in found for one in written]
+
+
+@pytest.mark.parametrize("lost", ["checksum", "log"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_line_without_its_checksum_or_version_is_damaged_and_its_sample_named(
+    tmp_path: Path, lost: str, place: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "samples.jsonl"
+    lines = write_lines(path, [record("a"), record("b")])
+    lines[place] = re.sub(rb'"%s":("[^"]*"|2),?' % lost.encode(), b"", lines[place]).replace(b",}", b"}")
+    assert lost not in json.loads(lines[place])
+    path.write_bytes(b"".join(lines))
+    assert names(read_folder(tmp_path)) == ["ab"[1 - place]]
+    assert f"line {place + 1} is damaged (of e run 0, as it says)" in caplog.text
+
+
+@pytest.mark.parametrize("byte", [b" ", b"\0", b"}", b"\xff", b'"'])
+def test_a_damaged_end_of_a_line_does_not_cost_the_record_after_it(tmp_path: Path, byte: bytes) -> None:
+    path = tmp_path / "samples.jsonl"
+    written = [record("a"), record("b", text='{"log":2,'), record("c")]
+    first, *others = write_lines(path, written)
+    path.write_bytes(first[:-1] + byte + b"".join(others))
+    assert list(read_records(path)) == list(read_folder(tmp_path)) == written[1:]
+    assert [digest_of(key) in finished_samples(tmp_path) for key in "abc"] == [False, True, True]
+    compact(tmp_path)
+    assert path.read_bytes() == b"".join(others)
+
+
+def test_a_first_line_damaged_twice_is_not_taken_for_one_of_an_older_log(tmp_path: Path) -> None:
+    first, other = write_lines(tmp_path / "samples.jsonl", [record("a"), record("b")])
+    damaged = first.replace(b'"log"', b'"lag"').replace(b'"checksum"', b'"checksun"')
+    (tmp_path / "samples.jsonl").write_bytes(damaged + other)
+    assert names(read_folder(tmp_path)) == ["b"]
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_log_of_another_version_is_refused_by_whatever_reads_or_writes_it(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "samples.jsonl"
+    if version == 1:
+        path.write_bytes(content_of(json.loads(write_lines(path, [record("a")])[0])) + b"\n")
+    else:
+        body = write_lines(path, [record("a")])[0].rpartition(b',"checksum":"')[0].replace(b'"log":2', b'"log":3')
+        path.write_bytes(body + b',"checksum":"%08x"}\n' % zlib.crc32(body))
+    before = path.read_bytes()
+    for use in (finished_samples, compact, lambda folder: list(read_folder(folder)), lambda _: write(path)):
+        with pytest.raises(DataError, match=rf"samples\.jsonl: is a log of version {version}, .* Remedy: .*--out"):
+            use(tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_fields_of_a_later_version_do_not_hide_a_record(tmp_path: Path) -> None:
+    write_lines(tmp_path / "samples.jsonl", [record("a")])
+    change_lines(tmp_path / "samples.jsonl", lambda line: line | {"later": [1]})
+    assert names(read_folder(tmp_path)) == ["a"]
+
+
+@pytest.mark.parametrize("wrong", [{"fingerprint": "g"}, {"example_id": "x"}, {"run": 1}])
+def test_a_record_with_the_key_of_another_sample_does_not_hide_it(tmp_path: Path, wrong: dict[str, object]) -> None:
+    strange = msgspec.structs.replace(record("a", text="strange"), **wrong)
+    write_lines(tmp_path / "samples.jsonl", [strange])
+    assert digest_of("a") not in finished_samples(tmp_path)
+    write_lines(tmp_path / "samples-0.jsonl", [record("a")])
+    assert digest_of("a") in finished_samples(tmp_path)
+    compact(tmp_path)
+    assert list(read_folder(tmp_path)) == [strange, record("a")]
+
+
+@given(st.text(), st.text())
+def test_any_text_of_a_model_survives(tmp_path_factory: pytest.TempPathFactory, text: str, reasoning: str) -> None:
+    path = tmp_path_factory.mktemp("log") / "samples.jsonl"
+    whole = msgspec.structs.replace(record("a", text=text), reasoning=reasoning)
+    write(path, whole)
+    assert list(read_records(path)) == [whole]
+
+
+def test_lone_surrogates_do_not_break_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    write(path, record("a", text="x\ud800y"), record("b"))
+    assert [r.text for r in read_records(path)] == ["x?y", "[]"]
+
+
+def test_log_probabilities_are_logged_as_arrays_and_come_back(tmp_path: Path) -> None:
+    tokens = (TokenLogprob("A", -0.25, (("A", -0.25), ("B", float("-inf")))), TokenLogprob("\n", float("-inf")))
+    path = tmp_path / "samples.jsonl"
+    write(path, msgspec.structs.replace(record("a"), logprobs=logged_logprobs(tokens)))
+    [line] = path.read_text().splitlines()
+    assert json.loads(line)["logprobs"] == [["A", -0.25, [["A", -0.25], ["B", None]]], ["\n", None, []]]
+    [found] = read_records(path)
+    assert found.logprobs == (LoggedToken("A", -0.25, (("A", -0.25), ("B", None))), LoggedToken("\n", None))
+    assert logged_logprobs(None) is None
+
+
+def test_only_logs_of_writers_are_read(tmp_path: Path) -> None:
+    for name in (
+        "samples-2.jsonl",
+        "samples-10.jsonl",
+        "samples.jsonl",
+        "samples-0.jsonl",
+        "samples-01.jsonl",
+        "samples-x.jsonl",
+        "samples-.jsonl",
+        "samples-1.jsonl.bak",
+        "samples-1234567.jsonl",
+        "samples-old.jsonl",
+        "mysamples.jsonl",
+        "sessions.jsonl",
+        "samples.jsonl.partial",
+    ):
+        write_lines(tmp_path / name, [record(name)])
+    (tmp_path / "samples-3.jsonl").mkdir()
+    (tmp_path / "samples-4.jsonl").symlink_to(tmp_path / "nowhere")
+    own = ["samples.jsonl", "samples-0.jsonl", "samples-2.jsonl", "samples-10.jsonl"]
+    assert [path.name for path in log_files(tmp_path)] == own
+    assert names(read_folder(tmp_path)) == own
+    assert log_files(tmp_path / "missing") == []
+
+
+def test_of_several_records_of_a_key_a_finished_one_counts_then_the_first(tmp_path: Path) -> None:
+    failed = Status.INFRA_ERROR
+    write_lines(
+        tmp_path / "samples-0.jsonl", [record("a", failed, "0"), record("b", failed, "1"), record("b", text="2")]
+    )
+    write_lines(tmp_path / "samples-1.jsonl", [record("a", text="3"), record("c", failed, "4"), record("b", text="5")])
+    write_lines(tmp_path / "samples-10.jsonl", [record("c", failed, "6"), record("a", text="7")])
+    assert [(r.key, r.text) for r in read_folder(tmp_path)] == [("b", "2"), ("a", "3"), ("c", "6")]
+    finished = finished_samples(tmp_path)
+    assert [digest_of(key) in finished for key in "abcd"] == [True, True, False, False]
+    assert len(finished) == 2
+
+
+def test_of_one_log_a_finished_record_counts_whatever_follows(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    failed = Status.INFRA_ERROR
+    write(path, record("a", failed, "0"), record("a", text="1"), record("a", failed, "2"), record("a", text="3"))
+    assert latest_records(path)["a"].text == "1"
+    assert [r.text for r in read_folder(tmp_path)] == ["1"]
+
+
+def test_a_second_answer_is_warned_of_but_a_copy_is_not(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_lines(tmp_path / "samples.jsonl", [record("a"), record("b")])
+    write_lines(tmp_path / "samples-0.jsonl", [record("b"), record("a")])
+    assert names(read_folder(tmp_path)) == ["a", "b"]
+    assert not caplog.records
+    write_lines(tmp_path / "samples-1.jsonl", [record("a", text="other")])
+    assert [r.text for r in read_folder(tmp_path)] == ["[]", "[]"]
+    assert "1 finished records are of the sample of an earlier one" in caplog.text
+
+
+@settings(deadline=None)
+@given(folders())
+def test_any_split_over_ranks_gives_what_the_rule_says(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    for name, records in reversed(logs.items()):
+        write_lines(folder / name, records)
+    expected = reference_winners(logs)
+    assert list(read_folder(folder)) == expected
+    finished = finished_samples(folder)
+    assert len(finished) == sum(r.finished for r in expected)
+    assert all((sample_digest(*sample_of(r)) in finished) == r.finished for r in expected)
+
+
+@settings(deadline=None)
+@given(folders(), st.data())
+def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]], data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    kept = {}
+    for name, records in logs.items():
+        lines = write_lines(folder / name, records)
+        size = sum(map(len, lines))
+        cut = data.draw(st.integers(0, size), label=name)
+        os.truncate(folder / name, cut)
+        whole = sum(sum(map(len, lines[: number + 1])) <= cut for number in range(len(lines)))
+        kept[name] = records[:whole]
+    found = list(read_folder(folder))
+    assert found == reference_winners(kept)
+    written = {r.key for records in logs.values() for r in records if r.finished}
+    assert {r.key for r in found if r.finished} <= written
+
+
+SAMPLE = st.tuples(st.text(max_size=3), st.text(max_size=3), st.text(max_size=3), st.integers(0, 12))
+
+
+@given(st.lists(SAMPLE), SAMPLE)
+def test_finished_samples_hold_just_what_they_were_given(
+    samples: list[tuple[str, str, str, int]], other: tuple[str, str, str, int]
+) -> None:
+    found = FinishedSamples(sample_digest(*sample) for sample in samples)
+    assert all(sample_digest(*sample) in found for sample in samples)
+    assert (sample_digest(*other) in found) == (other in samples)
+    assert len(found) == len(set(samples))
+
+
+def test_samples_whose_digest_ends_in_zero_bytes_are_found_as_others_are(tmp_path: Path) -> None:
+    keys = [str(number) for number in range(3000)]
+    digests = [digest_of(key) for key in keys]
+    assert sum(digest.endswith(b"\0") for digest in digests) > 3
+    found = FinishedSamples(digests)
+    assert [digest for digest in digests if digest not in found] == []
+    write_lines(tmp_path / "samples.jsonl", [record(key) for key in keys])
+    write_lines(tmp_path / "samples-0.jsonl", [record(key) for key in reversed(keys)])
+    assert names(read_folder(tmp_path)) == keys
+
+
+def test_a_reader_keeps_its_view_while_files_are_replaced_and_removed(tmp_path: Path) -> None:
+    write_lines(tmp_path / "samples.jsonl", [record("a")])
+    write_lines(tmp_path / "samples-0.jsonl", [record("b")])
+    with LogReader(tmp_path) as reader:
+        write_lines(tmp_path / "new", [record("x")])
+        (tmp_path / "new").replace(tmp_path / "samples.jsonl")
+        (tmp_path / "samples-0.jsonl").unlink()
+        assert names(reader) == ["a", "b"]
+
+
+def test_logs_that_are_compacted_between_listing_and_opening_are_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lines(tmp_path / "samples-0.jsonl", [record("a")])
+    listed = log_files(tmp_path)
+    (tmp_path / "samples-0.jsonl").rename(tmp_path / "samples.jsonl")
+    answers = iter([listed])
+    monkeypatch.setattr(log_module, "log_files", lambda folder: next(answers, None) or log_files(folder))
+    assert names(read_folder(tmp_path)) == ["a"]
+
+
+def test_a_log_overwritten_while_it_is_read_is_an_error_not_a_wrong_record(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    write_lines(path, [record(str(n), text="x" * 100_000) for n in range(3)])
+    size = path.stat().st_size
+    with LogReader(tmp_path) as reader:
+        path.write_bytes(b"y" * (size - 1) + b"\n")
+        with pytest.raises(DataError, match="changed in place"):
+            reader.record(2)
+
+
+def test_two_writers_of_one_log_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    with SampleLog(path), pytest.raises(ConfigError, match="another run"), SampleLog(path):
+        pass
+
+
+def write_slowly(path: str, keys: list[str], started: object, go_on: object) -> None:
+    with SampleLog(Path(path), launch=Path(path).name) as log:
+        started.set()  # type: ignore[attr-defined]
+        for key in keys:
+            log.append(record(key, text="x" * 1000))
+        go_on.wait(60)  # type: ignore[attr-defined]
+
+
+def test_two_processes_write_at_once_and_a_third_reads(tmp_path: Path) -> None:
+    keys = [[f"{rank}-{n}" for n in range(150)] for rank in range(2)]
+    events = [(PROCESSES.Event(), PROCESSES.Event()) for _ in keys]
+    writers = [
+        PROCESSES.Process(
+            target=write_slowly, args=(str(tmp_path / f"samples-{rank}.jsonl"), keys[rank], *events[rank])
+        )
+        for rank in range(2)
+    ]
+    for writer in writers:
+        writer.start()
+    seen: set[str] = set()
+    until = time.monotonic() + 60
+    while len(seen) < 300 and time.monotonic() < until:
+        now = {r.key for r in read_folder(tmp_path)}
+        assert seen <= now
+        seen = now
+    assert seen == {key for some in keys for key in some}
+    assert all(event.wait(60) for event, _ in events)
+    assert running_elsewhere(tmp_path) == ["samples-0.jsonl", "samples-1.jsonl"]
+    assert running_elsewhere(tmp_path, launch="samples-0.jsonl") == ["samples-1.jsonl"]
+    assert running_elsewhere(tmp_path, launch="another") == ["samples-0.jsonl", "samples-1.jsonl"]
+    with pytest.raises(ConfigError, match="another run"), SampleLog(tmp_path / "samples-1.jsonl"):
+        pass
+    events[0][1].set()
+    writers[0].join(60)
+    assert running_elsewhere(tmp_path) == ["samples-1.jsonl"]
+    os.kill(writers[1].pid, signal.SIGKILL)
+    writers[1].join(60)
+    assert running_elsewhere(tmp_path) == []
+    write(tmp_path / "samples-1.jsonl", record("after"))
+    assert len(list(read_folder(tmp_path))) == 301
+
+
+def test_looking_for_runs_leaves_no_files_and_looks_at_no_foreign_locks(tmp_path: Path) -> None:
+    assert running_elsewhere(tmp_path / "missing") == []
+    with log_module.log_lock(tmp_path / "samples-x.jsonl"):
+        assert running_elsewhere(tmp_path) == []
+    assert not log_files(tmp_path)
+
+
+def look(folder: str, go_on: object, answers: object) -> None:
+    found = []
+    while not found or go_on.is_set():  # type: ignore[attr-defined]
+        found.append(tuple(running_elsewhere(folder)))
+    answers.put(set(found))  # type: ignore[attr-defined]
+
+
+def test_whoever_only_looks_stops_neither_writers_nor_others_that_look(tmp_path: Path) -> None:
+    write(tmp_path / "samples-0.jsonl")
+    write(tmp_path / "samples-1.jsonl")
+    answers, go_on = PROCESSES.Queue(), PROCESSES.Event()
+    go_on.set()
+    lookers = [PROCESSES.Process(target=look, args=(str(tmp_path), go_on, answers)) for _ in range(2)]
+    for looker in lookers:
+        looker.start()
+    until = time.monotonic() + 1.5
+    while time.monotonic() < until:
+        write(tmp_path / "samples-0.jsonl")
+        time.sleep(0.005)
+    go_on.clear()
+    found = set().union(*(answers.get(timeout=60) for _ in lookers))
+    for looker in lookers:
+        looker.join(60)
+    assert () in found
+    assert all("samples-1.jsonl" not in names for names in found)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_the_lock_of_a_killed_writer_is_free_though_its_child_lives(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    reading, writing = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        with SampleLog(path):
+            if os.fork() == 0:  # as a data loader's worker is
+                time.sleep(30)
+                os._exit(0)
+            os.write(writing, b"x")
+            time.sleep(30)
+        os._exit(0)
+    assert os.read(reading, 1) == b"x"
+    with pytest.raises(ConfigError, match="another run"), SampleLog(path):
+        pass
+    os.kill(owner, signal.SIGKILL)
+    os.waitpid(owner, 0)
+    write(path, record("a"))
+    assert names(read_folder(tmp_path)) == ["a"]
+
+
+def test_order_of_creation_does_not_change_what_counts(tmp_path: Path) -> None:
+    logs = {f"samples-{rank}.jsonl": [record("k", text=str(rank))] for rank in range(12)}
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        order = list(logs)
+        random.Random(attempt).shuffle(order)
+        for name in order:
+            write_lines(folder / name, logs[name])
+        assert [r.text for r in read_folder(folder)] == ["0"]

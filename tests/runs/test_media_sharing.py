@@ -1,0 +1,161 @@
+"""The cache below the frame store: made once, kept within its bytes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.data.shared_values import SharedCache
+from barista_bench.errors import ConfigError
+
+
+def make(mine: list[int], further: list[int]) -> dict[int, bytes]:
+    return {key: bytes(key) for key in (*mine, *further)}
+
+
+class Reference:
+    """The same cache, written down naively: the truth for the properties below."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.kept: OrderedDict[int, int] = OrderedDict()
+        self.made = 0
+
+    def get(self, keys: list[int]) -> None:
+        new = [key for key in dict.fromkeys(keys) if key not in self.kept]
+        for key in dict.fromkeys(keys):
+            if key in self.kept:
+                self.kept.move_to_end(key)
+        self.made += len(new)
+        for key in new:
+            if key <= self.max_bytes:
+                while sum(self.kept.values()) + key > self.max_bytes:
+                    self.kept.popitem(last=False)
+                self.kept[key] = key
+
+
+@given(st.integers(0, 60), st.lists(st.lists(st.integers(0, 30), max_size=5), max_size=40))
+def test_it_keeps_what_a_naive_least_recently_used_cache_keeps(max_bytes: int, asked: list[list[int]]) -> None:
+    cache: SharedCache[int, bytes] = SharedCache(max_bytes, len)
+    reference = Reference(max_bytes)
+    for keys in asked:
+        assert cache.get(keys, make) == {key: bytes(key) for key in keys}
+        reference.get(keys)
+        assert cache.counts.bytes == sum(reference.kept.values()) <= max_bytes
+        assert cache.counts.decoded == reference.made
+
+
+def test_threads_that_want_the_same_at_once_make_it_once() -> None:
+    cache: SharedCache[int, bytes] = SharedCache(0, len)  # nothing is kept: only the joining counts
+    all_here, made = threading.Barrier(4), []
+
+    def slow(mine: list[int], further: list[int]) -> dict[int, bytes]:
+        made.extend(mine)
+        time.sleep(0.5)  # the others come in the meantime
+        return make(mine, further)
+
+    def ask() -> dict[int, bytes]:
+        all_here.wait(10)
+        return cache.get([5, 6], slow)
+
+    with ThreadPoolExecutor(4) as pool:
+        results = [future.result(10) for future in [pool.submit(ask) for _ in range(4)]]
+    assert results == [{5: bytes(5), 6: bytes(6)}] * 4
+    assert sorted(made) == [5, 6]
+    assert (cache.counts.decoded, cache.counts.reused) == (2, 6)
+
+
+def test_two_threads_that_each_make_what_the_other_wants_both_get_it() -> None:
+    cache: SharedCache[int, bytes] = SharedCache(100, len)
+    both_claimed = threading.Barrier(2)
+
+    def crossing(mine: list[int], further: list[int]) -> dict[int, bytes]:
+        if mine in ([1], [2]):
+            both_claimed.wait(10)
+        return make(mine, further)
+
+    def ask(first: int, second: int) -> dict[int, bytes]:
+        cache.get([first], crossing)
+        return cache.get([first, second], crossing)
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(ask, 1, 2), pool.submit(ask, 2, 1)]
+        assert all(future.result(10) == {1: bytes(1), 2: bytes(2)} for future in futures)
+
+
+def test_a_failure_is_the_makers_own_and_others_try_again() -> None:
+    cache: SharedCache[int, bytes] = SharedCache(100, len)
+    making, joined = threading.Event(), threading.Event()
+
+    def fails(mine: list[int], further: list[int]) -> dict[int, bytes]:
+        making.set()
+        assert joined.wait(10)
+        raise OSError("damaged")
+
+    def ask_second() -> dict[int, bytes]:
+        assert making.wait(10)
+        threading.Timer(0.1, joined.set).start()  # by then this thread waits for the first
+        return cache.get([3], make)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.submit(cache.get, [3, 4], fails), pool.submit(ask_second)
+        with pytest.raises(OSError, match="damaged"):
+            first.result(10)
+        assert second.result(10) == {3: bytes(3)}
+    assert cache.get([4], make) == {4: bytes(4)}, "what failed is not claimed for ever"
+
+
+def test_what_is_discarded_makes_room_and_is_no_eviction() -> None:
+    cache: SharedCache[int, bytes] = SharedCache(100, len)
+    cache.get([3, 4], make)
+    cache.discard([4, 99])
+    assert (cache.counts.bytes, cache.counts.evicted) == (3, 0)
+    cache.get([3, 4], make)
+    assert (cache.counts.decoded, cache.counts.reused) == (3, 1)
+
+
+def test_candidates_are_made_on_the_way_and_those_at_hand_are_not() -> None:
+    cache: SharedCache[int, bytes] = SharedCache(100, len)
+    cache.get([7], make)
+    seen = []
+
+    def recording(mine: list[int], further: list[int]) -> dict[int, bytes]:
+        seen.append((mine, further))
+        return make(mine, further)
+
+    assert cache.get([1], recording, candidates=lambda mine: [7, 1, 8, 8, 9]) == {1: bytes(1)}
+    assert cache.get([8, 9], recording) == {8: bytes(8), 9: bytes(9)}
+    assert seen == [([1], [8, 9])]
+
+
+def test_candidates_are_not_asked_for_where_all_is_at_hand() -> None:
+    cache: SharedCache[int, bytes] = SharedCache(100, len)
+    cache.get([1], make)
+    cache.get([1], make, candidates=lambda mine: pytest.fail("nothing is made"))
+
+
+def test_a_maker_may_leave_candidates_out() -> None:
+    cache: SharedCache[int, bytes] = SharedCache(100, len)
+    assert cache.get([1], lambda mine, further: make(mine, []), candidates=lambda mine: [2]) == {1: bytes(1)}
+    assert cache.get([2], make) == {2: bytes(2)}
+    assert cache.counts.decoded == 2
+
+
+def test_clearing_frees_everything() -> None:
+    cache: SharedCache[int, bytes] = SharedCache(100, len)
+    cache.get([10, 20], make)
+    cache.clear()
+    assert cache.counts.bytes == 0
+    cache.get([10], make)
+    assert cache.counts.decoded == 3
+
+
+def test_a_negative_bound_is_refused() -> None:
+    with pytest.raises(ConfigError, match="-1 bytes"):
+        SharedCache(-1, len)

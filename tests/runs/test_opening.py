@@ -1,0 +1,131 @@
+"""What a run is asked to be about: names that are nearly right, prompts with wrong places, sets too small to score."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+import yaml
+
+from barista_bench.benchmarks import get_task, task_class, task_names
+from barista_bench.cli.result_commands import summary_line
+from barista_bench.data.card import MANIFEST
+from barista_bench.data.folder import build
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.reporting.analyses import analyse
+from barista_bench.reporting.view import build_report
+from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.results import read_results
+from barista_bench.runs.score.scoring import score
+from tests.conftest import MadeOnce
+from tests.released_clone import write_clone
+
+
+@pytest.fixture(scope="session")
+def vista(small_kitchen: Path, made_once: MadeOnce) -> Path:
+    from barista_bench.benchmarks.vista.mini import write_mini
+
+    release = made_once("mini/vista", lambda out: write_mini(small_kitchen, out))
+    settings = {"benchmark": "vista", "sampling": {"frames": 2}, "configs": ["minecraft", "all"], "cache": False}
+    return made_once("opening/vista", lambda out: build(release, out, **settings))
+
+
+def names(data: Path, **settings: object) -> list[str]:
+    config = RunConfig(data=str(data), out=Path("runs"), model="oracle", **settings)
+    return [f"{one.task.benchmark}/{one.task.name}" for one in open_tasks(config)]
+
+
+def test_a_folder_says_whose_it_is(vista: Path) -> None:
+    assert names(vista, task=("minecraft",)) == ["vista/minecraft"]
+
+
+def test_without_a_task_a_benchmark_that_has_not_the_default_one_has_all_asked(vista: Path) -> None:
+    assert names(vista) == names(vista, benchmark="vista") == ["vista/all"]
+
+
+def test_a_task_may_be_named_with_its_benchmark(dataset: Path) -> None:
+    assert names(dataset, task=("barista/relations",)) == ["barista/relations"]
+
+
+def test_a_folder_of_a_benchmark_that_is_not_known_is_refused(vista: Path, tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text(json.dumps({"benchmark": "tea"}))
+    with pytest.raises(DataError, match="is of 'tea', which this version does not know"):
+        names(tmp_path)
+
+
+def test_a_task_that_is_nearly_right_is_told_the_right_one() -> None:
+    known = ", ".join(task_names("barista"))
+    with pytest.raises(ConfigError, match=f"no task 'releations' of barista.*did you mean relations.*{known}$"):
+        task_class("barista", "releations")
+    with pytest.raises(ConfigError, match=r"no benchmark 'tea'.*barista, vista"):
+        task_class("tea", "relations")
+
+
+def test_a_model_that_is_nearly_one_of_ours_or_a_file_is_not_looked_for_on_the_hub(tmp_path: Path) -> None:
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("{}")
+    for name, message in (("oracel", "did you mean oracle"), (str(answers), f"write predictions:{answers}")):
+        with pytest.raises(ConfigError, match=message):
+            load_model(RunConfig(data="x", out=tmp_path, model=name), [])
+
+
+@pytest.fixture
+def prompts(tmp_path: Path):
+    def write(user: str) -> Path:
+        own = get_task("barista", "relations").prompts
+        path = tmp_path / "prompts.yaml"
+        path.write_text(yaml.safe_dump({"version": 1, "system": own.system, "user": user}))
+        return path
+
+    return write
+
+
+def test_a_place_that_nothing_fills_is_refused(dataset: Path, prompts) -> None:
+    user = get_task("barista", "relations").prompts.user
+    with pytest.raises(ConfigError, match=r"place \{colour\}, which nothing fills. Remedy: use only \{"):
+        names(dataset, prompts=prompts(user + " In {colour}."))
+    assert names(dataset, prompts=prompts(user + ' Like {"a": {}}.')) == ["barista/relations"]
+
+
+def test_a_place_that_is_left_out_is_told(dataset: Path, prompts, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        names(dataset, prompts=prompts("Which relations are there?"))
+    assert "the prompts of barista/relations have no place {" in caplog.text
+
+
+def test_a_run_in_the_words_of_a_clone_says_so_everywhere(dataset: Path, tmp_path: Path) -> None:
+    clone = write_clone(tmp_path / "clone")
+    settings = {"task": "relations", "model": "chance", "runs": 1, "limit": 2}
+    run(dataset, tmp_path / "theirs", prompts=f"release:{clone}", **settings)
+    run(dataset, tmp_path / "ours", **settings)
+    theirs, ours = score(tmp_path / "theirs"), score(tmp_path / "ours")
+    wording = read_run(tmp_path / "theirs")["prompts"]["wording"]
+    assert (wording[:6], ours.results.prompts.wording) == ("clone:", "ours v2")
+    assert read_results(tmp_path / "theirs" / "results.json").prompts.wording == wording
+    assert summary_line(theirs.results).endswith(f", wording {wording}")
+    report = build_report([theirs, ours], analyses=analyse([theirs, ours]))
+    assert [section.heading for section in report.sections] == [
+        f"barista / relations (wording '{wording}')",
+        "barista / relations (wording 'ours v2')",
+    ]
+    assert [dict(section.facts)["wording of the prompts"] for section in report.sections] == [wording, "ours v2"]
+    assert not report.diagnosis
+    with pytest.raises(ConfigError, match="holds a run with prompts_hash"):
+        run(dataset, tmp_path / "ours", prompts=f"release:{clone}", **settings)
+
+
+def test_a_benchmark_without_a_released_wording_says_so(vista: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no wording can be read from a release of vista. Remedy"):
+        names(vista, benchmark="vista", task="all", prompts=f"release:{tmp_path}")
+
+
+def test_too_few_examples_to_compare_are_told_and_cost_no_traceback(vista: Path, tmp_path: Path) -> None:
+    run(vista, tmp_path / "run", task="all", model="chance", runs=1, limit=1)
+    with pytest.raises(DataError, match=r"macro_f1 is not defined for these 1 samples.*Remedy: run more"):
+        score(tmp_path / "run" / "all")

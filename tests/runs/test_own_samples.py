@@ -1,0 +1,143 @@
+"""One rule says which records count: resuming, scoring and comparing agree, whatever was damaged or put in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from barista_bench.errors import DataError
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.diff import diff
+from barista_bench.runs.log.compaction import compact
+from barista_bench.runs.score.scoring import read_samples, score
+from tests.runs.made_logs import change_lines, content_of
+
+EXAMPLES, RUNS = 4, 2
+SAMPLES = EXAMPLES * RUNS
+
+
+@pytest.fixture(scope="session")
+def a_run(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("owned") / "run"
+    again(dataset, out)
+    return out
+
+
+@pytest.fixture
+def folder(a_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(a_run, tmp_path / "run"))
+
+
+def again(dataset: Path, out: Path) -> int:
+    """How many samples a start asks."""
+    return run(dataset, out, task="relations", model="oracle", runs=RUNS, limit=EXAMPLES).asked
+
+
+def only_first(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    lines = iter(range(SAMPLES))
+    return lambda line: change(line) if next(lines) == 0 else line
+
+
+def damage_first(path: Path, name: str) -> None:
+    """Put another letter or digit into a field of the first record, as a flipped bit may, without a new checksum."""
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    start = first.index(b'"%s":' % name.encode()) + len(name) + 3
+    start += first[start : start + 1] == b'"'
+    changed = first[:start] + (b"7" if first[start : start + 1] != b"7" else b"8") + first[start + 1 :]
+    assert json.loads(changed) != json.loads(first)
+    path.write_bytes(b"".join([changed, *rest]))
+
+
+def counted(folder: Path) -> tuple[int, int]:
+    """Samples that scoring takes, and that comparing takes."""
+    return len(read_samples(folder).samples), diff(folder, folder).common
+
+
+@pytest.mark.parametrize("name", ["key", "fingerprint", "example_id", "run", "text", "checksum", "prompt"])
+def test_a_byte_that_was_overwritten_costs_one_sample_everywhere_and_it_is_asked_again(
+    dataset: Path, folder: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = score(folder).results
+    damage_first(folder / "samples.jsonl", name)
+    assert counted(folder) == (SAMPLES - 1, SAMPLES - 1)
+    assert "line 1 is damaged (of " in caplog.text
+    assert again(dataset, folder) == 1
+    assert counted(folder) == (SAMPLES, SAMPLES)
+    assert score(folder).results.figures == before.figures
+    assert compact(folder).after == SAMPLES
+    assert counted(folder) == (SAMPLES, SAMPLES)
+    assert again(dataset, folder) == 0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"key": "0" * 64}, {"fingerprint": "0" * 64}, {"example_id": "nobody"}, {"run": RUNS}, {"run": 10**30}]
+)
+def test_a_record_of_something_else_is_a_stranger_everywhere_and_its_sample_is_asked_again(
+    dataset: Path, folder: Path, wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    change_lines(folder / "samples.jsonl", only_first(lambda line: line | wrong))
+    assert counted(folder) == (SAMPLES - 1, SAMPLES - 1)
+    assert diff(folder, folder).strangers == (1, 1)
+    assert "1 records are not of this run: left out" in caplog.text
+    assert again(dataset, folder) == 1
+    assert counted(folder) == (SAMPLES, SAMPLES)
+    compact(folder)
+    assert counted(folder) == (SAMPLES, SAMPLES)
+    assert diff(folder, folder).strangers == (1, 1), "tidying deletes no finished record, not even a stranger"
+    assert again(dataset, folder) == 0
+
+
+def test_a_smaller_number_of_runs_loses_no_answer_when_the_logs_are_tidied(dataset: Path, folder: Path) -> None:
+    run(dataset, folder, task="relations", model="oracle", runs=1, limit=EXAMPLES)
+    assert counted(folder) == (EXAMPLES, EXAMPLES)
+    compact(folder)
+    assert again(dataset, folder) == 0
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    place=st.floats(0, 1, exclude_max=True),
+    over=st.binary(min_size=1, max_size=40),
+    file=st.sampled_from(["samples", "inputs"]),
+)
+def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(
+    dataset: Path, a_run: Path, tmp_path_factory: pytest.TempPathFactory, place: float, over: bytes, file: str
+) -> None:
+    folder = Path(shutil.copytree(a_run, tmp_path_factory.mktemp("damaged") / "run"))
+    path = folder / f"{file}.jsonl"
+    whole = bytearray(path.read_bytes())
+    start = int(place * len(whole))
+    whole[start : start + len(over)] = over
+    path.write_bytes(whole)
+    before = counted(folder)[0] if file == "samples" else SAMPLES
+    assert again(dataset, folder) == SAMPLES - before
+    assert counted(folder) == (SAMPLES, SAMPLES)
+    assert score(folder).results.coverage.complete
+    assert {s.record.text for s in read_samples(folder).samples} == {s.record.text for s in read_samples(a_run).samples}
+
+
+def test_a_run_whose_inputs_are_lost_is_not_scored_but_goes_on(dataset: Path, folder: Path) -> None:
+    (folder / "inputs.jsonl").unlink()
+    for use in (score, lambda folder: diff(folder, folder)):
+        with pytest.raises(DataError, match=r"inputs\.jsonl: missing.*Remedy: start the run again"):
+            use(folder)
+    assert again(dataset, folder) == 0
+    assert counted(folder) == (SAMPLES, SAMPLES)
+
+
+def test_a_log_of_the_first_version_is_refused_before_anything_is_written(dataset: Path, folder: Path) -> None:
+    lines = (folder / "samples.jsonl").read_bytes().splitlines()
+    (folder / "samples.jsonl").unlink()
+    (folder / "samples-0.jsonl").write_bytes(b"".join(content_of(json.loads(line)) + b"\n" for line in lines))
+    described = (folder / "run.json").read_bytes()
+    for use in (score, compact, lambda folder: again(dataset, folder)):
+        with pytest.raises(DataError, match=r"is a log of version 1.*Remedy: start anew with another --out"):
+            use(folder)
+    assert (folder / "run.json").read_bytes() == described

@@ -1,0 +1,323 @@
+"""Benchmarks with annotation files of their own: built, asked in several steps, resumed, scored by options."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import datasets
+import pytest
+
+from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.data import card
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.folder import build
+from barista_bench.data.register import register, unregister
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.runs.ask import runner
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.ask.steps import Step, StepLog, read_steps, step_key
+from barista_bench.runs.imports.recorded_answers import import_recorded
+from barista_bench.runs.log.sample_log import SampleLog, read_folder, read_records
+from barista_bench.runs.score.results import read_results
+from barista_bench.runs.score.scoring import score
+from tests.made_benchmark import BENCHMARK, Words
+from tests.video_samples import render
+
+WORDS = ("cup", "tap", "lid")
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six questions, one of them about a video that is not there."""
+    root = tmp_path_factory.mktemp("words_release")
+    rows = []
+    for index in range(6):
+        name = f"videos/clip_{index % 3}.mp4" if index < 5 else "videos/gone.mp4"
+        split = "dev" if index < 2 else "test"
+        rows.append({"id": index, "video": name, "split": split, "words": list(WORDS), "answer": WORDS[index % 3]})
+        if index < 3:
+            (root / "videos").mkdir(exist_ok=True)
+            render(root / name, 6 + index)
+    (root / "questions.json").write_text(json.dumps(rows))
+    return root
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> object:
+    """The made benchmark is one of ours for these tests, and its card says something."""
+    told, BENCHMARKS["words"] = card._packaged, BENCHMARK
+    card._packaged = lambda name: "Words.\n\n## Limits\n\nMade." if name == "about/words.md" else told(name)
+    yield
+    card._packaged = told
+    del BENCHMARKS["words"]
+
+
+@pytest.fixture(scope="module")
+def data(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("words_data") / "words"
+    return build(release, out, benchmark="words", cache=False).folder
+
+
+class Talker:
+    """Describes in the first step and chooses in the second; dies after `lives` answers."""
+
+    box_format = BoxFormat()
+    batch_size = 2
+
+    def __init__(self, lives: int = 10**9, finish: str = "stop") -> None:
+        self.identity, self.lives, self.finish = ModelIdentity("talker"), lives, finish
+        self.asked: list[tuple[str, str, int]] = []
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        return [[self._answer(request, seed) for seed in request.seeds] for request in requests]
+
+    def _answer(self, request: Request, seed: int) -> Completion | Failure:
+        if self.lives <= 0:
+            raise KeyboardInterrupt
+        self.lives -= 1
+        text = request.prompt.as_text()
+        self.asked.append((request.request_id, text, len(request.images)))
+        if "Choose" in text:
+            return Completion("Cup" if "0" in request.request_id else "cup", input_tokens=10, output_tokens=1)
+        return Completion(f"seen {seed}", self.finish, input_tokens=100, output_tokens=5)  # type: ignore[arg-type]
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, model: Talker, data: Path, out: Path, **settings: object) -> None:
+    monkeypatch.setattr(runner, "load_model", lambda *_: model)
+    run(data, out, benchmark="words", task="choose", **{"runs": 2, **settings})
+
+
+def test_build_holds_what_has_its_video_and_counts_what_has_not(release: Path, data: Path) -> None:
+    loaded = datasets.load_dataset(str(data), "choose")
+    assert {split: len(rows) for split, rows in loaded.items()} == {"dev": 2, "test": 3}
+    manifest = card.read_manifest(data)
+    assert manifest["benchmark"] == "words"
+    (skipped,) = manifest["configs"][0]["skipped"]
+    assert "gone.mp4" in skipped
+    assert len(loaded["dev"][0]["images"]) == 2
+    assert "Words, prepared for evaluation" in (data / "README.md").read_text()
+
+
+def test_linked_and_frozen_sets_are_the_same_examples(release: Path, data: Path, tmp_path: Path) -> None:
+    linked = build(release, tmp_path / "words", benchmark="words", frames="linked", cache=False).folder
+    both = [open_examples(folder, "words", "choose") for folder in (data, linked)]
+    assert both[0].content_hash == both[1].content_hash
+    pixels = [{image.size for item in one for image in item.images(Words())} for one in both]
+    assert pixels[0] == pixels[1]
+
+
+def test_videos_may_lie_elsewhere(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "questions.json").write_bytes((release / "questions.json").read_bytes())
+    made = build(
+        tmp_path / "notes", tmp_path / "words", benchmark="words", videos=release, frames="linked", cache=False
+    )
+    (item, *_) = open_examples(made.folder, "words", "choose")
+    assert len(item.images(Words())) == 2
+    with pytest.raises(DataError, match=r"no example.*Remedy"):
+        build(tmp_path / "notes", tmp_path / "none", benchmark="words", cache=False)
+
+
+@pytest.mark.parametrize(("name", "value"), [("revision", "main"), ("split_file", "x.json"), ("strict", True)])
+def test_settings_of_a_scene_graph_are_refused(release: Path, tmp_path: Path, name: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=f"words takes no {name}"):
+        build(release, tmp_path / "words", benchmark="words", cache=False, **{name: value})  # type: ignore[arg-type]
+
+
+def test_each_run_of_an_example_is_asked_on_with_its_own_answer(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Talker()
+    _run(monkeypatch, model, data, tmp_path)
+    first = [text for _, text, images in model.asked if images == 2]
+    second = [text for _, text, images in model.asked if images == 0]
+    assert len(first) == len(second) == 10
+    records = list(read_folder(tmp_path))
+    assert len(records) == 10
+    assert len({record.earlier for record in records}) == 10, (
+        "every sample has a seed, and so a description, of its own"
+    )
+    for record in records:
+        assert record.earlier is not None
+        assert any(f"You said: {record.earlier[0]}." in text for text in second)
+        assert (record.input_tokens, record.output_tokens) == (110, 6)
+
+
+@pytest.mark.parametrize("lives", [1, 7, 10, 13, 19])
+def test_a_run_killed_between_steps_goes_on_where_it_was(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lives: int
+) -> None:
+    whole, broken, rest = Talker(), Talker(lives), Talker()
+    _run(monkeypatch, whole, data, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        _run(monkeypatch, broken, data, tmp_path / "parts")
+    _run(monkeypatch, rest, data, tmp_path / "parts")
+    # What a batch had answered when it died is lost with it, and nothing else.
+    assert 20 <= len(broken.asked) + len(rest.asked) <= 20 + 2 * Talker.batch_size
+    told = [
+        {(r.example_id, r.run): (r.text, r.earlier, r.status, r.key) for r in read_folder(tmp_path / name)}
+        for name in ("whole", "parts")
+    ]
+    assert told[0] == told[1]
+    _run(monkeypatch, model := Talker(), data, tmp_path / "parts")
+    assert not model.asked
+
+
+def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_it(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(monkeypatch, Talker(), data, tmp_path)
+    (tmp_path / "samples.jsonl").unlink()
+    steps = tmp_path / "steps.jsonl"
+    whole = steps.read_bytes()
+    start = whole.index(b'"text":"') + len(b'"text":"')
+    steps.write_bytes(whole[:start] + bytes([whole[start] ^ 1]) + whole[start + 1 :])
+    _run(monkeypatch, model := Talker(), data, tmp_path)
+    assert sum(images == 2 for _, _, images in model.asked) == 1
+    answered = StepLog(SampleLog(tmp_path / "none"), read_steps(tmp_path))
+    one = next(iter(read_records(steps)))
+    key = next(r.key for r in read_folder(tmp_path) if (r.example_id, r.run) == (one.example_id, one.run))
+    sample = (one.fingerprint, one.example_id, one.run)
+    assert len(answered.before(key, *sample)) == 1
+    assert answered.before(key, "another question", *sample[1:]) == ()
+    assert step_key(key, [Step("one answer")]) != step_key(key, [Step("another")])
+
+
+def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(monkeypatch, Talker(finish="refusal"), data, tmp_path / "refused")
+    assert {record.status.value for record in read_folder(tmp_path / "refused")} == {"refused"}
+    _run(monkeypatch, Talker(finish="length"), data, tmp_path / "cut")
+    records = list(read_folder(tmp_path / "cut"))
+    assert {(record.status.value, record.text is not None) for record in records} == {("truncated", True)}
+    assert score(tmp_path / "cut").results.coverage.answered == 10
+
+
+def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(monkeypatch, Talker(), data, tmp_path, option="steps=2", runs=1)
+    scored = score(tmp_path).results
+    assert scored.options == {"steps": 2, "case": True}
+    assert scored.figures["accuracy"].mean == pytest.approx(1 / 5)  # "Cup" counts as wrong for example 0
+    assert score(tmp_path, options={"case": False}).results.figures["accuracy"].mean == pytest.approx(2 / 5)
+    with pytest.raises(ConfigError, match=r"option steps changes what is asked.*Remedy"):
+        score(tmp_path, options={"steps": 1})
+    with pytest.raises(ConfigError, match=r"holds a run with .*Remedy"):
+        _run(monkeypatch, Talker(), data, tmp_path, option="steps=1", runs=1)
+
+
+@pytest.mark.parametrize("scored_by", [None, {"case": True}, {"case": False}])
+def test_figures_stay_by_their_options_when_a_run_is_started_again_with_others(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored_by: dict[str, object] | None
+) -> None:
+    def kept() -> dict[tuple[str, object], float]:
+        found = [(path, read_results(path)) for path in tmp_path.glob("results*.json")]
+        assert all(path.with_name(f"{path.name.replace('results', 'scores')}l").exists() for path, _ in found)
+        return {
+            ("own" if path.name == "results.json" else "other", one.options["case"]): one.figures["accuracy"].mean
+            for path, one in found
+        }
+
+    right = {True: pytest.approx(1 / 5), False: pytest.approx(2 / 5)}
+    _run(monkeypatch, Talker(), data, tmp_path, option="case=true", runs=1)
+    score(tmp_path)
+    score(tmp_path, options={"case": False})
+    assert kept() == {("own", True): right[True], ("other", False): right[False]}
+    _run(monkeypatch, Talker(), data, tmp_path, option="case=false", runs=1)
+    assert kept() == {("own", True): right[True], ("other", False): right[False]}, "asking changes no figure"
+    score(tmp_path, options=scored_by)
+    assert {options: figure for (_, options), figure in kept().items()} == right
+    assert len(kept()) == 2, "of one record there is one figure"
+    assert ("own", True) not in kept()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [("colour=red", "no option 'colour'"), ("steps=3", "option steps is 3"), ("case=1", "option case is 1")],
+)
+def test_options_that_cannot_be_used_are_named(data: Path, tmp_path: Path, option: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"{message}.*Remedy"):
+        run(data, tmp_path, benchmark="words", task="choose", model="oracle", option=option)
+
+
+def test_a_model_that_scores_the_choices_is_asked_once(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ranker(Talker):
+        def _answer(self, request: Request, seed: int) -> Completion | Failure:
+            self.asked.append((request.request_id, "", len(request.images)))
+            assert list(request.choices.values()) == [f"this is {word}" for word in WORDS]
+            rng = random.Random(request.request_id)
+            return Completion(write_scores({word: rng.random() for word in request.choices}))
+
+    _run(monkeypatch, model := Ranker(), data, tmp_path, runs=1)
+    assert len(model.asked) == 5
+    assert score(tmp_path).results.coverage.statuses["ok"] == 5
+
+
+def test_results_are_broken_down_by_the_tasks_own_keys(data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "all", benchmark="words", task="choose", model="oracle")
+    results = score(tmp_path / "all").results
+    assert results.figures["accuracy"].mean == 1.0
+    assert {key: set(groups) for key, groups in results.breakdowns.items()} == {
+        "split": {"dev", "test"},
+        "colour": {"red"},
+    }
+    assert results.dataset.split == "all"
+    run(data, tmp_path / "dev", benchmark="words", task="choose", model="oracle", split="dev")
+    assert score(tmp_path / "dev").results.dataset.examples == 2
+
+
+def test_recorded_answers_become_a_run_that_is_scored_without_videos(tmp_path: Path) -> None:
+    lines = [
+        {"id": 1, "words": WORDS, "answer": "cup", "said": "It is cup"},
+        {"id": 2, "words": WORDS, "answer": "tap", "said": "no idea"},
+        {"id": 3, "words": WORDS, "answer": "tap", "said": None},
+    ]
+    file = tmp_path / "said.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    (folder,) = import_recorded(file, tmp_path / "runs", "said", options={"case": False})
+    results = score(folder).results
+    statuses = {status: count for status, count in results.coverage.statuses.items() if count}
+    assert statuses == {"ok": 1, "parse_error": 1, "infra_error": 1}
+    assert results.figures["accuracy"].mean == pytest.approx(1 / 2)
+    assert (results.model.name, results.options) == ("somebody", {"steps": 2, "case": False})
+    with pytest.raises(ConfigError, match=r"is there already.*Remedy"):
+        import_recorded(file, tmp_path / "runs", "said")
+    with pytest.raises(ConfigError, match=r"no format 'other'.*Remedy"):
+        import_recorded(file, tmp_path / "more", "other")
+
+
+def test_all_benchmarks_of_a_folder_run_in_one_start(
+    data: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = tmp_path / "data"
+    parent.mkdir()
+    (parent / "words").symlink_to(data)
+    build(small_release, parent / "kitchen", configs=["relations"], sampling={"limit": 3}, cache=False)
+    run(parent, tmp_path / "runs", benchmark="all", model="oracle", runs=1, option="case=false")
+    means = {name: score(tmp_path / "runs" / name).results.figures for name in ("words/choose", "barista/relations")}
+    assert means["words/choose"]["accuracy"].mean == means["barista/relations"]["micro_f1"].mean == 1.0
+    with pytest.raises(ConfigError, match=r"task.*Remedy"):
+        run(parent, tmp_path / "other", benchmark="all", task="choose", model="oracle")
+    with pytest.raises(DataError, match=r"no built dataset in it.*Remedy"):
+        run(tmp_path / "runs", tmp_path / "other", benchmark="all", model="oracle")
+
+
+def test_registered_a_release_loads_straight_by_its_benchmarks_name(release: Path, tmp_path: Path) -> None:
+    register()
+    try:
+        assert datasets.get_dataset_config_names("words") == ["choose"]
+        settings = {"source": str(release), "frames": "linked", "sampling": {"frames": 3}}
+        loaded = datasets.load_dataset("words", "choose", cache_dir=str(tmp_path), **settings)
+    finally:
+        unregister()
+    assert [len(row["frame_indices"]) for row in loaded["dev"]] == [3, 3]

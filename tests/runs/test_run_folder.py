@@ -1,0 +1,212 @@
+"""`run.json` and `sessions.jsonl` may be anybody's: what they hold is used as it stands or refused in words."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from barista_bench.errors import BaristaError, DataError
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.scoring import score
+from tests.runs.made_logs import change_lines
+
+
+@pytest.fixture(scope="session")
+def a_run(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("described") / "run"
+    run(dataset, out, task="relations", model="oracle", runs=1, limit=3, price_input=1.0, price_output=2.0)
+    return out
+
+
+@pytest.fixture
+def folder(a_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(a_run, tmp_path / "run"))
+
+
+def described(folder: Path) -> Any:
+    return json.loads((folder / "run.json").read_text())
+
+
+def put(place: str, value: object) -> Callable[[Any], object]:
+    def change(inside: Any) -> None:
+        *outer, last = place.split(".")
+        for key in outer:
+            inside = inside[key]
+        inside[last] = value
+
+    return change
+
+
+def test_what_a_run_writes_is_read_as_it_stands(folder: Path) -> None:
+    assert read_run(folder) == described(folder)
+    assert score(folder).results.timing.cost == 0.0
+
+
+def test_a_description_of_version_0_1_is_still_read(folder: Path) -> None:
+    old = described(folder)
+    old["identity"].pop("prompts_hash", None)
+    old["identity"]["inputs_hash"] = "0" * 64
+    del old["prices"], old["prompts"]["wording"]
+    (folder / "run.json").write_text(json.dumps(old))
+    results = score(folder).results
+    assert results.coverage.complete
+    assert results.prompts.wording == f"file:{results.prompts.sha256[:8]}"
+
+
+WRONG = [
+    ("identity", []),
+    ("identity.task", 5),
+    ("identity.task_version", "1"),
+    ("identity.split", None),
+    ("identity.content_hash", 1),
+    ("identity.generation", [1]),
+    ("identity.generation.temperature", float("nan")),
+    ("identity.generation.max_new_tokens", 10**400),
+    ("identity.model", None),
+    ("identity.model.name", {}),
+    ("identity.model.settings", "x"),
+    ("identity.model.settings.dtype", float("-inf")),
+    ("identity.model.box_format", {"order": "zzz", "scale": 0}),
+    ("identity.model.box_format.scale", 0),
+    ("identity.model.box_format.size", 1),
+    ("runs", "x"),
+    ("runs", 0),
+    ("runs", True),
+    ("runs", 1001),
+    ("runs", 10**30),
+    ("runs", float("nan")),
+    ("prompts", {"evil": 1}),
+    ("prompts.user", None),
+    ("prompts.more", "x"),
+    ("prompts.sha256", "x"),
+    ("prompts.wording", "<b>ours</b>"),
+    ("protocol", [1]),
+    ("protocol", "mine"),
+    ("data.limit", "x"),
+    ("data.limit", -1),
+    ("data.path", None),
+    ("data.root", 5),
+    ("versions", {"a": float("inf")}),
+    ("prices", [1]),
+    ("prices", {"input": "a", "output": "b"}),
+    ("prices.input", float("nan")),
+    ("prices.input", 1e300),
+    ("prices.output", -1),
+    ("surprise", 1),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), WRONG)
+def test_a_field_that_cannot_be_used_is_named(folder: Path, place: str, value: object) -> None:
+    changed = described(folder)
+    put(place, value)(changed)
+    (folder / "run.json").write_text(json.dumps(changed))
+    with pytest.raises(DataError, match=rf"run\.json: {place}.*: .*Remedy") as told:
+        score(folder)
+    assert len(str(told.value)) < 1000
+
+
+def keys(value: object, place: str = "") -> Iterator[str]:
+    """The places of all fields that the schema itself names."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield f"{place}{key}"
+        if key not in ("generation", "settings", "versions", "prices"):
+            yield from keys(inner, f"{place}{key}.")
+
+
+def test_every_field_that_is_missing_is_named(folder: Path) -> None:
+    optional = {"prices", "options", "prompts.extra", "prompts.wording", "data.absolute_path", "data.absolute_root"}
+    optional |= {f"identity.{name}" for name in ("prompts_hash", "inputs_hash", "options")}
+    whole = described(folder)
+    places = set(keys(whole)) - optional
+    assert len(places) > 20
+    for place in places:
+        changed = deepcopy(whole)
+        inside = changed
+        *outer, last = place.split(".")
+        for key in outer:
+            inside = inside[key]
+        del inside[last]
+        (folder / "run.json").write_text(json.dumps(changed))
+        with pytest.raises(DataError, match=rf"run\.json: {place}: .*Remedy"):
+            read_run(folder)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"null", b"[" * 100_000, b"\xff\xfe{}", b"9" * 5000, b'{"a":' * 100_000, b" " * (2**24 + 1)]
+)
+def test_what_is_no_description_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "run.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"run\.json: .*Remedy"):
+        score(folder)
+
+
+def test_settings_that_are_nested_without_end_are_refused(folder: Path) -> None:
+    deep = '{"a":' * 400 + "1" + "}" * 400
+    text = json.dumps(described(folder)).replace('"settings": {}', f'"settings": {{"x": {deep}}}')
+    (folder / "run.json").write_text(text)
+    with pytest.raises(DataError, match=r"run\.json: identity\.model\.settings\.x: .*deep.*Remedy"):
+        score(folder)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_stands_in_a_field_is_scored_or_refused_in_words(
+    data: st.DataObject, a_run: Path, folder: Path
+) -> None:
+    changed = described(a_run)
+    put(data.draw(st.sampled_from(sorted(keys(changed)))), data.draw(JSON))(changed)
+    (folder / "run.json").write_text(json.dumps(changed))
+    refusal = "Remedy"
+    try:
+        score(folder)
+    except BaristaError as error:
+        refusal = str(error)
+    assert "Remedy" in refusal
+
+
+@pytest.mark.parametrize(
+    "seconds", ["-1", "NaN", "Infinity", "1e308", "1e999", "1000000001", "9" * 5000, '"1"', "\xff"]
+)
+def test_seconds_that_nobody_can_have_waited_are_passed_over(
+    folder: Path, seconds: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    line = f'{{"seconds": {{"generate": {seconds}}}}}\n{{"seconds": {{"generate": 2}}}}\n'
+    (folder / "sessions.jsonl").write_bytes(line.encode("latin-1"))
+    with caplog.at_level(logging.WARNING):
+        timing = score(folder).results.timing
+    assert (timing.sessions, timing.seconds) == (1, {"generate": 2.0})
+    assert "line 1 is no session" in caplog.text
+
+
+def test_a_run_of_no_time_at_all_has_no_rate(folder: Path) -> None:
+    (folder / "sessions.jsonl").write_text('{"seconds": {"generate": 5e-324}}\n')
+    assert score(folder).results.timing.samples_per_second is None
+
+
+def test_token_counts_that_no_answer_has_are_left_out_of_the_sums(folder: Path) -> None:
+    counts = iter([(10**30, 3), (2**53 + 1, -5), (2, 2**53)])
+    change_lines(folder / "samples.jsonl", lambda line: line | dict(zip(TOKENS, next(counts), strict=True)))
+    timing = score(folder).results.timing
+    assert (timing.input_tokens, timing.output_tokens) == (2, 3 + 2**53)
+    assert timing.cost == pytest.approx((2 * 1.0 + (3 + 2**53) * 2.0) / 1e6)
+
+
+TOKENS = ("input_tokens", "output_tokens")

@@ -1,0 +1,124 @@
+"""Several tasks in one start: one model, one stream of requests, a run folder each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from barista_bench.data.folder import build
+from barista_bench.errors import ConfigError
+from barista_bench.models.tiny import Architecture, make_tiny_model
+from barista_bench.runs.ask import runner
+from barista_bench.runs.ask.asking import Asker
+from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.estimate import as_text, estimate
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.log.sample_log import read_folder
+from barista_bench.runs.score.scoring import score
+
+TASKS = ("hand_object", "referring", "relations")
+
+
+@pytest.fixture(scope="module")
+def three_tasks(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("three") / "barista"
+    sampling = {"limit": 20, "relations": {"frame_step": 10}}
+    return build(small_release, out, configs=TASKS, sampling=sampling, frames="linked", cache=False).folder
+
+
+def test_tasks_run_together_score_as_tasks_run_alone(three_tasks: Path, tmp_path: Path) -> None:
+    session = run(three_tasks, tmp_path / "together", task=TASKS, model="chance")
+    assert session.asked == sum(3 * len(list((three_tasks / f"frozen/{task}.jsonl").open())) for task in TASKS)
+    for task in TASKS:
+        run(three_tasks, tmp_path / "alone" / task, task=task, model="chance")
+        score(tmp_path / "alone" / task), score(tmp_path / "together" / task)
+        together, alone = (tmp_path / kind / task / "scores.jsonl" for kind in ("together", "alone"))
+        assert together.read_bytes() == alone.read_bytes()
+    for spelling in (",".join(TASKS), "all"):  # all that the dataset has
+        assert run(three_tasks, tmp_path / "together", task=spelling, model="chance").asked == 0
+
+
+def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(
+    three_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[int] = []
+    ask = Asker.ask
+
+    def counted(self: Asker, runs: object) -> None:
+        ask(self, runs)
+        decoded.append(self.store.counts.decoded)
+
+    monkeypatch.setattr(runner.Asker, "ask", counted)
+    run(three_tasks, tmp_path, task=TASKS, model="oracle")
+    frames = {
+        (frame["video_id"], frame["frame_index"])
+        for task in TASKS
+        for line in (three_tasks / f"frozen/{task}.jsonl").open()
+        for frame in json.loads(line)["frames"]
+    }
+    assert decoded == [len(frames)]
+
+
+def test_seconds_are_dealt_out_whole(three_tasks: Path, tmp_path: Path) -> None:
+    session = run(three_tasks, tmp_path, task=TASKS, model="oracle")
+    parts = [json.loads((tmp_path / task / "sessions.jsonl").read_text())["seconds"] for task in TASKS]
+    for stage, seconds in session.seconds.items():
+        assert sum(part[stage] for part in parts) == pytest.approx(seconds)
+    assert session.seconds["total"] >= session.seconds["wait"]
+    timing = score(tmp_path / "relations").results.timing
+    assert timing.samples_per_second is not None
+    assert timing.samples_per_second > 0
+
+
+def test_a_task_named_twice_is_refused(three_tasks: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="names one twice"):
+        run(three_tasks, tmp_path, task=("relations", "relations"))
+    with pytest.raises(ConfigError, match="all and more"):
+        run(three_tasks, tmp_path, task=("relations", "all"))
+
+
+def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) -> None:
+    config = checked(RunConfig, {"data": str(three_tasks), "out": tmp_path / "run", "task": TASKS, "runs": 2})
+    found = estimate(config)
+    examples = {task: len(list((three_tasks / f"frozen/{task}.jsonl").open())) for task in TASKS}
+    assert found.tasks == examples
+    assert (found.requests, found.samples) == (sum(examples.values()), 2 * sum(examples.values()))
+    assert found.images == sum(examples.values()) + examples["relations"]  # a relations prompt shows two
+    assert "nothing was asked" in as_text(found)
+    for model, images in (("text_only:some/checkpoint", 0), ("first_frame:tiny", sum(examples.values()))):
+        assert estimate(config.model_copy(update={"model": model})).images == images
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_leaves_out_what_is_answered(three_tasks: Path, tmp_path: Path) -> None:
+    run(three_tasks, tmp_path, task=TASKS, model="chance", runs=1)
+    config = checked(
+        RunConfig, {"data": str(three_tasks), "out": tmp_path, "task": TASKS, "model": "chance", "runs": 3}
+    )
+    found = estimate(config)
+    assert found.samples == 2 * sum(found.tasks.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gemma3", "idefics3"])
+def test_greedy_answers_are_the_same_from_any_batch_size_and_number_of_processes(
+    kind: Architecture, three_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relations show two images and the other tasks one, of different sizes, all in the same batches."""
+    model = str(make_tiny_model(tmp_path / "model", kind))
+    settings = {"task": "all", "model": model, "temperature": 0, "runs": 1, "limit": 4, "max_new_tokens": 6}
+
+    def texts(name: str) -> dict[str, str | None]:
+        return {r.example_id: r.text for task in TASKS for r in read_folder(tmp_path / name / task)}
+
+    for batch_size in (1, 2, 8):
+        run(three_tasks, tmp_path / f"batch{batch_size}", batch_size=batch_size, **settings)
+    for rank in range(2):
+        monkeypatch.setenv("RANK", str(rank))
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        run(three_tasks, tmp_path / "shared", **settings)
+    assert len(texts("batch1")) == 12
+    assert texts("batch1") == texts("batch2") == texts("batch8") == texts("shared")
+    assert len(set(texts("batch1").values())) > 1

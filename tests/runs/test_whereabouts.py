@@ -1,0 +1,130 @@
+"""A run folder is read from any folder, and after it or its data moved: data are known by their hash."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from barista_bench.errors import DataError
+from barista_bench.runs.ask.runner import run
+from barista_bench.runs.diff import diff
+from barista_bench.runs.score.scoring import read_samples, score
+
+
+@pytest.fixture
+def project(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A dataset and a run of it, named as seen from their folder."""
+    project = tmp_path / "project"
+    shutil.copytree(dataset, project / "data/coffee")
+    monkeypatch.chdir(project)
+    run("data/coffee", "runs/one", task="relations", model="oracle", runs=1, limit=3)
+    monkeypatch.chdir(tmp_path)
+    return project
+
+
+def described(folder: Path) -> dict[str, object]:
+    return json.loads((folder / "run.json").read_text())["data"]
+
+
+def read(folder: Path) -> int:
+    return len(read_samples(folder).samples)
+
+
+def test_paths_are_stored_relative_to_the_run_folder(project: Path) -> None:
+    data = described(project / "runs/one")
+    assert data["path"] == "../../data/coffee"
+    assert data["absolute_path"] == str((project / "data/coffee").resolve())
+
+
+def test_a_run_is_read_from_any_working_directory(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, name in ((project, "runs/one"), (project / "runs/one", "."), (Path("/"), project / "runs/one")):
+        monkeypatch.chdir(place)
+        assert score(name).results.coverage.complete
+
+
+def test_a_run_is_read_after_it_was_moved_together_with_its_data(project: Path) -> None:
+    assert read(project.rename(project.with_name("elsewhere")) / "runs/one") == 3
+
+
+def test_a_run_is_read_after_it_was_moved_alone(project: Path) -> None:
+    folder = project.parent / "archive/deep/one"
+    folder.parent.mkdir(parents=True)
+    shutil.move(project / "runs/one", folder)
+    assert read(folder) == 3
+
+
+def test_a_run_is_read_through_a_link_to_its_folder(project: Path) -> None:
+    (project.parent / "deep/er").mkdir(parents=True)
+    link = project.parent / "deep/er/link"
+    link.symlink_to(project / "runs/one")
+    (project / "data/coffee/MOVED").write_text("")
+    assert read(link) == 3
+
+
+def test_data_that_moved_beside_the_run_folder_are_known_by_their_hash_whatever_they_are_called(project: Path) -> None:
+    shutil.copytree(project / "data/coffee", project / "runs/broken")
+    shutil.rmtree(project / "runs/broken/relations")
+    shutil.move(project / "data/coffee", project / "runs/set")
+    assert read(project / "runs/one") == 3
+
+
+def test_other_examples_in_the_old_place_are_passed_over_for_the_right_ones(dataset: Path, tmp_path: Path) -> None:
+    frozen = tmp_path / "data/relations.jsonl"
+    frozen.parent.mkdir()
+    lines = (dataset / "frozen/relations.jsonl").read_text().splitlines(keepends=True)
+    frozen.write_text("".join(lines[5:]))
+    (tmp_path / "runs").mkdir()
+    right = Path(shutil.copy(dataset / "frozen/relations.jsonl", tmp_path / "runs/relations.jsonl"))
+    run(dataset, tmp_path / "runs/one", task="relations", model="oracle", runs=1)
+    path = tmp_path / "runs/one/run.json"
+    changed = json.loads(path.read_text())
+    changed["data"] |= {"path": "../../data/relations.jsonl", "absolute_path": str(frozen)}
+    path.write_text(json.dumps(changed))
+    assert read(tmp_path / "runs/one") == len(lines)
+    right.unlink()
+    with pytest.raises(DataError, match=r"was run on examples .*relations\.jsonl holds .*Remedy: .*--data"):
+        score(tmp_path / "runs/one")
+
+
+def test_data_that_are_nowhere_are_asked_for_by_flag(project: Path) -> None:
+    shutil.move(project / "data", project / "gone")
+    with pytest.raises(DataError, match=r"neither at \.\./\.\./data/coffee nor beside.*Remedy: .*--data"):
+        score(project / "runs/one")
+    assert len(score(project / "runs/one", data=project / "gone/coffee").samples) == 3
+
+
+def test_data_that_are_named_are_taken_at_that_word(project: Path) -> None:
+    with pytest.raises(DataError, match="Remedy: run `barista-bench build`"):
+        score(project / "runs/one", data=project / "nothing")
+
+
+def test_where_runs_and_data_lie_is_no_difference_between_runs(project: Path) -> None:
+    run(project / "data/coffee", project / "further/down/two", task="relations", model="oracle", runs=1, limit=3)
+    assert diff(project / "runs/one", project / "further/down/two").same
+
+
+def test_the_videos_of_a_linked_set_are_found_from_the_run_folder_too(
+    linked_dataset: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(small_release, project / "videos")
+    shutil.copy(linked_dataset / "frozen/relations.jsonl", project / "relations.jsonl")
+    monkeypatch.chdir(project)
+    run("relations.jsonl", "runs/one", root="videos", task="relations", model="oracle", runs=1, limit=2)
+    monkeypatch.chdir(os.sep)
+    moved = project.rename(tmp_path / "moved")
+    assert described(moved / "runs/one")["root"] == "../../videos"
+    examples = read_samples(moved / "runs/one").examples
+    assert [item.media_digest for item in examples]
+
+
+def test_a_path_of_no_dots_is_taken_as_it_stands(project: Path) -> None:
+    path = project / "runs/one/run.json"
+    changed = json.loads(path.read_text())
+    changed["data"] |= {"path": str(project / "data/coffee"), "absolute_path": None}
+    path.write_text(json.dumps(changed))
+    assert read(project / "runs/one") == 3

@@ -1,0 +1,79 @@
+"""Samples of a made task, right or wrong, so that the truth of a simulation is known."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from barista_bench.benchmarks.pooling import mean_figures
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Status, Task
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.scoring import ScoredSample
+
+
+class Quiz(Task):
+    """Right or wrong; knows nothing of any benchmark."""
+
+    benchmark, name, upstream_name, version, primary, sample_score = "made", "quiz", "quiz", 1, "accuracy", "accuracy"
+    sampling, sampling_uses, prompt_package = Sampling(), frozenset(), ""
+
+    def __init__(self) -> None:
+        super().__init__(PromptTexts(1, "", "", "0" * 64))
+
+    def features(self) -> Any: ...
+    def candidates(self, video: Any, sampling: Sampling) -> Any: ...
+    def build(self, video: Any, candidates: Any, vocabulary: Any, sampling: Sampling) -> Any: ...
+    def prompt(self, example: Example, boxes: BoxFormat) -> Any: ...
+    def images(self, example: Example, frames: Any) -> Any: ...
+    def parse(self, text: str, inputs: Any, boxes: BoxFormat) -> Any: ...
+    def explain(self, example: Example, prediction: Prediction | None) -> Any: ...
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str: ...
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str: ...
+
+    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
+        return {"accuracy": float(prediction is not None and bool(prediction.value["right"]))}
+
+    def aggregate(self, samples: Any) -> Any:
+        scores = [self.score(s.example, s.prediction)["accuracy"] for s in samples]
+        return {"accuracy": sum(scores) / len(scores), "n": len(scores)}
+
+    def resampled(self, samples: Any, weights: Any) -> Any:
+        scores = [self.score(s.example, s.prediction) for s in samples]
+        return mean_figures(scores, [s.prediction is None for s in samples], weights)
+
+
+RIGHT, WRONG = Prediction({"right": True}), Prediction({"right": False})
+
+
+def quiz_example(index: int, video: str) -> Example:
+    return Example(
+        example_id=f"q{index}",
+        benchmark="made",
+        task="quiz",
+        label="question",
+        frames=(FrameRef(video, index),),
+        inputs={},
+        target={},
+    )
+
+
+def quiz_sample(example: Example, right: bool, run: int = 0, status: Status = Status.OK) -> ScoredSample:
+    record = SampleRecord(
+        key=f"{example.example_id}-{run}",
+        fingerprint="",
+        example_id=example.example_id,
+        run=run,
+        status=status,
+        text="",
+    )
+    return ScoredSample(example, record, RIGHT if right else WRONG, {"accuracy": float(right)})
+
+
+def video_effects(rng: np.random.Generator, videos: int, each: int) -> np.ndarray:
+    """(videos, each) answers, right by chances that differ from video to video, a half on average."""
+    chance = rng.beta(1.5, 1.5, size=(videos, 1))
+    return rng.random((videos, each)) < chance

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from typer.testing import CliRunner
+
+import barista_bench
+from barista_bench import compare, evaluate, load_results
+from barista_bench.cli import app
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import breakdown, compare_runs
+
+Runs = dict[tuple[str, str], ScoredRun]
+
+
+def test_evaluate_runs_and_scores_and_asks_nothing_twice(six_tasks: Path, tmp_path: Path) -> None:
+    first = evaluate(six_tasks, "chance", task="activity", runs=2, out=tmp_path / "runs")
+    log = (tmp_path / "runs" / "activity" / "samples.jsonl").read_bytes()
+    again = evaluate(six_tasks, "chance", task="activity", runs=2, out=tmp_path / "runs")
+    assert (tmp_path / "runs" / "activity" / "samples.jsonl").read_bytes() == log
+    pd.testing.assert_frame_equal(first.to_frame(), again.to_frame())
+    assert set(first.to_frame().columns) == {
+        "model", "task", "figure", "primary", "mean", "std", "low", "high", "runs",
+    }  # fmt: skip
+
+
+def test_evaluate_names_its_folder_after_the_model(
+    six_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = evaluate(six_tasks, "text_only:chance", task=("activity", "relations"), runs=1, limit=4)
+    assert [run.folder for run in done.runs] == [
+        Path("runs/text_only_chance/activity"),
+        Path("runs/text_only_chance/relations"),
+    ]
+    assert len(done.samples) == 8
+
+
+def test_an_unknown_setting_is_refused(six_tasks: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="colour"):
+        evaluate(six_tasks, "chance", out=tmp_path, colour="red")
+
+
+def test_frames_hold_what_results_and_logs_hold(scored: Runs) -> None:
+    run = scored["fair", "relations"]
+    loaded = load_results(run.folder)
+    primary = loaded.figures.query("primary").iloc[0]
+    figure = run.results.figures["micro_f1"]
+    assert (primary["mean"], primary["std"], primary["low"], primary["high"]) == (
+        figure.mean, figure.std, figure.low, figure.high,
+    )  # fmt: skip
+    assert len(loaded.samples) == len(run.samples)
+    assert_allclose(loaded.samples.f1, [s.scores["f1"] for s in run.samples])
+    table = loaded.breakdown(["preparation"], draws=0)
+    assert_allclose(table["mean"], [row.figure.mean for row in breakdown(run, "preparation", draws=0)])
+
+
+def test_compare_takes_folders_runs_and_evaluations(scored: Runs) -> None:
+    strong, weak = scored["strong", "activity"], scored["weak", "activity"]
+    tables = [
+        compare([strong.folder, weak.folder], draws=200),
+        compare([strong, weak], draws=200),
+        compare([load_results(strong.folder), weak], draws=200),
+    ]
+    for table in tables:
+        pd.testing.assert_frame_equal(table, tables[0])
+    assert_allclose(table.difference, compare_runs([strong, weak], draws=200)[0].difference)
+
+
+def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no run here"):
+        load_results(tmp_path)
+
+
+def test_importing_the_package_brings_no_pandas() -> None:
+    program = "import sys, barista_bench; print('pandas' in sys.modules, barista_bench.compare.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "compare"]
+    with pytest.raises(AttributeError, match="nonsense"):
+        barista_bench.nonsense  # noqa: B018
+
+
+def test_the_compare_command_tells_each_pair_and_writes_its_table(scored: Runs, tmp_path: Path) -> None:
+    folders = [str(scored[model, "activity"].folder) for model in ("strong", "fair", "weak")]
+    done = CliRunner().invoke(app, ["compare", *folders, "--draws", "200", "--csv", str(tmp_path / "pairs.csv")])
+    assert done.exit_code == 0, done.output
+    assert "activity, accuracy: strong" in done.output
+    assert "Holm" in done.output
+    table = pd.read_csv(tmp_path / "pairs.csv")
+    assert list(zip(table["first"], table["second"], strict=True)) == [
+        ("strong", "fair"),
+        ("strong", "weak"),
+        ("fair", "weak"),
+    ]
+
+
+def test_the_compare_command_explains_what_cannot_be_compared(scored: Runs) -> None:
+    done = CliRunner().invoke(app, ["compare", str(scored["fair", "activity"].folder)])
+    assert done.exit_code == 1
+    assert "no two runs are of the same task" in done.output
+
+
+def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs, tmp_path: Path) -> None:
+    folders = [
+        str(scored[model, task].folder)
+        for model in ("strong", "fair", "weak", "chance")
+        for task in ("relations", "activity")
+    ]
+    done = CliRunner().invoke(app, ["analyse", *folders, "--out", str(tmp_path / "out"), "--draws", "100"])
+    assert done.exit_code == 0, done.output
+    names = {path.stem for path in (tmp_path / "out").glob("*.csv")}
+    assert names == {
+        "figures", "breakdowns", "failures", "consistency", "comparisons", "agreement", "propagation", "baselines",
+    }  # fmt: skip
+    done = CliRunner().invoke(app, ["analyse", folders[0], "--out", str(tmp_path / "one"), "--draws", "100"])
+    assert "no comparisons: no two runs are of the same task" in done.output
+    assert "no agreement" in done.output

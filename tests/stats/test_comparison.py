@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.stats import permutation_test
+
+from barista_bench.core.task import Scored, Status
+from barista_bench.errors import DataError
+from barista_bench.runs.ask.runner import run as run_model
+from barista_bench.runs.score.scoring import ScoredRun, score
+from barista_bench.stats import (
+    baseline_gaps,
+    comparable,
+    compare_pair,
+    compare_runs,
+    differing_circumstances,
+    rank_agreement,
+)
+from barista_bench.stats.comparison import holm, p_value, swaps
+from tests.stats.conftest import TASKS
+
+Runs = dict[tuple[str, str], ScoredRun]
+
+
+def frame(run: ScoredRun) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "example": s.example.example_id,
+            "video": s.example.video_id,
+            "run": s.record.run,
+            "score": s.scores[run.task.sample_score],
+        }
+        for s in run.samples
+    )
+
+
+def joined(first: ScoredRun, second: ScoredRun) -> pd.DataFrame:
+    return frame(first).merge(frame(second), on=["example", "video", "run"], suffixes=("_a", "_b"))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_sample_scores_are_compared_as_pandas_and_scipy_do(scored: Runs, task: str) -> None:
+    found = compare_pair(scored["strong", task], scored["weak", task], draws=600)
+    table = joined(scored["strong", task], scored["weak", task])
+    table["gap"] = table.score_a - table.score_b
+    assert_allclose(found.sample_difference, table.gap.mean(), atol=1e-12)
+    per_example = table.groupby("example").gap.mean()
+    assert_allclose(found.effect_size, per_example.mean() / per_example.std(), atol=1e-9)
+    assert (found.wins, found.losses) == ((per_example > 1e-12).sum(), (per_example < -1e-12).sum())
+    assert found.wins + found.ties + found.losses == found.examples == len(per_example)
+    sums = table.groupby("video").gap.sum().to_numpy()
+    reference = permutation_test(
+        (sums, np.zeros_like(sums)), lambda x, y, axis: (x - y).sum(axis), permutation_type="samples", vectorized=True
+    )
+    assert_allclose(found.sample_p_value, reference.pvalue, atol=1e-12)  # 2^9 ways: both are exact
+
+
+@pytest.mark.parametrize("task", ["relations", "hand_object", "activity", "grounding"])
+def test_the_primary_figure_is_tested_as_by_swapping_videos_one_way_after_another(scored: Runs, task: str) -> None:
+    """Every way to exchange the first four videos' answers, each aggregated by the task itself."""
+    keep = {f"v{i}" for i in range(4)}
+    first, second = (restricted(scored[model, task], keep) for model in ("fair", "weak"))
+    found = compare_pair(first, second, draws=200)
+    metric = first.task
+    gaps = []
+    for flip in product((False, True), repeat=4):
+        swapped = {f"v{i}" for i, moved in enumerate(flip) if moved}
+        sides: tuple[list[float], list[float]] = ([], [])
+        for number in range(3):
+            for side, (own, other) in enumerate(((first, second), (second, first))):
+                chosen = [
+                    (theirs if mine.example.video_id in swapped else mine)
+                    for mine, theirs in zip(own.samples, other.samples, strict=True)
+                    if mine.record.run == number
+                ]
+                sides[side].append(metric.aggregate([Scored(s.example, s.prediction) for s in chosen])[metric.primary])
+        gaps.append(np.mean(sides[0]) - np.mean(sides[1]))
+    assert_allclose(found.difference, gaps[0], atol=1e-9)
+    assert_allclose(found.p_value, np.mean(np.abs(gaps) >= abs(gaps[0]) - 1e-9))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= found.difference <= found.high
+
+
+def restricted(run: ScoredRun, videos: set[str]) -> ScoredRun:
+    return replace(run, samples=tuple(s for s in run.samples if s.example.video_id in videos))
+
+
+def test_a_better_model_is_told_from_a_worse_one(scored: Runs) -> None:
+    found = compare_pair(scored["strong", "relations"], scored["weak", "relations"])
+    assert found.difference > 0
+    assert found.low is not None
+    assert found.low > 0
+    assert found.p_value < 0.05
+    assert found.effect_size is not None
+    assert found.effect_size > 0
+
+
+def test_exchanging_the_models_turns_the_signs_round(scored: Runs) -> None:
+    one = compare_pair(scored["strong", "activity"], scored["fair", "activity"])
+    other = compare_pair(scored["fair", "activity"], scored["strong", "activity"])
+    assert_allclose([one.difference, one.sample_difference], [-other.difference, -other.sample_difference])
+    assert_allclose(one.p_value, other.p_value)
+    assert (one.wins, one.losses) == (other.losses, other.wins)
+
+
+def test_a_model_equals_itself(scored: Runs) -> None:
+    found = compare_pair(scored["fair", "relations"], scored["fair", "relations"])
+    assert (found.difference, found.p_value, found.effect_size) == (0.0, 1.0, None)
+    assert found.ties == found.examples
+
+
+def test_all_pairs_of_all_tasks_are_corrected_together(runs_of: Callable[..., list[ScoredRun]]) -> None:
+    found = compare_runs(runs_of(tasks=("relations", "activity")), draws=200)
+    assert [(c.task, c.first, c.second) for c in found] == [
+        (task, *pair)
+        for task in ("relations", "activity")
+        for pair in (("strong", "fair"), ("strong", "weak"), ("fair", "weak"))
+    ]
+    assert [c.p_adjusted for c in found] == holm([c.p_value for c in found])
+
+
+def test_only_what_both_finished_is_compared_and_counted(scored: Runs) -> None:
+    whole = scored["weak", "activity"]
+    lost = whole.samples[0]
+    record = msgspec.structs.replace(lost.record, status=Status.INFRA_ERROR)
+    broken = replace(whole, samples=(replace(lost, record=record, counts_unanswered=False), *whole.samples[1:]))
+    found = compare_pair(scored["strong", "activity"], broken)
+    assert (found.samples, found.expected_samples) == (len(whole.samples) - 1, len(whole.samples))
+
+
+def test_runs_over_different_examples_are_refused_and_the_difference_named(scored: Runs, tmp_path, six_tasks) -> None:
+    run_model(six_tasks, tmp_path / "short", task="activity", runs=1, model="chance", limit=5)
+    short = score(tmp_path / "short")
+    with pytest.raises(DataError, match=r"different examples: 31 only in .*activity_mcq.*Remedy"):
+        compare_pair(scored["strong", "activity"], short)
+
+
+def test_runs_of_different_tasks_are_refused(scored: Runs) -> None:
+    with pytest.raises(DataError, match="differ in their task"):
+        compare_pair(scored["strong", "activity"], scored["strong", "relations"])
+    with pytest.raises(DataError, match="no two runs are of the same task"):
+        compare_runs([scored["strong", "activity"], scored["strong", "relations"]])
+
+
+def worded(run: ScoredRun, wording: str) -> ScoredRun:
+    prompts = run.results.prompts.model_copy(update={"wording": wording})
+    return replace(run, results=run.results.model_copy(update={"prompts": prompts}))
+
+
+def test_runs_in_different_wording_are_never_compared(scored: Runs) -> None:
+    first, second = scored["strong", "activity"], worded(scored["weak", "activity"], "release@4086ce5")
+    told = r"differ in their wording: 'ours v\d+' and 'release@4086ce5'.*Remedy: .* in one wording"
+    for compare in (lambda: compare_pair(first, second), lambda: compare_runs([first, second])):
+        with pytest.raises(DataError, match=told):
+            compare()
+    assert len(comparable([first, second])) == 2
+    assert baseline_gaps([first, worded(chance_of(scored), "release@4086ce5")]) == ()
+
+
+def chance_of(scored: Runs) -> ScoredRun:
+    run = scored["weak", "activity"]
+    model = run.results.model.model_copy(update={"name": "chance"})
+    return replace(run, folder=run.folder / "chance", results=run.results.model_copy(update={"model": model}))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values: list[float]) -> None:
+    adjusted = holm(p_values)
+    assert all(p <= q <= 1 for p, q in zip(p_values, adjusted, strict=True))
+    order = np.argsort(p_values, kind="stable")
+    assert (np.diff(np.array(adjusted)[order]) >= 0).all()
+    assert_allclose(min(adjusted), min(1.0, len(p_values) * min(p_values)))
+
+
+def test_with_many_videos_swaps_are_drawn_and_the_data_as_they_are_come_first() -> None:
+    drawn = swaps(40, 500, 1)
+    assert drawn.shape == (501, 40)
+    assert not drawn[0].any()
+    assert 0.4 < drawn[1:].mean() < 0.6
+    assert p_value(np.array([1.0, 0.2, -1.0, 0.5])) == 0.5
+
+
+def test_equal_models_are_told_apart_one_time_in_twenty_only_if_whole_videos_are_swapped() -> None:
+    """600 pairs of models that are equally good, whose luck differs from video to video."""
+    rng = np.random.default_rng(7)
+    videos, each = 30, 10
+    by_video, by_sample = swaps(videos, 600, 1), swaps(videos * each, 600, 2)
+    found = np.zeros(2)
+    for _ in range(600):
+        gaps = rng.normal(size=(videos, 1)) + rng.normal(size=(videos, each))
+        for kind, (flips, values) in enumerate(((by_video, gaps.sum(axis=1)), (by_sample, gaps.ravel()))):
+            found[kind] += p_value((1 - 2 * flips) @ values) < 0.05
+    assert 0.02 <= found[0] / 600 <= 0.08
+    assert found[1] / 600 > 0.2
+
+
+def test_rank_agreement_has_a_column_for_each_set_of_comparable_runs(runs_of: Callable[..., list[ScoredRun]]) -> None:
+    runs = runs_of(tasks=("relations",))
+    paper = [replace(run, results=run.results.model_copy(update={"protocol": "paper"})) for run in runs]
+    assert rank_agreement([*runs, *paper], labels={run.folder: run.results.model.name for run in runs}).tasks == (
+        "relations (protocol 'release')",
+        "relations (protocol 'paper')",
+    )
+
+
+def test_settings_that_comparable_runs_do_not_share_are_named(scored: Runs) -> None:
+    one, other = scored["strong", "activity"], scored["weak", "activity"]
+    assert differing_circumstances([one, other]) == []
+    generation = {**other.results.generation, "temperature": 0.0}
+    other = replace(other, results=other.results.model_copy(update={"generation": generation}))
+    assert differing_circumstances([one, other]) == ["activity: temperature: strong 0.7, weak 0.0"]

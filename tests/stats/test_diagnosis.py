@@ -1,0 +1,320 @@
+"""Breakdowns, rank agreement, propagation, baselines, consistency and failures against direct computations."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from barista_bench.core.task import FAILURE_KINDS, FrameRef, Scored
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import (
+    baseline_gaps,
+    breakdown,
+    breakdown_keys,
+    breakdowns,
+    consistency,
+    failure_rows,
+    propagation,
+    rank_agreement,
+)
+from barista_bench.stats.agreement import agreement_of
+from barista_bench.stats.propagation import _edge, odds_ratio
+from tests.stats.conftest import SKILLS, TASKS
+from tests.stats.made import Quiz, quiz_example, quiz_sample
+
+Runs = dict[tuple[str, str], ScoredRun]
+
+
+def aggregated(run: ScoredRun, samples) -> list[float]:
+    numbers = sorted({s.record.run for s in samples})
+    groups = [[Scored(s.example, s.prediction) for s in samples if s.record.run == n] for n in numbers]
+    return [run.task.aggregate(group)[run.task.primary] for group in groups]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: Runs, task: str) -> None:
+    run = scored["fair", task]
+    rows = breakdown(run, "preparation", draws=100)
+    assert [row.value for row in rows] == ["capsule", "fully automatic", "portafilter"]
+    for row in rows:
+        members = [s for s in run.samples if s.example.metadata["preparation"] == row.value]
+        assert_allclose(row.figure.runs, aggregated(run, members))
+        assert row.examples == len({s.example.example_id for s in members})
+        assert (row.videos, row.samples) == (3, len(members))
+        assert row.figure.low is not None
+    assert sum(row.samples for row in rows) == len(run.samples)
+
+
+def test_breakdowns_together_are_those_of_each_key_alone(scored: Runs) -> None:
+    run = scored["weak", "grounding"]
+    keys = breakdown_keys(run)
+    together = breakdowns(run, keys, draws=0)
+    assert len(keys) > 3
+    assert together == {key: breakdown(run, key, draws=0) for key in keys}
+    assert breakdowns(run, [], draws=0) == {}
+
+
+def test_a_group_without_the_figure_has_no_row() -> None:
+    class Odd(Quiz):
+        def resampled(self, samples, weights):
+            whole = super().resampled(samples, weights)["accuracy"]
+            has = weights @ np.array([s.example.metadata["kind"] == "asked" for s in samples], dtype=float) > 0
+            return {"accuracy": np.where(has, whole, np.nan)}
+
+    examples = [replace(quiz_example(i, f"v{i}"), metadata={"kind": k}) for i, k in enumerate(("asked", "not"))]
+    samples = [quiz_sample(example, True) for example in examples]
+    run = cast("ScoredRun", SimpleNamespace(task=Odd(), samples=samples, folder="made"))
+    assert [row.value for row in breakdown(run, "kind", draws=0)] == ["asked"]
+
+
+def test_an_example_with_several_values_counts_in_each_of_their_groups(scored: Runs) -> None:
+    run = scored["fair", "relations"]
+    rows = {row.value: row for row in breakdown(run, "relation_value", draws=0)}
+    for value in ("part of", "holds", "under"):
+        members = [s for s in run.samples if any(item["value"] == value for item in s.example.target["relations"])]
+        assert_allclose(rows[value].figure.runs, aggregated(run, members))
+    assert sum(row.samples for row in rows.values()) > len(run.samples)
+
+
+@given(st.lists(st.integers(0, 99), min_size=20, max_size=60))
+def test_numbers_fall_into_quantile_bins_that_hold_every_sample_once(frames: list[int]) -> None:
+    samples = []
+    for index, frame in enumerate(frames):
+        refs = (FrameRef("v", frame),)
+        example = replace(quiz_example(index, "v"), frames=refs, metadata={"frame_count": 100})
+        samples.append(quiz_sample(example, frame % 2 == 0))
+    run = cast("ScoredRun", SimpleNamespace(task=Quiz(), samples=samples, folder="made"))
+    rows = breakdown(run, "position", draws=0)
+    assert sum(row.samples for row in rows) == len(frames)
+    if len(set(frames)) <= 8:
+        assert len(rows) == len(set(frames))
+        return
+    assert len(rows) <= 4
+    for row in rows:
+        low, high = (float(end) for end in row.value[1:-1].split(","))
+        closed = row.value.endswith("]")
+        inside = [f for f in frames if round(f / 100, 4) >= low - 1e-4 and (f / 100 < high + 1e-4 or closed)]
+        assert row.samples <= len(inside)
+
+
+def test_task_facets_and_metadata_are_keys_where_they_divide_the_examples(scored: Runs) -> None:
+    assert {"preparation", "category", "position"} <= set(breakdown_keys(scored["fair", "grounding"]))
+    assert {"relation_type", "relation_value", "objects"} <= set(breakdown_keys(scored["fair", "relations"]))
+    assert {"category", "object_size"} <= set(breakdown_keys(scored["fair", "referring"]))
+    assert {"verb", "activity"} <= set(breakdown_keys(scored["fair", "activity"]))
+    assert "device" not in breakdown_keys(scored["fair", "activity"])  # all are smart glasses
+
+
+def test_a_key_that_no_example_has_is_refused_with_those_there_are(scored: Runs) -> None:
+    with pytest.raises(ConfigError, match=r"no example has 'weather'.*preparation"):
+        breakdown(scored["fair", "activity"], "weather")
+
+
+def tau_b(first: list[float], second: list[float]) -> float:
+    pairs = list(combinations(range(len(first)), 2))
+    signs = [np.sign(first[i] - first[j]) * np.sign(second[i] - second[j]) for i, j in pairs]
+    untied = [sum(x[i] != x[j] for i, j in pairs) for x in (first, second)]
+    return sum(signs) / np.sqrt(untied[0] * untied[1])
+
+
+def test_the_tau_matrix_is_that_of_counting_pairs_of_models(runs_of: Callable[..., list[ScoredRun]]) -> None:
+    models = (*SKILLS, "chance")
+    found = rank_agreement(runs_of(models=models))
+    assert (found.models, found.tasks) == (models, TASKS)
+    means = [
+        [np.mean([s.scores[run.task.sample_score] for s in run.samples]) for run in runs_of(models=(model,))]
+        for model in models
+    ]
+    assert_allclose(found.means, means)
+    for a, b in combinations(range(len(TASKS)), 2):
+        expected = tau_b([row[a] for row in means], [row[b] for row in means])
+        assert_allclose([found.tau[a][b], found.tau[b][a]], expected)
+    assert [found.tau[a][a] for a in range(len(TASKS))] == [1.0] * len(TASKS)
+
+
+def test_two_models_or_other_examples_give_no_rank_agreement(scored: Runs) -> None:
+    two = [scored[model, task] for model in ("strong", "weak") for task in ("relations", "activity")]
+    with pytest.raises(ConfigError, match="3 models or more"):
+        rank_agreement(two)
+    with pytest.raises(DataError, match="a second run of relations by strong"):
+        rank_agreement([two[0], two[0]])
+
+
+def test_tasks_that_do_not_tell_models_apart_have_no_tau() -> None:
+    found = agreement_of(("a", "b"), {"x": [0.5, 0.1], "y": [0.5, 0.2], "z": [0.5, 0.3]})
+    assert found.tau[0][1] is None
+
+
+def erred_about(run: ScoredRun, sample, name: str) -> bool:
+    return any(name in failure.objects for failure in run.task.failures(sample.example, sample.prediction))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("grounding", "relations"), ("grounding", "activity"), ("relations", "hand_object")]
+)
+def test_an_edge_counts_the_objects_and_frames_that_two_tasks_share(scored: Runs, source: str, target: str) -> None:
+    first, second = scored["weak", source], scored["weak", target]
+    table = Counter()
+    per_video = defaultdict(Counter)
+    for answer in second.samples:
+        frames = [f.frame_index for f in answer.example.frames]
+        for name in set(answer.example.evidence["object_ids"]):
+            asked = [
+                other
+                for other in first.samples
+                if other.record.run == answer.record.run
+                and other.example.video_id == answer.example.video_id
+                and name in other.example.evidence["object_ids"]
+                and min(f.frame_index for f in other.example.frames) <= max(frames)
+                and max(f.frame_index for f in other.example.frames) >= min(frames)
+            ]
+            if asked:
+                cell = any(erred_about(first, other, name) for other in asked), erred_about(second, answer, name)
+                table[cell] += 1
+                per_video[answer.example.video_id][cell] += 1
+    graph = propagation([first, second])
+    (edge,) = [e for e in graph.edges if (e.source, e.target) == (source, target)]
+    both, only, other, neither = (table[cell] for cell in ((True, True), (True, False), (False, True), (False, False)))
+    assert (edge.both, edge.source_only, edge.target_only, edge.neither) == (both, only, other, neither)
+    assert edge.n == sum(table.values()) > 20
+    assert edge.videos == len(per_video)
+    assert_allclose(edge.odds_ratio, (both + 0.5) * (neither + 0.5) / ((only + 0.5) * (other + 0.5)))
+    assert_allclose(edge.risk_with, both / (both + only))
+    assert edge.low is not None
+    assert edge.high is not None
+    assert edge.low < edge.odds_ratio < edge.high
+
+
+def test_errors_that_go_together_have_an_odds_ratio_above_one(scored: Runs) -> None:
+    """The same answers under two names: an error of one is an error of the other."""
+    run = scored["weak", "hand_object"]
+
+    class Again(type(run.task)):  # type: ignore[misc]
+        name = "again"
+
+    graph = propagation([run, replace(run, task=Again(run.task.prompts))])
+    assert {(e.source, e.target) for e in graph.edges} == {("hand_object", "again"), ("again", "hand_object")}
+    for edge in graph.edges:
+        assert edge.source_only == edge.target_only == 0
+        assert edge.low is not None
+        assert edge.low > 1
+
+
+def test_a_task_that_always_errs_tells_nothing_of_another() -> None:
+    always = np.array([11.0, 0, 3, 0])
+    assert np.isnan(odds_ratio(always))
+    assert np.isnan(odds_ratio(always[[0, 2, 1, 3]]))
+    assert odds_ratio(np.array([11.0, 0, 3, 1])) == 11.5 * 1.5 / (0.5 * 3.5)
+
+
+def test_a_few_telling_videos_are_no_certainty() -> None:
+    """Two of nine videos hold all right answers: draws without them say nothing, and the interval does not leave 1."""
+    tables = {f"v{n}": np.array([3.0, 0, 0, 0]) for n in range(7)}
+    tables |= {f"w{n}": np.array([2.0, 0, 0, 3]) for n in range(2)}
+    edge = _edge("a", "b", tables, 1000, 0.95)
+    assert edge.odds_ratio is not None
+    assert edge.odds_ratio > 100
+    assert edge.low == 1.0
+
+
+def test_a_model_that_knows_nothing_has_edges_without_an_odds_ratio(scored: Runs) -> None:
+    graph = propagation([scored["chance", "grounding"], scored["chance", "relations"]], draws=100)
+    assert graph.edges
+    for edge in graph.edges:
+        told = min(edge.both + edge.source_only, edge.target_only + edge.neither) > 0
+        told &= min(edge.both + edge.target_only, edge.source_only + edge.neither) > 0
+        assert (edge.odds_ratio is not None) == told
+        assert told or edge.low is None
+
+
+def test_a_graph_is_of_one_model(scored: Runs) -> None:
+    with pytest.raises(DataError, match="fair, strong"):
+        propagation([scored["strong", "relations"], scored["fair", "activity"]])
+
+
+def test_sources_choose_the_edges(runs_of: Callable[..., list[ScoredRun]]) -> None:
+    graph = propagation(runs_of(models=("weak",)), sources=["grounding"], draws=100)
+    assert {edge.source for edge in graph.edges} == {"grounding"}
+    assert {edge.target for edge in graph.edges} >= {"relations", "hand_object", "activity"}
+
+
+def renamed(run: ScoredRun, name: str) -> ScoredRun:
+    model = run.results.model.model_copy(update={"name": name})
+    return replace(run, results=run.results.model_copy(update={"model": model}))
+
+
+def test_a_model_is_set_against_its_own_baselines_only(scored: Runs) -> None:
+    runs = [
+        scored["strong", "relations"],
+        scored["fair", "relations"],
+        scored["chance", "relations"],
+        renamed(scored["weak", "relations"], "text_only:strong"),
+        renamed(scored["weak", "activity"], "text_only:strong"),
+    ]
+    gaps = baseline_gaps(runs, draws=200)
+    assert [(gap.model, gap.kind) for gap in gaps] == [
+        ("strong", "chance"),
+        ("strong", "text_only"),
+        ("fair", "chance"),
+    ]
+    blind = gaps[1].comparison
+    assert (blind.first, blind.second) == ("strong", "text_only:strong")
+    figures = [run.results.figures["micro_f1"].mean for run in (runs[0], runs[3])]
+    assert_allclose(blind.difference, figures[0] - figures[1], atol=1e-12)
+
+
+def test_consistency_counts_pairs_of_runs_that_agree(scored: Runs) -> None:
+    run = scored["fair", "activity"]
+    found = consistency(run)
+    assert found is not None
+    by_example = defaultdict(list)
+    for s in run.samples:
+        by_example[s.example.example_id].append(s)
+    same = [
+        (a.prediction.value if a.prediction else None) == (b.prediction.value if b.prediction else None)
+        for group in by_example.values()
+        for a, b in combinations(group, 2)
+    ]
+    assert_allclose(found.same_answer, np.mean(same))
+    spread = [np.std([s.scores["accuracy"] for s in group], ddof=1) for group in by_example.values()]
+    assert_allclose(found.spread, np.mean(spread))
+    assert 0 < found.same_answer < 1
+
+
+def test_a_model_without_chance_in_it_is_wholly_consistent(scored: Runs) -> None:
+    found = consistency(scored["oracle", "grounding"])
+    assert found is not None
+    assert (found.same_answer, found.same_score, found.spread) == (1.0, 1.0, 0.0)
+
+
+def test_a_single_run_has_no_consistency(scored: Runs) -> None:
+    run = scored["fair", "activity"]
+    assert consistency(replace(run, samples=tuple(s for s in run.samples if s.record.run == 0))) is None
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_failures_are_counted_by_sample_and_in_all(scored: Runs, task: str) -> None:
+    run = scored["weak", task]
+    rows = {row.kind: row for row in failure_rows(run)}
+    assert rows.keys() <= FAILURE_KINDS.keys()
+    counted = Counter(f.kind for s in run.samples for f in run.task.failures(s.example, s.prediction))
+    assert {kind: row.count for kind, row in rows.items()} == counted
+    unreadable = sum(s.prediction is None for s in run.samples)
+    assert (rows["format"].samples if "format" in rows else 0) == unreadable
+    assert all(row.share == row.samples / len(run.samples) <= 1 for row in rows.values())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_truth_fails_in_nothing(scored: Runs, task: str) -> None:
+    assert failure_rows(scored["oracle", task]) == ()

@@ -1,0 +1,168 @@
+"""Which kind of failure is said of which mistake."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from barista_bench.metrics.tuple_f1.scoring import Relation
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.benchmarks.barista.failures import box_failures, box_size, relation_failures
+from barista_bench.core.task import Failure, Prediction
+from barista_bench.runs.score.scoring import ScoredRun
+from tests.stats.conftest import TASKS
+
+Runs = dict[tuple[str, str], ScoredRun]
+CUP, POT = [10.0, 10.0, 30.0, 30.0], [60.0, 60.0, 90.0, 90.0]
+
+
+@pytest.mark.parametrize(
+    ("answered", "pairs", "expected"),
+    [
+        ([CUP, POT], [(0, 0), (1, 1)], []),
+        ([CUP], [(0, 0)], [Failure("missed", ("pot",))]),
+        ([CUP, [62, 62, 120, 120]], [(0, 0)], [Failure("loose_box", ("pot",))]),
+        ([CUP, POT, [200, 200, 210, 210]], [(0, 0), (1, 1)], [Failure("hallucinated")]),
+        ([CUP, POT, [10, 10, 30, 29]], [(0, 0), (1, 1)], [Failure("duplicate", ("cup",))]),
+        ([CUP, [200, 200, 210, 210]], [(0, 0)], [Failure("missed", ("pot",)), Failure("hallucinated")]),
+    ],
+)
+def test_boxes_that_do_not_match_are_told_apart(answered: list, pairs: list, expected: list) -> None:
+    assert box_failures([CUP, POT], answered, pairs, ["cup", "pot"]) == expected
+
+
+corner, side = st.integers(0, 40), st.integers(1, 40)
+boxes = st.lists(
+    st.tuples(corner, corner, side, side).map(lambda b: [b[0], b[1], b[0] + b[2], b[1] + b[3]]), max_size=4
+)
+
+
+@given(boxes, boxes)
+def test_each_true_box_and_each_answer_fails_once_at_the_most(truth: list, answered: list) -> None:
+    found = Counter(f.kind for f in box_failures(truth, answered, [], [str(i) for i in range(len(truth))]))
+    assert found["missed"] + found["loose_box"] == len(truth)
+    assert found["hallucinated"] + found["loose_box"] == len(answered)
+
+
+@pytest.mark.parametrize(("side", "size"), [(31, "small"), (32, "medium"), (95, "medium"), (96, "large")])
+def test_box_sizes_are_cocos(side: int, size: str) -> None:
+    assert box_size([0, 0, side, side]) == size
+
+
+LEFT, RIGHT, MUG, TABLE = 1, 2, 3, 4
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "marks"),
+    [
+        (Relation(MUG, LEFT, "human_actions", "holds"), "wrong_direction", (LEFT, MUG)),
+        (Relation(LEFT, MUG, "human_actions", "pushes"), "wrong_relation", (LEFT, MUG)),
+        (Relation(RIGHT, MUG, "human_actions", "holds"), "wrong_hand", (LEFT, MUG, RIGHT)),
+        (Relation(LEFT, TABLE, "human_actions", "holds"), "wrong_object", (LEFT, MUG, TABLE)),
+    ],
+)
+def test_a_relation_that_is_nearly_right_is_said_to_be_so(said: Relation, kind: str, marks: tuple[int, ...]) -> None:
+    true = Relation(LEFT, MUG, "human_actions", "holds")
+    assert relation_failures(Counter([true]), Counter([said]), {LEFT, RIGHT}) == [(kind, marks)]
+
+
+def test_relations_without_a_counterpart_are_missed_hallucinated_or_repeated() -> None:
+    true, other = Relation(LEFT, MUG, "human_actions", "holds"), Relation(TABLE, MUG, "position", "under")
+    assert relation_failures(Counter([true]), Counter(), set()) == [("missed", (LEFT, MUG))]
+    assert relation_failures(Counter(), Counter([other]), set()) == [("hallucinated", (TABLE, MUG))]
+    assert relation_failures(Counter([true]), Counter([true, true]), set()) == [("duplicate", (LEFT, MUG))]
+
+
+relations = st.builds(
+    Relation, st.integers(1, 3), st.integers(1, 3), st.just("position"), st.sampled_from(["on", "under"])
+)
+multisets = st.lists(relations, max_size=6).map(Counter)
+
+
+@given(multisets, multisets)
+def test_every_relation_left_over_by_the_score_fails_once(truth: Counter, said: Counter) -> None:
+    found = Counter(kind for kind, _ in relation_failures(truth, said, {1, 2}))
+    near = sum(found[kind] for kind in ("wrong_direction", "wrong_relation", "wrong_hand", "wrong_object"))
+    assert found["missed"] + near == (truth - said).total()
+    assert found["hallucinated"] + found["duplicate"] + near == (said - truth).total()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_examples_whose_file_names_no_objects_fail_in_the_same_ways(scored: Runs, task: str) -> None:
+    """Released frozen files leave evidence out."""
+    run = scored["weak", task]
+    for sample in run.samples[:60]:
+        told = run.task.failures(sample.example, sample.prediction)
+        bare = replace(sample.example, evidence={**sample.example.evidence, "object_ids": []})
+        blind = run.task.failures(bare, sample.prediction)
+        assert [f.kind for f in blind] == [f.kind for f in told]
+
+
+def test_an_unreadable_answer_fails_in_all_objects_of_its_example(scored: Runs) -> None:
+    run = scored["oracle", "relations"]
+    example = run.examples.examples[0]
+    assert run.task.failures(example, None) == (Failure("format", tuple(example.evidence["object_ids"])),)
+
+
+def test_wrong_and_loose_hands_are_failures_of_interactions_that_match(scored: Runs) -> None:
+    run = scored["oracle", "hand_object"]
+    sample = next(s for s in run.samples if s.example.target["interactions"][0]["hand_type"] == "left")
+    assert sample.prediction is not None
+    (item,) = sample.prediction.value["interactions"]
+    cup = item | {"hand_type": "right"}, item | {"hand_boxes": [[0.0, 0.0, 5.0, 5.0]]}
+    kinds = [
+        [f.kind for f in run.task.failures(sample.example, Prediction({"interactions": [changed]}))] for changed in cup
+    ]
+    assert kinds == [["wrong_hand"], ["loose_hand"]]
+
+
+def test_a_wrong_activity_is_wrong_in_its_verb_or_its_object_or_both(scored: Runs) -> None:
+    run = scored["oracle", "activity"]
+    example = next(e for e in run.examples.examples if e.label == "Place cup")
+    letters = {choice["text"]: choice["choice_id"] for choice in example.inputs["choices"]}
+    told = {
+        text: [f.kind for f in run.task.failures(example, Prediction({"choice_id": letter}))]
+        for text, letter in letters.items()
+    }
+    assert told == {
+        "Place cup": [],
+        "Place pod": ["wrong_object"],
+        "Remove cup": ["wrong_verb"],
+        "Press button": ["wrong_verb", "wrong_object"],
+    }
+
+
+def test_a_description_fails_in_what_it_leaves_out_and_in_what_it_makes_up(scored: Runs) -> None:
+    run = scored["oracle", "referring"]
+    example = next(e for e in run.examples.examples if e.label == "coffee cup")
+    nothing_else = run.task.failures(example, Prediction({"description": "coffee cup"}))
+    assert {f.kind for f in nothing_else} == {"missed"}
+    other = [f.kind for f in run.task.failures(example, Prediction({"description": "a green teapot"}))]
+    assert {"wrong_object", "wrong_attribute", "hallucinated"} <= set(other)
+    assert {f.objects for f in nothing_else} == {(example.evidence["object_ids"][0],)}
+
+
+def test_failures_agree_with_the_score(scored: Runs) -> None:
+    """Where nothing fails the sample score is full, and where it is full nothing fails."""
+    for task in ("hand_object", "relations", "activity"):
+        run = scored["weak", task]
+        for sample in run.samples:
+            kinds = {f.kind for f in run.task.failures(sample.example, sample.prediction)} - {
+                "wrong_hand",
+                "loose_hand",
+            }
+            assert (sample.scores[run.task.sample_score] == 1) == (not kinds), json.dumps(sample.record.text)
+
+
+def test_the_analysis_names_no_benchmark_and_no_task(scored: Runs) -> None:
+    folder = Path(__file__).resolve().parents[2] / "barista_bench" / "stats"
+    words = {"barista/", "benchmarks.barista", "get_task", *(f'"{task}"' for _, task in scored)}
+    paths = sorted(folder.glob("*.py"))
+    assert paths
+    for path in paths:
+        assert not [word for word in words if word in path.read_text()], path

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import bootstrap
+
+from barista_bench.core.bootstrap import interval, ratio_interval, video_draws, without_each
+from barista_bench.core.task import FrameRef, Status
+from barista_bench.runs.score.figures import interval_of, intervals
+from barista_bench.runs.score.results import RESULTS_FILE, read_results
+from barista_bench.runs.score.scoring import ScoredRun
+from tests.stats.conftest import TASKS
+from tests.stats.made import Quiz, quiz_example, quiz_sample, video_effects
+
+VIDEOS, EACH, RUNS = 60, 4, 1000
+
+
+@pytest.mark.slow
+def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> None:
+    """1,000 simulated runs; questions of a video are about as hard as each other. The truth is 1/2."""
+    rng = np.random.default_rng(11)
+    clustered = [quiz_example(i, f"v{i // EACH:03d}") for i in range(VIDEOS * EACH)]
+    apart = [replace(example, frames=(FrameRef(example.example_id, 0),)) for example in clustered]
+    # (kind, example) -> the sample with a wrong and with a right answer
+    made = [[[quiz_sample(example, hit) for hit in (False, True)] for example in kind] for kind in (clustered, apart)]
+    task, covered = Quiz(), np.zeros(2)
+    for _ in range(RUNS):
+        right = video_effects(rng, VIDEOS, EACH).ravel().tolist()
+        for kind, pairs in enumerate(made):
+            samples = [pair[hit] for pair, hit in zip(pairs, right, strict=True)]
+            found = intervals(task, samples, draws=400)["accuracy"]
+            covered[kind] += found.low <= 0.5 <= found.high
+    by_video, by_sample = covered / RUNS
+    print(f"{RUNS} simulated runs: {by_video:.3f} covered by video, {by_sample:.3f} by sample")
+    assert 0.93 <= by_video <= 0.97
+    assert by_sample < 0.93
+
+
+def test_the_interval_is_scipys_bca() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.exponential(size=40)
+    draws = 20_000
+    drawn = video_draws(40, draws, 1) @ values / 40
+    left_out = without_each(40) @ values / 39
+    ours = interval(float(values.mean()), drawn, left_out, clusters=40)
+    theirs = bootstrap((values,), np.mean, n_resamples=draws, method="BCa", rng=np.random.default_rng(2))
+    assert ours is not None
+    assert ours.method == "bca"
+    width = theirs.confidence_interval.high - theirs.confidence_interval.low
+    assert abs(ours.low - theirs.confidence_interval.low) < 0.03 * width
+    assert abs(ours.high - theirs.confidence_interval.high) < 0.03 * width
+
+
+def test_a_figure_that_never_varies_has_an_interval_of_itself() -> None:
+    found = interval(1.0, np.ones(50), np.ones(4), clusters=4)
+    assert found is not None
+    assert (found.low, found.high, found.method) == (1.0, 1.0, "percentile")
+
+
+def test_a_figure_that_no_draw_has_gets_no_interval() -> None:
+    assert interval(0.5, np.full(10, np.nan), None, clusters=4) is None
+    assert interval(float("nan"), np.ones(10), None, clusters=4) is None
+
+
+def test_one_video_gives_no_interval() -> None:
+    samples = [quiz_sample(quiz_example(i, "only"), i % 2 == 0) for i in range(20)]
+    assert intervals(Quiz(), samples) == {}
+
+
+def test_failed_infrastructure_is_left_out_of_intervals() -> None:
+    right = [quiz_sample(quiz_example(i, f"v{i}"), True) for i in range(6)]
+    lost = [quiz_sample(quiz_example(9, "v9"), False, status=Status.INFRA_ERROR)]
+    found = intervals(Quiz(), [*right, *lost])["accuracy"]
+    assert (found.low, found.high, found.clusters) == (1.0, 1.0, 6)
+
+
+@given(st.integers(2, 12), st.integers(0, 2**32))
+def test_each_draw_takes_as_many_videos_as_there_are(videos: int, seed: int) -> None:
+    drawn = video_draws(videos, 7, seed)
+    assert drawn.shape == (7, videos)
+    assert (drawn.sum(axis=1) == videos).all()
+    assert (drawn == video_draws(videos, 7, seed)).all()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_results_hold_an_interval_around_every_primary_figure(
+    scored: dict[tuple[str, str], ScoredRun], task: str
+) -> None:
+    run = scored["fair", task]
+    written = read_results(run.folder / RESULTS_FILE)
+    figure = written.figures[written.primary]
+    ends = interval_of(run)[written.primary]
+    assert (figure.low, figure.high) == (ends.low, ends.high)
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low < figure.mean < figure.high
+    assert ends.clusters == 9
+
+
+def made_answers(seed: int) -> list:
+    rng = np.random.default_rng(seed)
+    examples = [quiz_example(i, f"v{i % 7}") for i in range(40)]
+    return [quiz_sample(example, bool(rng.random() < 0.6), run) for run in range(2) for example in examples]
+
+
+@given(st.integers(0, 99))
+def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: int) -> None:
+    samples = made_answers(seed)
+    found = ratio_interval(
+        np.array([s.scores["accuracy"] for s in samples]),
+        np.ones(len(samples)),
+        runs=[s.record.run for s in samples],
+        clusters=[s.example.video_id for s in samples],
+        draws=200,
+    )
+    expected = intervals(Quiz(), samples, draws=200)["accuracy"]
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_a_ratio_is_of_sums_and_has_no_interval_of_one_cluster() -> None:
+    found = ratio_interval(np.array([1.0, 0, 3]), np.array([1.0, 0, 9]), runs=[0] * 3, clusters=["a", "b", "c"])
+    assert found is not None
+    assert 1 / 3 - 1e-12 <= found.low <= 4 / 10 <= found.high <= 1  # never the 0/0 of b alone
+    assert ratio_interval(np.ones(3), np.ones(3), runs=[0] * 3, clusters=["a"] * 3) is None
+
+
+def test_a_task_says_what_is_drawn_together() -> None:
+    class InSets(Quiz):
+        def cluster(self, example) -> str:
+            return str(int(example.example_id[1:]) % 3)
+
+    samples = made_answers(1)
+    assert intervals(Quiz(), samples)["accuracy"].clusters == 7
+    assert intervals(InSets(), samples)["accuracy"].clusters == 3
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_breakdown_of_the_results_has_an_interval(scored: dict[tuple[str, str], ScoredRun], task: str) -> None:
+    run = scored["fair", task]
+    parts = read_results(run.folder / RESULTS_FILE).breakdowns["preparation"]
+    assert len(parts) == 3
+    for value, part in parts.items():
+        members = [s for s in run.samples if s.example.metadata["preparation"] == value]
+        ends = intervals(run.task, members)[run.task.primary]
+        assert (part.figure.low, part.figure.high) == (ends.low, ends.high)
+        assert ends.clusters == 3
+
+
+def test_scoring_again_gives_the_same_interval(scored: dict[tuple[str, str], ScoredRun]) -> None:
+    run = scored["weak", "relations"]
+    assert interval_of(run) == interval_of(replace(run, samples=run.samples[::1]))

@@ -1,0 +1,54 @@
+"""Every task's fast resampling against its own `aggregate`, drawn out sample by sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from barista_bench.core.task import Scored, Task
+from barista_bench.runs.score.scoring import ScoredRun
+from tests.stats.conftest import SKILLS, TASKS
+
+Runs = dict[tuple[str, str], ScoredRun]
+
+
+def samples_of(run: ScoredRun, number: int = 0) -> list[Scored]:
+    return [Scored(s.example, s.prediction) for s in run.samples if s.record.run == number]
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("model", [*SKILLS, "oracle"])
+def test_each_sample_once_gives_the_published_figures(scored: Runs, model: str, task: str) -> None:
+    run = scored[model, task]
+    samples = samples_of(run)
+    drawn = run.task.resampled(samples, np.ones((1, len(samples))))
+    figures = {name: value for name, value in run.task.aggregate(samples).items() if isinstance(value, float)}
+    assert figures.keys() <= drawn.keys()
+    assert run.task.primary in figures
+    for name, value in drawn.items():
+        assert_allclose(value, [figures.get(name, np.nan)], atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_draws_are_those_of_aggregating_the_drawn_samples(scored: Runs, task: str) -> None:
+    run = scored["fair", task]
+    samples = samples_of(run)
+    rng = np.random.default_rng(5)
+    weights = rng.integers(0, 3, (12, len(samples))).astype(float) * (rng.random((12, len(samples))) < 0.4)
+    weights[0], weights[1] = 0, np.eye(len(samples))[0]
+    drawn = run.task.resampled(samples, weights)
+    reference = Task.resampled(run.task, samples, weights)
+    for name, values in drawn.items():
+        assert_allclose(values, reference.get(name, np.full(12, np.nan)), atol=1e-9, err_msg=name)
+    assert reference.keys() <= drawn.keys()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_unreadable_answers_alone_have_figures_of_zero_or_none(scored: Runs, task: str) -> None:
+    run = scored["fair", task]
+    samples = [Scored(s.example, None) for s in samples_of(run)]
+    drawn = run.task.resampled(samples, np.ones((1, len(samples))))
+    reference = run.task.aggregate(samples)
+    for name, value in drawn.items():
+        assert_allclose(value, [reference.get(name, np.nan)], atol=1e-12, err_msg=name)

@@ -19,8 +19,8 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from barista_bench.core.prompt import BoxFormat  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
-from barista_bench.models import transformers_loading  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
+from barista_bench.models.local import loading  # noqa: E402
 from barista_bench.models.local.loading import (  # noqa: E402
     LoadOptions,
     box_format_of,
@@ -205,13 +205,13 @@ def test_pixel_limits_of_a_processor_that_has_none_are_refused(folders):
 
 def test_quantisation_without_bitsandbytes_is_refused(folders, monkeypatch):
     found = importlib.util.find_spec
-    monkeypatch.setattr(transformers_loading, "find_spec", lambda name: None if name == "bitsandbytes" else found(name))
+    monkeypatch.setattr(loading, "find_spec", lambda name: None if name == "bitsandbytes" else found(name))
     with pytest.raises(ModelError, match=r"4bit quantisation needs bitsandbytes. Remedy: pip install bitsandbytes"):
         TransformersModel.load(str(folders["gemma3"]), quantization="4bit")
 
 
 def test_quantisation_without_a_gpu_is_refused(folders, monkeypatch):
-    monkeypatch.setattr(transformers_loading, "find_spec", lambda _: object())
+    monkeypatch.setattr(loading, "find_spec", lambda _: object())
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ModelError, match=r"8bit quantisation needs a CUDA GPU. Remedy: "):
         TransformersModel.load(str(folders["gemma3"]), quantization="8bit")
@@ -226,7 +226,7 @@ def test_quantisation_settings_on_a_gpu(folders, tmp_path, monkeypatch):
     """As far as they can be seen without one: what transformers would be told."""
     version = importlib.metadata.version
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.0" if name == "bitsandbytes" else version(name))
-    monkeypatch.setattr(transformers_loading, "find_spec", lambda _: object())
+    monkeypatch.setattr(loading, "find_spec", lambda _: object())
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     four = quantization_config(str(folders["gemma3"]), LoadOptions(quantization="4bit"))
     assert (four.load_in_4bit, four.bnb_4bit_quant_type, four.bnb_4bit_compute_dtype) == (True, "nf4", torch.bfloat16)

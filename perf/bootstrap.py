@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from barista_bench.core.task import FrameRef
 from barista_bench.runs.score.figures import intervals
-from barista_bench.runs.score.scoring import ScoredSample, score
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import score
 
 EXAMPLES, VIDEOS, RUNS = 1000, 100, 3
 

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
-from barista_bench.metrics.region_boundary.scoring import boundary_f, region_boundary, region_j, track_j
 from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
+
+from barista_bench.metrics.region_boundary.scoring import boundary_f, region_boundary, region_j, track_j
 
 Bools = NDArray[np.bool_]
 

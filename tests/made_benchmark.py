@@ -20,6 +20,7 @@ from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.release_task import Release, ReleaseTask
 from barista_bench.core.sampling import Sampling
+from barista_bench.core.statistics import SumStatistics, share
 from barista_bench.core.task import (
     Example,
     Explanation,
@@ -141,15 +142,16 @@ class Words(ReleaseTask):
             Prediction({"word": found}) if found in words or found.lower() in words else ParseError("no word of these")
         )
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        rows = [{"right": float(self._is_right(s.example, s.prediction))} for s in samples]
+        accuracy = {"accuracy": "correct"}
+        return SumStatistics(rows, lambda sums: {"accuracy": share(sums["right"], sums["n"])}, sample_scores=accuracy)
+
+    def _is_right(self, example: Example, prediction: Prediction | None) -> bool:
         given = str(prediction.value["word"]) if prediction else None
         if given is not None and not self.option("case"):
             given = given.lower()
-        return {"correct": float(given == example.target["answer"])}
-
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        correct = [self.score(sample.example, sample.prediction)["correct"] for sample in samples]
-        return {"accuracy": sum(correct) / len(correct) if correct else 0.0}
+        return given == example.target["answer"]
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         return Explanation(())

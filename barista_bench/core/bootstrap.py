@@ -2,7 +2,7 @@
 
 Samples of one video resemble each other, and so do the runs of one example. So videos are drawn with replacement, and
 all samples and runs of a drawn video come along; pooled figures (micro F1, accuracy, mean average precision) are
-aggregated anew for each draw (`Task.resampled`) and averaged over runs, as the published figure is.
+aggregated anew for each draw (`Task.statistics`) and averaged over runs, as the published figure is.
 
 The interval is the bias-corrected and accelerated one (BCa; Efron 1987, doi:10.1080/01621459.1987.10478410), which
 leaves out one video at a time for the acceleration; the plain percentiles where that cannot be told. Draws depend on
@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from barista_bench.core.task import Scored, Task, content_seed
-
-Floats = NDArray[np.float64]
+from barista_bench.core.example import Scored, content_seed
+from barista_bench.core.statistics import Floats, SampleStatistics
+from barista_bench.core.task import Task
 
 DRAWS = 1000
 LEVEL = 0.95
@@ -58,32 +57,43 @@ def bootstrap_seed(videos: Iterable[str]) -> int:
     return content_seed("bootstrap", *sorted(set(videos)))
 
 
-def figures_of(
-    task: Task, runs: Sequence[Sequence[Scored]], videos: Sequence[str], weights: Floats
-) -> dict[str, Floats]:
-    """(D,) a figure, mean over runs, for (D, V) weights of the V `videos`; only figures that every run has."""
-    place = {video: at for at, video in enumerate(videos)}
-    found = []
-    for samples in runs:
-        columns = np.array([place[task.cluster(sample.example)] for sample in samples], dtype=np.int64)
-        found.append(task.resampled(samples, weights[:, columns]))
-    shared = [name for name in found[0] if all(name in figures for figures in found)]
-    return {name: np.mean([figures[name] for figures in found], axis=0) for name in shared}
+class ClusteredRun(NamedTuple):
+    """The samples of one run: what their figures are made of, and what each of them is drawn with."""
+
+    statistics: SampleStatistics
+    clusters: tuple[str, ...]
+
+    @classmethod
+    def of(cls, task: Task, samples: Sequence[Scored]) -> ClusteredRun:
+        return cls(task.statistics(samples), tuple(task.cluster(sample.example) for sample in samples))
+
+    def among(self, samples: Sequence[int]) -> ClusteredRun:
+        """Some of the samples, by their positions."""
+        return ClusteredRun(self.statistics.among(samples), tuple(self.clusters[at] for at in samples))
 
 
-def run_intervals(
-    task: Task, runs: Sequence[Sequence[Scored]], *, draws: int = DRAWS, level: float = LEVEL
-) -> dict[str, Interval]:
-    """An interval for each figure of `task.aggregate`, mean over these runs, over the clusters of their samples.
+def figures_of(runs: Sequence[ClusteredRun], clusters: Sequence[str], weights: Floats) -> dict[str, Floats]:
+    """(D,) a figure, mean over runs, for (D, V) weights of the V `clusters`; only figures that every run has."""
+    column = {cluster: at for at, cluster in enumerate(clusters)}
+    by_run = []
+    for run in runs:
+        columns = np.array([column[cluster] for cluster in run.clusters], dtype=np.int64)
+        by_run.append(run.statistics.figures(weights[:, columns]))
+    shared = [name for name in by_run[0] if all(name in figures for figures in by_run)]
+    return {name: np.mean([figures[name] for figures in by_run], axis=0) for name in shared}
+
+
+def run_intervals(runs: Sequence[ClusteredRun], *, draws: int = DRAWS, level: float = LEVEL) -> dict[str, Interval]:
+    """An interval for each figure, mean over these runs, over the clusters of their samples.
 
     None at all for fewer than two clusters, and none for a figure that the samples, or no draw of them, have.
     """
-    clusters = sorted({task.cluster(sample.example) for group in runs for sample in group})
+    clusters = sorted({cluster for run in runs for cluster in run.clusters})
     if len(clusters) < 2:
         return {}
-    values = figures_of(task, runs, clusters, interval_weights(clusters, draws))
+    values = figures_of(runs, clusters, interval_weights(clusters, draws))
     ends = {name: drawn_interval(drawn, len(clusters), level) for name, drawn in values.items()}
-    return {name: found for name, found in ends.items() if found is not None}
+    return {name: interval for name, interval in ends.items() if interval is not None}
 
 
 def ratio_interval(

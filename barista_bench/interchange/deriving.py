@@ -37,7 +37,8 @@ from barista_bench.interchange.layout import (
 from barista_bench.interchange.schemas import LARGEST, RUNNER_METRICS
 from barista_bench.interchange.summary import summary_text
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, mean_score
-from barista_bench.runs.score.scoring import ReadRun, ScoredSample, session_seconds
+from barista_bench.runs.score.samples import ReadRun, ScoredSample
+from barista_bench.runs.score.scoring import session_seconds
 
 JUDGED_TASKS = frozenset({"referring", "temporal_vqa"})
 BOX_TASKS = frozenset({"grounding", "hand_object", "referring"})

@@ -17,7 +17,8 @@ from barista_bench.judging.judged_run import MISSING, SampleVerdict
 from barista_bench.judging.released_verdicts import METHOD, SCALE, ReleasedScore, ReleasedScores, read_released_scores
 from barista_bench.judging.scoring import read_judged_run
 from barista_bench.judging.session import judge_folders, read_judge
-from barista_bench.runs.score.scoring import ReadRun, read_samples, read_scored
+from barista_bench.runs.score.samples import ReadRun, read_samples
+from barista_bench.runs.score.scoring import read_scored
 
 NO_VERDICT = "geval_error: "
 """How the reason begins where a judge gave no score."""

@@ -57,7 +57,7 @@ from barista_bench.runs.run_folder import (
     sessions_file,
     write_run,
 )
-from barista_bench.runs.score.scoring import read_samples
+from barista_bench.runs.score.samples import read_samples
 from barista_bench.runs.whereabouts import written_data
 
 _CUT = ("max_tokens", "max_output_tokens", "length")

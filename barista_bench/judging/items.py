@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, Judged, Prediction, Status, Task
 from barista_bench.runs.log.keys import digest
-from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun
 
 
 @dataclass(frozen=True, slots=True)

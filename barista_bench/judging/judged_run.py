@@ -31,8 +31,10 @@ from barista_bench.judging.results import (
 from barista_bench.judging.session import JudgeDescription
 from barista_bench.runs.log.keys import digest
 from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.figures import figure
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure
-from barista_bench.runs.score.scoring import ScoredRun, ScoredSample, figure
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun
 
 MISSING = "missing"
 

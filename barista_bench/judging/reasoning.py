@@ -16,7 +16,8 @@ from barista_bench.judging.rubric_judge import rationale_item
 from barista_bench.judging.verdicts import REASONING_FORM, as_text
 from barista_bench.models import GenerationConfig, Model
 from barista_bench.models.scripted import ScriptedModel
-from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun
 
 METHOD: Final = "reasoning"
 LEXICAL_FIGURE = "lexical_f1"

@@ -17,7 +17,8 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Task
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.reporting.tables import words
-from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun
 
 MAX_BOXES = 100
 MAX_GROUP = 120

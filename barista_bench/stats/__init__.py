@@ -1,7 +1,7 @@
 """Analysis of scored runs: intervals, paired comparisons, breakdowns, agreement, propagation, baselines, failures.
 
-Everything here reads `running.scoring.ScoredRun`s, names no benchmark and no task, and asks no model. What is
-special to a task, the task brings: `Task.resampled`, `Task.facets`, `Task.failures`.
+Everything here reads `runs.score.scoring.ScoredRun`s, names no benchmark and no task, and asks no model. What is
+special to a task, the task brings: `Task.statistics`, `Task.facets`, `Task.failures`.
 
     interval_of(run)                      -> {figure: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected

@@ -20,7 +20,8 @@ from barista_bench.stats.labels import Labels, run_labels
 from barista_bench.stats.types import BaselineGap, BaselineKind, Consistency
 
 if TYPE_CHECKING:
-    from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
+    from barista_bench.runs.score.samples import ScoredSample
+    from barista_bench.runs.score.scoring import ScoredRun
 
 KINDS: tuple[BaselineKind, ...] = get_args(BaselineKind)
 

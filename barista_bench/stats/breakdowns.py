@@ -19,7 +19,8 @@ from barista_bench.runs.score.results import Figure
 from barista_bench.stats.types import BreakdownRow
 
 if TYPE_CHECKING:
-    from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
+    from barista_bench.runs.score.samples import ScoredSample
+    from barista_bench.runs.score.scoring import ScoredRun
 
 BINS = 4
 """Quantile bins of a number that has more values than `DISTINCT`."""
@@ -90,7 +91,7 @@ def breakdowns(
     """As `breakdown`, by several keys at once: answers are compared with the truth once for all of them."""
     groups = {key: _largest(_groups(run, key, bins), most) for key in keys}
     members = [group.samples for own in groups.values() for group in own]
-    figures = iter(group_figures(run.task, run.samples, members, draws=draws))
+    figures = iter(group_figures(run.task, run.counted, members, draws=draws))
     return {
         key: tuple(_row(run.task, key, group, found) for group in own if (found := next(figures)) is not None)
         for key, own in groups.items()

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from barista_bench.core.bootstrap import DRAWS, LEVEL, Floats, bootstrap_seed, figures_of, interval, interval_weights
+from barista_bench.core.bootstrap import (
+    DRAWS,
+    LEVEL,
+    ClusteredRun,
+    bootstrap_seed,
+    figures_of,
+    interval,
+    interval_weights,
+)
+from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Task, content_seed
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
@@ -27,7 +36,8 @@ from barista_bench.stats.labels import run_labels
 from barista_bench.stats.types import Comparison
 
 if TYPE_CHECKING:
-    from barista_bench.runs.score.scoring import ScoredRun, ScoredSample
+    from barista_bench.runs.score.samples import ScoredSample
+    from barista_bench.runs.score.scoring import ScoredRun
 
 TIE = 1e-12
 """Differences that are smaller are rounding."""
@@ -216,13 +226,19 @@ def _figure_difference(first: ScoredRun, second: ScoredRun, common: _Common, dra
     name, videos = first.task.primary, common.videos
     weights = interval_weights(videos, draws)
     one, other = (
-        figures_of(run.task, [as_scored(pair[side] for pair in group) for group in common.pairs], videos, weights)[name]
-        for side, run in enumerate((first, second))
+        figures_of(_of_pairs(run, common, side), videos, weights)[name] for side, run in enumerate((first, second))
     )
     gap = one - other
     permuted = _permuted(first.task, common, swaps(len(videos), draws, _permutation_seed(common)))
     ends = _ends(gap, len(videos), level)
     return _Difference(float(one[0]), float(other[0]), float(gap[0]), *ends, p_value(permuted))
+
+
+def _of_pairs(run: ScoredRun, common: _Common, side: int) -> list[ClusteredRun]:
+    """What the figures of one side of the pairs are made of."""
+    return [
+        run.counted[group[0][side].record.run].among(pair[side] for pair in group).clustered for group in common.pairs
+    ]
 
 
 def _permuted(task: Task, common: _Common, flips: Floats) -> Floats:
@@ -234,7 +250,7 @@ def _permuted(task: Task, common: _Common, flips: Floats) -> Floats:
         both = as_scored(sample for pair in group for sample in pair)
         moved = flips[:, np.array([place[task.cluster(one.example)] for one, _ in group], dtype=np.int64)]
         one = np.stack([1 - moved, moved], axis=2).reshape(len(flips), -1)
-        values = task.resampled(both, np.vstack([one, 1 - one]))[task.primary]
+        values = task.statistics(both).figures(np.vstack([one, 1 - one]))[task.primary]
         total += values[: len(flips)] - values[len(flips) :]
     return total / len(common.pairs)
 

@@ -3,17 +3,22 @@
 The rule is the one of the BARISTA paper (arXiv 2605.12074, section A.3.2): a predicted relation is right when
 all four fields equal those of a reference relation of the same example; each reference relation is matched
 once at most. Strings are compared without surrounding white space and without case. Shares run from 0 to 1.
-Needs the standard library only.
+Needs numpy only.
+
+Every figure comes from what the examples add (`example_sums`) and from what is made of the sum (`figures`, `tables`),
+so that whoever resamples examples needs no second statement of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import zip_longest
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 class Relation(NamedTuple):
@@ -93,64 +98,119 @@ def as_relations(raw: RawExample, where: str = "example") -> list[Relation]:
     return [as_relation(relation, f"{where}[{index}]") for index, relation in enumerate(raw)]
 
 
-def _ratio(hits: int, total: int, other_total: int) -> float:
-    """hits / total. Nothing to find and nothing found is perfect (1), only one of both empty is wrong (0)."""
-    if total == 0:
-        return 1.0 if other_total == 0 else 0.0
-    return hits / total
+Sums = Mapping[Hashable, NDArray[np.float64]]
+"""(D,) of each name in `example_sums`: what all examples of D samples of examples add."""
+Example = tuple["Counter[Relation] | None", "Counter[Relation]"]
+"""Answer (None: no usable one) and reference, as multisets."""
 
 
-def f1_score(precision: float, recall: float) -> float:
-    """The harmonic mean of two shares; 0 when both are 0.
-
-    >>> round(f1_score(0.655, 0.697), 3)
-    0.675
-    """
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class ExampleScore:
-    """Counts of one example. `failed` says that it has no prediction at all: all its shares are then 0."""
-
-    tp: int
-    n_predicted: int
-    n_reference: int
-    failed: bool = False
-
-    @property
-    def precision(self) -> float:
-        return 0.0 if self.failed else _ratio(self.tp, self.n_predicted, self.n_reference)
-
-    @property
-    def recall(self) -> float:
-        return 0.0 if self.failed else _ratio(self.tp, self.n_reference, self.n_predicted)
-
-    @property
-    def f1(self) -> float:
-        return f1_score(self.precision, self.recall)
+def example_sums(
+    prediction: Counter[Relation] | None, reference: Counter[Relation], *, groups_of: GroupsOf = "all"
+) -> dict[Hashable, float]:
+    """What one example adds: its own counts, and those of its relation types and of its "type/value" labels."""
+    answered = prediction or Counter()
+    sums: Counter[Hashable] = Counter({"n": 1, "failed": int(prediction is None)})
+    for part, relations in (("tp", answered & reference), ("n_predicted", answered), ("n_reference", reference)):
+        sums[part] = relations.total()
+        for relation, count in relations.items() if prediction is not None or groups_of == "all" else ():
+            sums["relation_type", relation.relation_type, part] += count
+            sums["value", _label(relation), part] += count
+    f1 = _shares(*(np.array([float(sums[name])]) for name in ("tp", "n_predicted", "n_reference")))[2]
+    return {**sums, "f1": 0.0 if prediction is None else float(f1[0])}
 
 
-def _count(predicted: Counter[Relation], reference: Counter[Relation], failed: bool) -> ExampleScore:
-    tp = (predicted & reference).total()
-    return ExampleScore(tp, predicted.total(), reference.total(), failed)
+def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:
+    """(D,) a figure: those of `tuple_f1` that are no tables. NaN of no examples."""
+    n, failed = sums["n"], sums["failed"]
+    # Nothing to find and nothing found is perfect only if somebody looked.
+    looked = np.where(failed < n, 1.0, 0.0)
+    precision, recall, _ = (looked * values for values in _shares(sums["tp"], sums["n_predicted"], sums["n_reference"]))
+    examples = np.where(n > 0, n, np.nan)
+    return {
+        "micro_precision": precision,
+        "micro_recall": recall,
+        "micro_f1": _harmonic(precision, recall),
+        "mean_example_f1": sums["f1"] / examples,
+        "macro_f1": _macro_f1(sums, "relation_type", n),
+        "macro_value_f1": _macro_f1(sums, "value", n),
+        "coverage": 1 - failed / examples,
+    }
 
 
-def score_example(prediction: RawExample | None, reference: RawExample) -> ExampleScore:
-    """Match one example's relations as multisets. A prediction of None marks a failed example.
+def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
+    """What `tuple_f1` returns beside the figures, from the sums over all examples."""
+    counts = {"n": "n", "n_failed": "failed", "tp": "tp", "n_predicted": "n_predicted", "n_reference": "n_reference"}
+    return {
+        "per_relation_type": _group_tables(sums, "relation_type"),
+        "per_value": _group_tables(sums, "value"),
+        **{name: int(sums[part]) for name, part in counts.items()},
+    }
+
+
+def score_example(prediction: RawExample | None, reference: RawExample) -> dict[str, float]:
+    """Precision, recall and f1 of one example; a prediction of None marks a failed one, whose shares are all 0.
 
     >>> on, under = (1, 2, "position", "on"), (2, 1, "position", "under")
-    >>> score = score_example([on, on], [on, under])
-    >>> score.tp, score.precision, score.recall
-    (1, 0.5, 0.5)
-    >>> score_example([], []).f1, score_example(None, []).f1
+    >>> score_example([on, on], [on, under])
+    {'precision': 0.5, 'recall': 0.5, 'f1': 0.5}
+    >>> score_example([], [])["f1"], score_example(None, [])["f1"]
     (1.0, 0.0)
     """
-    predicted = Counter(as_relations(prediction or [], "prediction"))
-    return _count(predicted, Counter(as_relations(reference, "reference")), prediction is None)
+    result = tuple_f1([prediction], [reference])
+    return {name: result[f"micro_{name}"] for name in ("precision", "recall", "f1")}
 
 
-_Example = tuple[Counter[Relation], Counter[Relation], bool]
+def _groups(sums: Mapping[Hashable, Any], kind: str) -> list[str]:
+    return sorted({key[1] for key in sums if isinstance(key, tuple) and key[0] == kind})
+
+
+def _group_tables(sums: Mapping[Hashable, float], kind: str) -> dict[str, dict[str, Any]]:
+    """Counts and shares of each group, sorted by group; `support` counts the reference relations."""
+    tables = {}
+    for group in _groups(sums, kind):
+        tp, predicted, support = (sums.get((kind, group, part), 0.0) for part in ("tp", "n_predicted", "n_reference"))
+        shares = _shares(np.array([tp]), np.array([predicted]), np.array([support]))
+        precision, recall, f1 = (float(values[0]) for values in shares)
+        tables[group] = {
+            "precision": precision,
+            "recall": recall,
+            "f1": f1,
+            "tp": int(tp),
+            "n_predicted": int(predicted),
+            "support": int(support),
+        }
+    return tables
+
+
+def _macro_f1(sums: Sums, kind: str, n: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of the pooled f1 of the groups that have a reference relation; 0 if there is none."""
+    nothing = np.zeros_like(n)
+    total, present = nothing, nothing
+    for group in _groups(sums, kind):
+        parts = (sums.get((kind, group, part), nothing) for part in ("tp", "n_predicted", "n_reference"))
+        tp, predicted, support = parts
+        has_support = support > 0
+        total = total + np.where(has_support, _shares(tp, predicted, support)[2], 0.0)
+        present = present + has_support
+    return np.asarray(total / np.maximum(present, 1))
+
+
+def _shares(
+    tp: NDArray[np.float64], predicted: NDArray[np.float64], reference: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Precision, recall and f1. Nothing to find and nothing found is perfect, only one of both empty is wrong."""
+    precision = np.where(predicted > 0, tp / np.maximum(predicted, 1), reference == 0)
+    recall = np.where(reference > 0, tp / np.maximum(reference, 1), predicted == 0)
+    return precision, recall, _harmonic(precision, recall)
+
+
+def _harmonic(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> NDArray[np.float64]:
+    total = precision + recall
+    return np.asarray(np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1.0), 0.0))
+
+
+def _label(relation: Relation) -> str:
+    return f"{relation.relation_type}/{relation.value}"
 
 
 def tuple_f1(
@@ -186,44 +246,23 @@ def tuple_f1(
     """
     if groups_of not in ("all", "answered"):
         raise ValueError(f"groups_of is {groups_of!r}; give 'all' or 'answered'")
-    examples = _examples(predictions, references)
-    scores = [_count(*example) for example in examples]
-    grouped = [example for example in examples if groups_of == "all" or not example[2]]
-    n_failed = sum(score.failed for score in scores)
-    tp = sum(score.tp for score in scores)
-    n_predicted = sum(score.n_predicted for score in scores)
-    n_reference = sum(score.n_reference for score in scores)
-    per_type = _pooled_by(grouped, lambda relation: relation.relation_type)
-    per_value = _pooled_by(grouped, _label)
-    # Nothing to find and nothing found is perfect only if somebody looked.
-    pooled = ExampleScore(tp, n_predicted, n_reference, failed=n_failed == len(scores))
-    return {
-        "micro_precision": pooled.precision,
-        "micro_recall": pooled.recall,
-        "micro_f1": pooled.f1,
-        "mean_example_f1": sum(score.f1 for score in scores) / len(scores),
-        "macro_f1": _macro_f1(per_type),
-        "macro_value_f1": _macro_f1(per_value),
-        "per_relation_type": per_type,
-        "per_value": per_value,
-        "n": len(scores),
-        "n_failed": n_failed,
-        "coverage": 1 - n_failed / len(scores),
-        "tp": tp,
-        "n_predicted": n_predicted,
-        "n_reference": n_reference,
-    }
+    rows = [example_sums(*example, groups_of=groups_of) for example in as_examples(predictions, references)]
+    totals: dict[Hashable, float] = {}
+    for row in rows:
+        for name, value in row.items():
+            totals[name] = totals.get(name, 0.0) + value
+    values = figures({name: np.array([total]) for name, total in totals.items()})
+    return {**{name: float(value[0]) for name, value in values.items()}, **tables(totals)}
 
 
-def _examples(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> list[_Example]:
+def as_examples(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> list[Example]:
     check_columns(predictions, references)
     if not len(references):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
     return [
         (
-            Counter(as_relations([] if raw is None else raw, f"predictions[{index}]")),
+            None if raw is None else Counter(as_relations(raw, f"predictions[{index}]")),
             Counter(as_relations(reference, f"references[{index}]")),
-            raw is None,
         )
         for index, (raw, reference) in enumerate(zip(predictions, references, strict=True))
     ]
@@ -247,52 +286,6 @@ def check_columns(
     return predictions, references
 
 
-def _pooled_by(examples: Iterable[_Example], key: Callable[[Relation], str]) -> dict[str, dict[str, Any]]:
-    """Counts and shares per group of relations, sorted by group; `support` counts the reference relations."""
-    tp: Counter[str] = Counter()
-    predicted: Counter[str] = Counter()
-    support: Counter[str] = Counter()
-    for prediction, reference, _ in examples:
-        for counts, total in ((prediction & reference, tp), (prediction, predicted), (reference, support)):
-            for relation, count in counts.items():
-                total[key(relation)] += count
-    return {
-        group: _group_figures(tp[group], predicted[group], support[group])
-        for group in sorted(predicted.keys() | support.keys())
-    }
-
-
-def _group_figures(tp: int, n_predicted: int, support: int) -> dict[str, Any]:
-    precision, recall = _ratio(tp, n_predicted, support), _ratio(tp, support, n_predicted)
-    return {
-        "precision": precision,
-        "recall": recall,
-        "f1": f1_score(precision, recall),
-        "tp": tp,
-        "n_predicted": n_predicted,
-        "support": support,
-    }
-
-
-def _macro_f1(groups: Mapping[str, Mapping[str, Any]]) -> float:
-    values = [figures["f1"] for figures in groups.values() if figures["support"]]
-    return sum(values) / len(values) if values else 0.0
-
-
-def _label(relation: Relation) -> str:
-    return f"{relation.relation_type}/{relation.value}"
-
-
-def score_examples(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> list[ExampleScore]:
-    """One score an example, in order. Raises as `tuple_f1` does.
-
-    >>> on = (1, 2, "position", "on")
-    >>> [score.f1 for score in score_examples([[on], None], [[on], [on]])]
-    [1.0, 0.0]
-    """
-    return [_count(*example) for example in _examples(predictions, references)]
-
-
 NOTHING = "(nothing)"
 """In a confusion: nothing was answered for the pair of objects, or there was nothing to answer."""
 
@@ -311,7 +304,8 @@ def tuple_confusion(
     {'position/on': {'(nothing)': 1, 'position/on': 1}, 'position/under': {'position/inside': 1}}
     """
     counts: Counter[tuple[str, str]] = Counter()
-    for predicted, reference, _ in _examples(predictions, references):
+    for prediction, reference in as_examples(predictions, references):
+        predicted = prediction or Counter()
         counts.update((_label(relation),) * 2 for relation in (predicted & reference).elements())
         wrong, missed = _by_pair(predicted - reference), _by_pair(reference - predicted)
         for pair in wrong.keys() | missed.keys():

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from barista_bench.metrics.interaction_f1.scoring import score_frame
 from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored
 from barista_bench.data.rows import from_row, row_features, to_row
+from barista_bench.metrics.interaction_f1.scoring import score_frame
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.answering import answer_all
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release

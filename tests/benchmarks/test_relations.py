@@ -297,7 +297,7 @@ def test_truths_of_unread_answers_count_in_the_pooled_figures_and_not_by_type() 
     assert [figures["micro_recall"] for figures in found] == [0.5, 0.5]
     assert [figures["per_relation_type"]["position"]["recall"] for figures in found] == [1.0, 0.5]
     for task, figures in zip((TASK, Relations(protocol="paper")), found, strict=True):
-        drawn = task.resampled(samples, np.ones((1, 2)))
+        drawn = task.statistics(samples).figures(np.ones((1, 2)))
         assert {name: values[0] for name, values in drawn.items()} == pytest.approx(
             {name: figures[name] for name in drawn}
         )

@@ -29,15 +29,17 @@ from tests.released_clone import write_clone
 
 TASKS = ("grounding", "hand_object", "referring", "relations", "activity", "temporal_vqa")
 YXYX, XYXY = BoxFormat("yxyx", 1000), BoxFormat("xyxy", 500)
+NO_MASK = {"size": [0, 0], "counts": ""}
 INPUTS: dict[str, Fields] = {
     "grounding": {"phrase": "red {image} cup", "category": "cup"},
     "hand_object": {},
     "referring": {"box": [0.0, 18.0, 64.0, 36.0]},
     "relations": {
         "objects": [
-            {"mark": 1, "category": "cup", "object_id": "a", "bbox": [0, 0, 1, 1], "segmentation": {}},
-            {"mark": 2, "category": "tray", "object_id": "b", "bbox": [0, 0, 1, 1], "segmentation": {}},
+            {"mark": mark, "category": category, "object_id": category, "bbox": [0, 0, 1, 1], "segmentation": NO_MASK}
+            for mark, category in ((1, "cup"), (2, "tray"))
         ],
+        "marks": {"mask_alpha": 0.4, "boundary_alpha": 1.0, "font_size": 12.0},
         "vocabulary": [
             {"relation_type": "human_actions", "values": ["holds", "turns"]},
             {"relation_type": "position", "values": ["on"]},

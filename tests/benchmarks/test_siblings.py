@@ -86,7 +86,7 @@ def test_figures_of_one_draw_of_everything_are_those_of_the_aggregate_by_every_o
         for place, one in enumerate(examples[kind]):
             text = task.random_answer(one, random.Random(content_seed(one.example_id)), BOXES)
             samples.append(scored(task, one, "no answer" if place % 5 == 4 else text))
-        figures, drawn = task.aggregate(samples), task.resampled(samples, np.ones((1, len(samples))))
+        figures, drawn = task.aggregate(samples), task.statistics(samples).figures(np.ones((1, len(samples))))
         assert task.primary in drawn
         for name, values in drawn.items():
             if name in figures:

@@ -183,7 +183,7 @@ def test_resampling_with_ones_gives_the_figures_and_draws_are_those_of_repeated_
     samples = [*random_samples(dev, rng), oracle(dev[0])]
     counts = np.array([[1] * len(samples), [rng.randint(0, 2) for _ in samples]], dtype=np.float64)
     counts[1, -1] = 1
-    drawn = TASK.resampled(samples, counts)
+    drawn = TASK.statistics(samples).figures(counts)
     for row, weights in enumerate(counts):
         repeated = [s for s, count in zip(samples, weights, strict=True) for _ in range(int(count))]
         figures = TASK.aggregate(repeated)
@@ -200,7 +200,7 @@ def test_hidden_answers_can_be_run_and_never_scored(hidden: list[Example]) -> No
     assert TASK.score(example, parsed) == {}
     refused: list[Callable[[], object]] = [
         lambda: TASK.aggregate([Scored(example, parsed)]),
-        lambda: TASK.resampled([Scored(example, parsed)], np.ones((1, 1))),
+        lambda: TASK.statistics([Scored(example, parsed)]).figures(np.ones((1, 1))),
         lambda: TASK.check(example, parsed),
         lambda: TASK.rationale(example, parsed),
         lambda: TASK.explain(example, parsed),

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from barista_bench.metrics.choice_accuracy import handyvqa_accuracy, handyvqa_average_precision
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
@@ -17,7 +16,9 @@ from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Objects, Parts
 from barista_bench.core.choice_scores import write_scores
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, Prediction, Scored, Task
+from barista_bench.metrics.choice_accuracy import handyvqa_accuracy, handyvqa_average_precision
 from tests.handyvqa.made import BOXES, CUPS, answered, question
+from tests.stats.made import drawn_out
 
 ACTION, OBJECTS = Action(), Objects()
 CHOICE_TASKS = [task for task in BENCHMARK.tasks if "rvos" not in task.name]
@@ -150,7 +151,7 @@ def test_resampled_figures_are_those_of_the_samples_drawn(rows: list[tuple[str |
         samples = run_of(task, [row[0] for row in rows], truths)
         drawn = np.random.default_rng(seed).integers(0, 3, (4, len(samples)))
         weights = np.vstack([np.ones(len(samples)), drawn, np.zeros(len(samples))]).astype(float)
-        fast, slow = task.resampled(samples, weights), Task.resampled(task, samples, weights)
+        fast, slow = task.statistics(samples).figures(weights), drawn_out(task, samples, weights)
         assert task.primary in fast
         for name, values in fast.items():
             np.testing.assert_allclose(values, slow[name], atol=1e-12, err_msg=name)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from barista_bench.metrics.region_boundary import region_boundary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import validate
@@ -20,10 +19,12 @@ from barista_bench.benchmarks.handyvqa.mask_answers import masks_of
 from barista_bench.benchmarks.handyvqa.rvos import frame_scores
 from barista_bench.core.prompt import ImagePart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, Task
+from barista_bench.metrics.region_boundary import region_boundary
 from barista_bench.models.base import Request
 from barista_bench.models.specialists.sam3_masks import is_sequential, problem_with, wanted_images, write_masks
 from barista_bench.scene_graph import decode_mask
 from tests.handyvqa.made import BOXES, HEIGHT, WIDTH, rectangle, rle
+from tests.stats.made import drawn_out
 
 TASK = RvosObjects()
 FRAMES = 6
@@ -201,7 +202,7 @@ def test_scores_of_samples_are_the_metric_over_all_frames_together(seed: int) ->
     n_empty = n_answered_empty(samples)
     assert figures["frame_coverage"] == pytest.approx((n_masks + n_empty) / expected["n_frames"])
     weights = np.vstack([rng.integers(0, 3, (3, len(samples))), np.zeros(len(samples))]).astype(float)
-    fast, slow = TASK.resampled(samples, weights), Task.resampled(TASK, samples, weights)
+    fast, slow = TASK.statistics(samples).figures(weights), drawn_out(TASK, samples, weights)
     for name, values in fast.items():
         np.testing.assert_allclose(values, slow[name], atol=1e-12, err_msg=name)
 

@@ -11,7 +11,7 @@ import pytest
 
 from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.tables import paper_tables, ranged
-from barista_bench.core.bootstrap import run_intervals
+from barista_bench.core.bootstrap import ClusteredRun, run_intervals
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
 from barista_bench.core.task import Scored, Task
 from tests.handyvqa.made import BOXES, CUPS, answered, question
@@ -98,7 +98,10 @@ def test_intervals_hold_the_figure_and_are_the_same_again() -> None:
 
 def test_the_interval_in_a_table_is_the_one_in_the_results() -> None:
     (entry,) = model("m", 3, tasks=[Action])
-    shown, ends = ranged([entry], "accuracy"), run_intervals(entry.task, entry.runs)["accuracy"]
+    shown, ends = (
+        ranged([entry], "accuracy"),
+        run_intervals([ClusteredRun.of(entry.task, run) for run in entry.runs])["accuracy"],
+    )
     assert isinstance(shown, Ranged)
     assert (shown.low, shown.high) == (ends.low, ends.high)
 

@@ -21,8 +21,9 @@ from barista_bench.judging.session import judge
 from barista_bench.models import Completion
 from barista_bench.reporting import write_report
 from barista_bench.reporting.judges import labelled, tables, verdicts, warnings
+from barista_bench.runs.score.figures import figure
 from barista_bench.runs.score.results import Figure
-from barista_bench.runs.score.scoring import ScoredRun, figure, score
+from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.judging.judges import ScriptedJudge, by_hash, criterion, verdict
 from tests.reporting.made_runs import HOSTILE
 

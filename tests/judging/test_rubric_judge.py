@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from barista_bench.metrics.judge_score import egocot_reasoning
 
 from barista_bench.core.task import Status
 from barista_bench.judging.rubric_judge import GENERATION, Rationale, judge_reasoning, scores
+from barista_bench.metrics.judge_score import egocot_reasoning
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.runs.log.sample_log import SampleLog
 from tests.judging.conftest import never

@@ -26,6 +26,7 @@ from barista_bench.core.task import (
 )
 from barista_bench.errors import DataError
 from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.figures import counted_samples, figure
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
     Breakdown,
@@ -36,7 +37,8 @@ from barista_bench.runs.score.results import (
     Results,
     Timing,
 )
-from barista_bench.runs.score.scoring import ScoredRun, ScoredSample, figure
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun
 
 HOSTILE = "</script><img src=x onerror=alert(1)> {{7*7}} ![x](http://evil.example/p.png) |`*"
 
@@ -189,9 +191,9 @@ def made_run(
             samples.append(
                 ScoredSample(example, record, cast("Any", prediction), task.score(example, cast("Any", prediction)))
             )
-    return ScoredRun(
-        Path(folder), task, cast("Any", examples), tuple(samples), _results(task, examples, samples, name, runs)
-    )
+    results = _results(task, examples, samples, name, runs)
+    counted = counted_samples(task, samples)
+    return ScoredRun(Path(folder), task, cast("Any", examples), tuple(samples), results, counted)
 
 
 def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], name: str, runs: int) -> Results:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
-from barista_bench.metrics.mean_ap.spread import spread_of
 
 from barista_bench.cli.result_commands import summary_line
 from barista_bench.core.task import Status
+from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
+from barista_bench.metrics.mean_ap.spread import spread_of
 from barista_bench.reporting import diagnosis, export, figures, summary, tables
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.tables import Cell, Column, Table, figure_cell

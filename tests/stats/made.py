@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 
-from barista_bench.benchmarks.pooling import mean_figures
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.prompt_sets import PromptTexts
-from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Status, Task
+from barista_bench.core.statistics import SumStatistics, mean_statistics
+from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Scored, Status, Task
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.scoring import ScoredSample
+from barista_bench.runs.score.figures import counted_samples
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun
 
 
 class Quiz(Task):
@@ -34,16 +38,26 @@ class Quiz(Task):
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str: ...
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str: ...
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        return {"accuracy": float(prediction is not None and bool(prediction.value["right"]))}
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        right = [{"accuracy": float(s.prediction is not None and bool(s.prediction.value["right"]))} for s in samples]
+        return mean_statistics(
+            right, [s.prediction is not None for s in samples], tables=lambda sums: {"n": int(sums["n"])}
+        )
 
-    def aggregate(self, samples: Any) -> Any:
-        scores = [self.score(s.example, s.prediction)["accuracy"] for s in samples]
-        return {"accuracy": sum(scores) / len(scores), "n": len(scores)}
 
-    def resampled(self, samples: Any, weights: Any) -> Any:
-        scores = [self.score(s.example, s.prediction) for s in samples]
-        return mean_figures(scores, [s.prediction is None for s in samples], weights)
+def drawn_out(task: Task, samples: Sequence[Scored], weights: Any) -> dict[str, list[float]]:
+    """What `aggregate` says of each draw, sample by sample: the slow way to what `SampleStatistics.figures` gives."""
+    draws = [[s for s, count in zip(samples, row, strict=True) for _ in range(int(count))] for row in weights]
+    figures = [task.aggregate(draw) if draw else {} for draw in draws]
+    names = {name for drawn in figures for name, value in drawn.items() if isinstance(value, float)}
+    return {name: [drawn.get(name, np.nan) for drawn in figures] for name in names}
+
+
+def quiz_run(samples: Sequence[ScoredSample], task: Task | None = None) -> ScoredRun:
+    """A run of the made task, as far as its analyses look at it."""
+    task = task or Quiz()
+    made = SimpleNamespace(task=task, samples=samples, folder="made", counted=counted_samples(task, samples))
+    return cast("ScoredRun", made)
 
 
 RIGHT, WRONG = Prediction({"right": True}), Prediction({"right": False})

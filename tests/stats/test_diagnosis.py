@@ -6,8 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from barista_bench.core.statistics import SumStatistics, share
 from barista_bench.core.task import FAILURE_KINDS, FrameRef, Scored
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.scoring import ScoredRun
@@ -31,7 +30,7 @@ from barista_bench.stats import (
 from barista_bench.stats.agreement import agreement_of
 from barista_bench.stats.propagation import _edge, odds_ratio
 from tests.stats.conftest import SKILLS, TASKS
-from tests.stats.made import Quiz, quiz_example, quiz_sample
+from tests.stats.made import Quiz, quiz_example, quiz_run, quiz_sample
 
 Runs = dict[tuple[str, str], ScoredRun]
 
@@ -67,14 +66,13 @@ def test_breakdowns_together_are_those_of_each_key_alone(scored: Runs) -> None:
 
 def test_a_group_without_the_figure_has_no_row() -> None:
     class Odd(Quiz):
-        def resampled(self, samples, weights):
-            whole = super().resampled(samples, weights)["accuracy"]
-            has = weights @ np.array([s.example.metadata["kind"] == "asked" for s in samples], dtype=float) > 0
-            return {"accuracy": np.where(has, whole, np.nan)}
+        def statistics(self, samples):
+            rows = [{"right": 1.0, "asked": float(s.example.metadata["kind"] == "asked")} for s in samples]
+            return SumStatistics(rows, lambda sums: {"accuracy": share(sums["right"], sums["asked"])})
 
     examples = [replace(quiz_example(i, f"v{i}"), metadata={"kind": k}) for i, k in enumerate(("asked", "not"))]
     samples = [quiz_sample(example, True) for example in examples]
-    run = cast("ScoredRun", SimpleNamespace(task=Odd(), samples=samples, folder="made"))
+    run = quiz_run(samples, Odd())
     assert [row.value for row in breakdown(run, "kind", draws=0)] == ["asked"]
 
 
@@ -94,7 +92,7 @@ def test_numbers_fall_into_quantile_bins_that_hold_every_sample_once(frames: lis
         refs = (FrameRef("v", frame),)
         example = replace(quiz_example(index, "v"), frames=refs, metadata={"frame_count": 100})
         samples.append(quiz_sample(example, frame % 2 == 0))
-    run = cast("ScoredRun", SimpleNamespace(task=Quiz(), samples=samples, folder="made"))
+    run = quiz_run(samples)
     rows = breakdown(run, "position", draws=0)
     assert sum(row.samples for row in rows) == len(frames)
     if len(set(frames)) <= 8:

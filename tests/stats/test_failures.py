@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from barista_bench.metrics.tuple_f1.scoring import Relation
 from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.failures import box_failures, box_size, relation_failures
 from barista_bench.core.task import Failure, Prediction
+from barista_bench.metrics.tuple_f1.scoring import Relation
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.conftest import TASKS
 

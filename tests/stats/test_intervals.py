@@ -10,7 +10,7 @@ from scipy.stats import bootstrap
 
 from barista_bench.core.bootstrap import interval, ratio_interval, video_draws, without_each
 from barista_bench.core.task import FrameRef, Status
-from barista_bench.runs.score.figures import interval_of, intervals
+from barista_bench.runs.score.figures import counted_samples, interval_of, intervals
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.conftest import TASKS
@@ -32,7 +32,7 @@ def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> 
         right = video_effects(rng, VIDEOS, EACH).ravel().tolist()
         for kind, pairs in enumerate(made):
             samples = [pair[hit] for pair, hit in zip(pairs, right, strict=True)]
-            found = intervals(task, samples, draws=400)["accuracy"]
+            found = intervals(counted_samples(task, samples), draws=400)["accuracy"]
             covered[kind] += found.low <= 0.5 <= found.high
     by_video, by_sample = covered / RUNS
     print(f"{RUNS} simulated runs: {by_video:.3f} covered by video, {by_sample:.3f} by sample")
@@ -68,13 +68,13 @@ def test_a_figure_that_no_draw_has_gets_no_interval() -> None:
 
 def test_one_video_gives_no_interval() -> None:
     samples = [quiz_sample(quiz_example(i, "only"), i % 2 == 0) for i in range(20)]
-    assert intervals(Quiz(), samples) == {}
+    assert intervals(counted_samples(Quiz(), samples)) == {}
 
 
 def test_failed_infrastructure_is_left_out_of_intervals() -> None:
     right = [quiz_sample(quiz_example(i, f"v{i}"), True) for i in range(6)]
     lost = [quiz_sample(quiz_example(9, "v9"), False, status=Status.INFRA_ERROR)]
-    found = intervals(Quiz(), [*right, *lost])["accuracy"]
+    found = intervals(counted_samples(Quiz(), [*right, *lost]))["accuracy"]
     assert (found.low, found.high, found.clusters) == (1.0, 1.0, 6)
 
 
@@ -117,7 +117,7 @@ def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: i
         clusters=[s.example.video_id for s in samples],
         draws=200,
     )
-    expected = intervals(Quiz(), samples, draws=200)["accuracy"]
+    expected = intervals(counted_samples(Quiz(), samples), draws=200)["accuracy"]
     assert found is not None
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
@@ -135,8 +135,8 @@ def test_a_task_says_what_is_drawn_together() -> None:
             return str(int(example.example_id[1:]) % 3)
 
     samples = made_answers(1)
-    assert intervals(Quiz(), samples)["accuracy"].clusters == 7
-    assert intervals(InSets(), samples)["accuracy"].clusters == 3
+    assert intervals(counted_samples(Quiz(), samples))["accuracy"].clusters == 7
+    assert intervals(counted_samples(InSets(), samples))["accuracy"].clusters == 3
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -146,7 +146,7 @@ def test_every_breakdown_of_the_results_has_an_interval(scored: dict[tuple[str, 
     assert len(parts) == 3
     for value, part in parts.items():
         members = [s for s in run.samples if s.example.metadata["preparation"] == value]
-        ends = intervals(run.task, members)[run.task.primary]
+        ends = intervals(counted_samples(run.task, members))[run.task.primary]
         assert (part.figure.low, part.figure.high) == (ends.low, ends.high)
         assert ends.clusters == 3
 

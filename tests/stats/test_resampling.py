@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from barista_bench.core.task import Scored, Task
+from barista_bench.core.task import Scored
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.conftest import SKILLS, TASKS
+from tests.stats.made import drawn_out
 
 Runs = dict[tuple[str, str], ScoredRun]
 
@@ -22,7 +23,7 @@ def samples_of(run: ScoredRun, number: int = 0) -> list[Scored]:
 def test_each_sample_once_gives_the_published_figures(scored: Runs, model: str, task: str) -> None:
     run = scored[model, task]
     samples = samples_of(run)
-    drawn = run.task.resampled(samples, np.ones((1, len(samples))))
+    drawn = run.task.statistics(samples).figures(np.ones((1, len(samples))))
     figures = {name: value for name, value in run.task.aggregate(samples).items() if isinstance(value, float)}
     assert figures.keys() <= drawn.keys()
     assert run.task.primary in figures
@@ -37,18 +38,18 @@ def test_draws_are_those_of_aggregating_the_drawn_samples(scored: Runs, task: st
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 3, (12, len(samples))).astype(float) * (rng.random((12, len(samples))) < 0.4)
     weights[0], weights[1] = 0, np.eye(len(samples))[0]
-    drawn = run.task.resampled(samples, weights)
-    reference = Task.resampled(run.task, samples, weights)
+    drawn = run.task.statistics(samples).figures(weights)
+    expected = drawn_out(run.task, samples, weights)
     for name, values in drawn.items():
-        assert_allclose(values, reference.get(name, np.full(12, np.nan)), atol=1e-9, err_msg=name)
-    assert reference.keys() <= drawn.keys()
+        assert_allclose(values, expected.get(name, [np.nan] * len(weights)), atol=1e-9, err_msg=name)
+    assert expected.keys() <= drawn.keys()
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_unreadable_answers_alone_have_figures_of_zero_or_none(scored: Runs, task: str) -> None:
     run = scored["fair", task]
     samples = [Scored(s.example, None) for s in samples_of(run)]
-    drawn = run.task.resampled(samples, np.ones((1, len(samples))))
+    drawn = run.task.statistics(samples).figures(np.ones((1, len(samples))))
     reference = run.task.aggregate(samples)
     for name, value in drawn.items():
         assert_allclose(value, [reference.get(name, np.nan)], atol=1e-12, err_msg=name)

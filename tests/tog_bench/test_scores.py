@@ -282,7 +282,7 @@ def test_drawn_figures_are_those_of_the_samples_drawn(
     samples.append(Scored(made_example([cup()], number=99), None))
     weights = np.random.default_rng(seed).integers(0, 3, size=(5, len(samples))).astype(float)
     weights[0] = 1
-    drawn = EXACT.resampled(samples, weights)
+    drawn = EXACT.statistics(samples).figures(weights)
     for row in range(5):
         chosen = [s for s, count in zip(samples, weights[row], strict=True) for _ in range(int(count))]
         if not chosen:

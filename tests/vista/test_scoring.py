@@ -165,7 +165,7 @@ def test_a_single_video_leaves_its_set_unscored() -> None:
     figures = TASK.aggregate(alone)
     assert "macro_f1" not in figures
     assert (figures["unscored_problem_sets"], figures["top1"]) == (1, 1.0)
-    assert np.isnan(TASK.resampled(alone, np.ones((2, 1)))["macro_f1"]).all()
+    assert np.isnan(TASK.statistics(alone).figures(np.ones((2, 1)))["macro_f1"]).all()
 
 
 @pytest.mark.parametrize("truth", ["on", "off"])
@@ -175,7 +175,7 @@ def test_a_set_of_which_one_label_is_left_is_not_decided_by_the_order_of_its_lab
     found = match(own)
     assert (found.f1, found.strict, found.majority, found.is_complete) == (None, None, None, False)
     assert TASK.aggregate(own)["unscored_problem_sets"] == 1
-    assert np.isnan(TASK.resampled(own, np.ones((1, 3)))["macro_f1"][0])
+    assert np.isnan(TASK.statistics(own).figures(np.ones((1, 3)))["macro_f1"][0])
 
 
 def test_any_of_several_fitting_labels_is_right() -> None:
@@ -230,7 +230,7 @@ def test_other_ways_to_compare_scores_are_those_of_the_metric(how: str) -> None:
     figures = task.aggregate(samples)
     assert figures["macro_f1"] == pytest.approx(sequence_matching(rows, truths, standardise=how)["macro_f1"], abs=1e-12)
     assert figures["macro_f1"] != pytest.approx(TASK.aggregate(samples)["macro_f1"], abs=1e-6)
-    drawn = task.resampled(samples, np.ones((1, len(samples))))
+    drawn = task.statistics(samples).figures(np.ones((1, len(samples))))
     assert drawn["macro_f1"][0] == pytest.approx(figures["macro_f1"], abs=1e-12)
 
 
@@ -245,7 +245,7 @@ def drawn_samples() -> list[Scored]:
 def test_resampled_figures_with_weights_of_one_are_those_of_aggregate() -> None:
     samples = drawn_samples()
     figures = TASK.aggregate(samples)
-    once = TASK.resampled(samples, np.ones((1, len(samples))))
+    once = TASK.statistics(samples).figures(np.ones((1, len(samples))))
     assert TASK.primary in once
     for name, values in once.items():
         assert values[0] == pytest.approx(figures[name], abs=1e-12), name
@@ -258,7 +258,7 @@ def test_a_draw_of_sets_is_the_mean_over_the_sets_drawn() -> None:
     weights = rng.multinomial(len(sets), np.full(len(sets), 1 / len(sets)), size=40).astype(float)
     places = {name: at for at, name in enumerate(sets)}
     columns = [places[sample.example.inputs["problem_set"]] for sample in samples]
-    drawn = TASK.resampled(samples, weights[:, columns])
+    drawn = TASK.statistics(samples).figures(weights[:, columns])
     f1 = [match(own).f1 for own in sets.values()]
     for row, value in zip(weights, drawn["macro_f1"], strict=True):
         chosen = [score for score, times in zip(f1, row, strict=True) if score is not None for _ in range(int(times))]
@@ -278,7 +278,7 @@ def test_two_models_that_change_sides_are_scored_apart() -> None:
     flips = np.random.default_rng(1).integers(2, size=(10, len(names))).astype(float)
     moved = flips[:, [names.index(sample.example.inputs["problem_set"]) for sample in first]]
     weights = np.stack([1 - moved, moved], axis=2).reshape(len(flips), -1)
-    drawn = TASK.resampled(both, weights)["macro_f1"]
+    drawn = TASK.statistics(both).figures(weights)["macro_f1"]
     for row, value in zip(moved, drawn, strict=True):
         mixed = [b if flip else a for a, b, flip in zip(first, second, row, strict=True)]
         assert value == pytest.approx(TASK.aggregate(mixed)["macro_f1"], abs=1e-12)
@@ -288,7 +288,7 @@ def test_two_models_that_change_sides_are_scored_apart() -> None:
 def test_samples_drawn_one_by_one_are_a_set_of_those_drawn(counts: list[int]) -> None:
     rows = [{"a": 5.0, "b": 1.0}, {"a": 2.0, "b": 3.0}, {"a": 4.0, "b": 0.0}]
     own = [scored(example(video=f"v{at}", labels="ab", truth=["a" if at else "b"]), row) for at, row in enumerate(rows)]
-    (value,) = TASK.resampled(own, np.array([counts], dtype=float))["macro_f1"]
+    (value,) = TASK.statistics(own).figures(np.array([counts], dtype=float))["macro_f1"]
     taken = {count for count in counts if count}
     repeated = [
         sample

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from barista_bench.core.prompt_sets import FROZEN_QUESTION, packaged_prompts
 from barista_bench.core.task import Fields, Task
+from barista_bench.core.typed_fields import Int64, TypedFields, features_of
 from barista_bench.scene_graph import VideoGraph
 
 if TYPE_CHECKING:
@@ -14,17 +15,29 @@ if TYPE_CHECKING:
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
 
 
+class FrameMetadata(TypedFields):
+    """What analysis groups by; `split` is filled in by the builder, which sees all videos."""
+
+    preparation: str
+    split: str
+    activities: list[str]
+    steps: list[str]
+    device: str
+    frame_count: Int64
+    fps: float
+
+
 def frame_metadata(graph: VideoGraph, frame: int) -> Fields:
-    """The metadata of an example at one frame. `split` is filled in by the builder, which sees all videos."""
-    return {
-        "preparation": graph.preparation,
-        "split": "",
-        "activities": [segment.name for segment in graph.activities(frame)],
-        "steps": [segment.name for segment in graph.steps(frame)],
-        "device": graph.video.recording_device_type or "unknown",
-        "frame_count": graph.frame_count,
-        "fps": graph.video.fps or 0.0,
-    }
+    """The metadata of an example at one frame."""
+    return FrameMetadata(
+        preparation=graph.preparation,
+        split="",
+        activities=[segment.name for segment in graph.activities(frame)],
+        steps=[segment.name for segment in graph.steps(frame)],
+        device=graph.video.recording_device_type or "unknown",
+        frame_count=graph.frame_count,
+        fps=graph.video.fps or 0.0,
+    ).write()
 
 
 def frozen_sentence(task: Task, **values: str) -> str:
@@ -36,16 +49,4 @@ def frozen_sentence(task: Task, **values: str) -> str:
 
 def metadata_features() -> Features:
     """`datasets` features of `frame_metadata`."""
-    from datasets import Features, List, Value
-
-    return Features(
-        {
-            "preparation": Value("string"),
-            "split": Value("string"),
-            "activities": List(Value("string")),
-            "steps": List(Value("string")),
-            "device": Value("string"),
-            "frame_count": Value("int64"),
-            "fps": Value("float64"),
-        }
-    )
+    return features_of(FrameMetadata)

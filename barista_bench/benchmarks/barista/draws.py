@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
@@ -15,68 +14,8 @@ from barista_bench.metrics.interaction_f1.scoring import FrameScore
 from barista_bench.metrics.mean_ap.accumulate import STATISTICS
 from barista_bench.metrics.mean_ap.scoring import Evaluated
 from barista_bench.metrics.mean_ap.weighted import weighted_statistics
-from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, f1_score
 
 Row = Mapping[Hashable, float]
-
-
-def tuple_figures(
-    answers: Sequence[Counter[Relation] | None],
-    truths: Sequence[Counter[Relation]],
-    weights: Floats,
-    *,
-    groups_of: GroupsOf = "all",
-) -> dict[str, Floats]:
-    """What `tuple_f1` gives in figures, for relations as multisets; None is an unreadable answer."""
-    rows = [_tuple_row(answer, truth, groups_of) for answer, truth in zip(answers, truths, strict=True)]
-    sums = weighted_sums(rows, weights)
-    n = sums["n"]
-    tp, predicted, reference = sums["tp"], sums["predicted"], sums["reference"]
-    # Nothing to find and nothing found is perfect only if somebody looked.
-    looked = np.where(sums["failed"] < n, 1.0, 0.0)
-    precision = looked * ratio(tp, predicted, np.where(reference > 0, 0.0, 1.0))
-    recall = looked * ratio(tp, reference, np.where(predicted > 0, 0.0, 1.0))
-    figures = {
-        "micro_precision": precision,
-        "micro_recall": recall,
-        "micro_f1": harmonic(precision, recall),
-        "mean_example_f1": ratio(sums["f1"], n),
-        "macro_f1": _macro_f1(sums, "type", n),
-        "macro_value_f1": _macro_f1(sums, "label", n),
-        "coverage": 1 - ratio(sums["failed"], n),
-    }
-    return {name: np.where(n > 0, values, np.nan) for name, values in figures.items()}
-
-
-def _tuple_row(answer: Counter[Relation] | None, truth: Counter[Relation], groups_of: GroupsOf) -> Row:
-    said = answer or Counter()
-    hits = said & truth
-    row: Counter[Hashable] = Counter()
-    for part, relations in (("tp", hits), ("predicted", said), ("reference", truth)):
-        row[part] = relations.total()
-        for relation, count in relations.items() if answer is not None or groups_of == "all" else ():
-            row["type", relation.relation_type, part] += count
-            row["label", (relation.relation_type, relation.value), part] += count
-    shares = [
-        row["tp"] / row[side] if row[side] else float(not row[other])
-        for side, other in (("predicted", "reference"), ("reference", "predicted"))
-    ]
-    failed = answer is None
-    return {**row, "n": 1.0, "failed": float(failed), "f1": 0.0 if failed else f1_score(shares[0], shares[1])}
-
-
-def _macro_f1(sums: Mapping[Hashable, Floats], kind: str, n: Floats) -> Floats:
-    """The mean of the pooled F1 of the groups that a draw has a true relation of; 0 if it has none."""
-    nothing = np.zeros_like(n)
-    supports = {
-        key[1]: total for key, total in sums.items() if isinstance(key, tuple) and key[::2] == (kind, "reference")
-    }
-    scores = []
-    for group, support in supports.items():
-        tp = sums.get((kind, group, "tp"), nothing)
-        predicted = sums.get((kind, group, "predicted"), nothing)
-        scores.append(harmonic(ratio(tp, predicted, 0.0), ratio(tp, support, 0.0)))
-    return mean_of_present(scores, [support > 0 for support in supports.values()], 0.0) + nothing
 
 
 def interaction_figures(scores: Sequence[FrameScore], weights: Floats) -> dict[str, Floats]:

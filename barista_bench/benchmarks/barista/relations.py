@@ -1,4 +1,4 @@
-"""Relation extraction (paper, sections 4.2.2 and A.3.2; released rules, upstream.md 1.9).
+"""Relation extraction (paper, sections 4.2.2 and A.3.2; released rules, docs/upstream/barista.md).
 
 A frame is shown raw and with a set-of-mark overlay; the model lists every relation between the marked objects. Scored
 by exact multiset matching of (source, target, relation type, value), after case and outer white space are removed; with
@@ -13,15 +13,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import Annotated
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.barista import released_answers
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, metadata_features
-from barista_bench.benchmarks.barista.draws import tuple_figures
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.failures import relation_failures
 from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row
 from barista_bench.benchmarks.barista.priors import likely_relations, marked_categories
@@ -29,11 +29,11 @@ from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import relations_schema
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced
-from barista_bench.benchmarks.pooling import Floats
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     Example,
     Explanation,
@@ -41,7 +41,6 @@ from barista_bench.core.task import (
     Failure,
     Fields,
     FrameRef,
-    Json,
     Overlay,
     ParseError,
     Prediction,
@@ -49,40 +48,77 @@ from barista_bench.core.task import (
     Scored,
     Verdict,
 )
+from barista_bench.core.typed_fields import Int64, PixelBox, TypedFields
 from barista_bench.errors import DataError
-from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, score_example, tuple_f1
+from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, example_sums, figures, tables
 from barista_bench.scene_graph import Instance, Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.scene_graph.video_graph import HANDS
 
-if TYPE_CHECKING:
-    from datasets import Features
+
+class Segmentation(TypedFields):
+    """A COCO encoding; empty where the annotated mask cannot be used."""
+
+    size: Annotated[list[int], msgspec.Meta(min_length=2, max_length=2)]
+    counts: str
 
 
-class MarkedObject(TypedDict):
-    """`mark` is the number shown; `bbox` is [x, y, width, height] in pixels; the mask is a COCO encoding."""
+class MarkedObject(TypedFields):
+    """`mark` is the number shown; `bbox` is [x, y, width, height] in pixels."""
 
     mark: int
     object_id: str
     category: str
-    bbox: list[float]
-    segmentation: dict[str, Json]
+    bbox: PixelBox
+    segmentation: Segmentation
 
 
-class VocabularyEntry(TypedDict):
+class VocabularyEntry(TypedFields):
+    """A relation type and the values that it takes in the data."""
+
     relation_type: str
     values: list[str]
 
 
-MARK_LOOK = ("mask_alpha", "boundary_alpha", "font_size")
-"""What the marks look like: fields of `Sampling`."""
+class MarkLook(TypedFields):
+    """What the marks look like: fields of `Sampling`."""
+
+    mask_alpha: float
+    boundary_alpha: float
+    font_size: float
 
 
-class RelationTuple(TypedDict):
+class RelationInputs(TypedFields):
+    """Sizes in pixels, those of the annotations."""
+
+    frame_width: int
+    frame_height: int
+    objects: list[MarkedObject]
+    vocabulary: list[VocabularyEntry]
+    marks: MarkLook
+
+
+class MarkedRelation(TypedFields):
+    """A relation between two marks."""
+
     source_id: int
     target_id: int
     relation_type: str
     value: str
+
+
+class RelationSet(TypedFields):
+    """The target, and a prediction."""
+
+    relations: list[MarkedRelation]
+
+
+class RelationEvidence(TypedFields):
+    """Rows of the annotation file."""
+
+    object_ids: list[str]
+    relation_rows: list[Int64]
+    instance_rows: list[Int64]
 
 
 class Relations(GraphTask):
@@ -93,45 +129,15 @@ class Relations(GraphTask):
     primary = "micro_f1"
     sample_score = "f1"
     sampling = Sampling(limit=1000, seed=42, frame_step=300)
-    sampling_uses = frozenset({"frame_step", *MARK_LOOK})
+    sampling_uses = frozenset({"frame_step", *MarkLook.__struct_fields__})
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
     protocol_rules = RULES[name]
 
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        relation = {
-            "source_id": Value("int32"),
-            "target_id": Value("int32"),
-            "relation_type": Value("string"),
-            "value": Value("string"),
-        }
-        marked = {
-            "mark": Value("int32"),
-            "object_id": Value("string"),
-            "category": Value("string"),
-            "bbox": List(Value("float64"), length=4),
-            "segmentation": {"size": List(Value("int32"), length=2), "counts": Value("string")},
-        }
-        return Features(
-            {
-                "inputs": {
-                    "frame_width": Value("int32"),
-                    "frame_height": Value("int32"),
-                    "objects": List(marked),
-                    "vocabulary": List({"relation_type": Value("string"), "values": List(Value("string"))}),
-                    "marks": dict.fromkeys(MARK_LOOK, Value("float64")),
-                },
-                "target": {"relations": List(relation)},
-                "metadata": metadata_features(),
-                "evidence": {
-                    "object_ids": List(Value("string")),
-                    "relation_rows": List(Value("int64")),
-                    "instance_rows": List(Value("int64")),
-                },
-            }
-        )
+    inputs_type = RelationInputs
+    target_type = RelationSet
+    metadata_type = FrameMetadata
+    evidence_type = RelationEvidence
 
     def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
         """(relation type, value) pairs that hold on some frame: a question offers those of all videos."""
@@ -156,19 +162,21 @@ class Relations(GraphTask):
             yield self.stamped(_example(video, candidate.frame, positions, entries, sampling))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        asked = RelationInputs.read(example.inputs)
         vocabulary = "\n".join(
-            "\n".join([f"  {entry['relation_type']}:", *(f"    - {value}" for value in entry["values"])])
-            for entry in _vocabulary(example)
+            "\n".join([f"  {entry.relation_type}:", *(f"    - {value}" for value in entry.values)])
+            for entry in asked.vocabulary
         )
-        legend = "\n".join(f"  {item['mark']}: {item['category']}" for item in _objects(example))
+        legend = "\n".join(f"  {item.mark}: {item.category}" for item in asked.objects)
         return self.prompts.prompt(2, vocabulary=vocabulary or "  (none)", legend=legend)
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
         """The frame as it is, and the frame with marks, at the annotations' size."""
         (frame,) = frames
-        size = (cast("int", example.inputs["frame_width"]), cast("int", example.inputs["frame_height"]))
-        marks = [Mark(item["mark"], _mask(item, size, example.example_id)) for item in _objects(example)]
-        look = cast("dict[str, float]", example.inputs["marks"])
+        asked = RelationInputs.read(example.inputs)
+        size = (asked.frame_width, asked.frame_height)
+        marks = [Mark(item.mark, _mask(item, size, example.example_id)) for item in asked.objects]
+        look = asked.marks.write()
         return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
@@ -195,30 +203,24 @@ class Relations(GraphTask):
             return replace(prediction, dropped=prediction.dropped + cut.begun)
         return ParseError("the answer holds no JSON array of relations")
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """Precision, recall and F1 of one frame; no readable answer scores 0 in all three."""
-        if prediction is None:
-            return {"precision": 0.0, "recall": 0.0, "f1": 0.0}
-        scored = score_example(self._compared(prediction.value), self._compared(example.target))
-        return {"precision": scored.precision, "recall": scored.recall, "f1": scored.f1}
-
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        return tuple_f1(
-            [None if s.prediction is None else self._compared(s.prediction.value) for s in samples],
-            [self._compared(s.example.target) for s in samples],
-            groups_of=self._groups_of,
-        )
-
-    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        answers = [None if s.prediction is None else self._counted(s.prediction.value) for s in samples]
-        truths = [self._counted(s.example.target) for s in samples]
-        return tuple_figures(answers, truths, weights, groups_of=self._groups_of)
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        """Precision, recall and F1 of a sample are those of its frame alone."""
+        rows = [
+            example_sums(
+                self._relations(s.prediction.value) if s.prediction else None,
+                self._relations(s.example.target),
+                groups_of=self._groups_of,
+            )
+            for s in samples
+        ]
+        names = {f"micro_{name}": name for name in ("precision", "recall", "f1")}
+        return SumStatistics(rows, figures, sample_scores=names, tables=tables)
 
     def facets(self, example: Example) -> Fields:
-        truth = cast("list[RelationTuple]", example.target["relations"])
+        truth = RelationSet.read(example.target).relations
         return {
-            "relation_type": sorted({item["relation_type"] for item in truth}),
-            "relation_value": sorted({item["value"] for item in truth}),
+            "relation_type": sorted({item.relation_type for item in truth}),
+            "relation_value": sorted({item.value for item in truth}),
             "objects": len(_objects(example)),
         }
 
@@ -226,15 +228,15 @@ class Relations(GraphTask):
         """Of the relations that the multiset matching leaves over on either side."""
         if prediction is None:
             return self.unreadable(example)
-        ids = {item["mark"]: item["object_id"] for item in _objects(example) if item["object_id"]}
-        hands = {item["mark"] for item in _objects(example) if item["category"].lower() in HANDS}
-        found = relation_failures(self._counted(example.target), self._counted(prediction.value), hands)
-        return tuple(Failure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in found)
+        ids = {item.mark: item.object_id for item in _objects(example) if item.object_id}
+        hands = {item.mark for item in _objects(example) if item.category.lower() in HANDS}
+        kinds = relation_failures(self._relations(example.target), self._relations(prediction.value), hands)
+        return tuple(Failure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        names = {item["mark"]: item["category"] for item in _objects(example)}
-        truth = Counter(as_relations(self._compared(example.target)))
-        answered = Counter(as_relations(self._compared(prediction.value))) if prediction else Counter()
+        names = {item.mark: item.category for item in _objects(example)}
+        truth = self._relations(example.target)
+        answered = self._relations(prediction.value) if prediction else Counter()
         groups: tuple[tuple[Verdict, Counter[Relation]], ...] = (
             ("hit", truth & answered),
             ("miss", truth - answered),
@@ -252,14 +254,14 @@ class Relations(GraphTask):
         return json.dumps(example.target["relations"])
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        marks = [item["mark"] for item in _objects(example)]
-        labels = [(entry["relation_type"], value) for entry in _vocabulary(example) for value in entry["values"]]
+        asked = RelationInputs.read(example.inputs)
+        marks = [item.mark for item in asked.objects]
+        labels = [(entry.relation_type, value) for entry in asked.vocabulary for value in entry.values]
         answer = []
         for _ in range(rng.randint(1, len(marks)) if len(marks) > 1 else 0):
             source, target = rng.sample(marks, 2)
-            kind, value = rng.choice(labels)
-            answer.append(RelationTuple(source_id=source, target_id=target, relation_type=kind, value=value))
-        return json.dumps(answer)
+            answer.append(MarkedRelation(source, target, *rng.choice(labels)))
+        return _as_json(answer)
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The relations that objects of these categories usually have, as far as answering them pays (pooled F1).
@@ -269,17 +271,16 @@ class Relations(GraphTask):
         """
         likely, names = likely_relations(others), marked_categories(example)
         answer = [
-            RelationTuple(source_id=source, target_id=target, relation_type=kind, value=value)
+            MarkedRelation(source, target, kind, value)
             for source, target in permutations(sorted(names), 2)
             for kind, value in likely.get((names[source], names[target]), ())
         ]
-        return json.dumps(answer)
+        return _as_json(answer)
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The marked objects; masks stand in the second image."""
         return tuple(
-            Overlay(0, xywh_to_xyxy(item["bbox"]), "given", f"{item['mark']} {item['category']}")
-            for item in _objects(example)
+            Overlay(0, xywh_to_xyxy(item.bbox), "given", f"{item.mark} {item.category}") for item in _objects(example)
         )
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
@@ -297,33 +298,33 @@ class Relations(GraphTask):
         """The release's figures by type leave out the truths of examples that were not answered."""
         return "all" if self.follows_paper else "answered"
 
-    def _counted(self, fields: Fields) -> Counter[Relation]:
-        """The relations as the multiset that is matched."""
-        return Counter(as_relations(self._compared(fields)))
-
-    def _compared(self, fields: Fields) -> list[RelationTuple]:
-        """The relations as the metric gets them, which ignores case and outer white space; the paper says any."""
-        relations = cast("list[RelationTuple]", fields["relations"])
-        return [_single_spaced(item) for item in relations] if self.follows_paper else relations
+    def _relations(self, fields: Fields) -> Counter[Relation]:
+        """The multiset that is matched. The metric ignores case and outer white space, the paper any (A.3.2)."""
+        relations = RelationSet.read(fields).write()["relations"]
+        if self.follows_paper:
+            for item in relations:
+                item |= {name: " ".join(item[name].split()) for name in ("relation_type", "value")}
+        return Counter(as_relations(relations))
 
 
 def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray[np.bool_]:
     """The mask of a mark, (height, width). A dataset may come from anywhere, and pycocotools trusts its input."""
-    counts, height_width = item["segmentation"]["counts"], tuple(cast("list[int]", item["segmentation"]["size"]))
+    counts, (mask_height, mask_width) = item.segmentation.counts, item.segmentation.size
     width, height = size
+    problem: str | None
     if not counts:
-        problem: str | None = "the object has no usable mask"
-    elif height_width != (height, width):
-        problem = f"its size is {list(height_width)}, that of the frame {[height, width]}"
+        problem = "the object has no usable mask"
+    elif (mask_height, mask_width) != (height, width):
+        problem = f"its size is {[mask_height, mask_width]}, that of the frame {[height, width]}"
     else:
-        problem = run_problems([str(counts)], height * width)[0]
+        problem = run_problems([counts], height * width)[0]
     if not problem:
-        mask = decode_mask(Rle(counts=str(counts), size=(height, width)))
+        mask = decode_mask(Rle(counts=counts, size=(height, width)))
         if mask.any():
             return mask
         problem = "its mask is empty"
     raise DataError(
-        f"{example_id}: mark {item['mark']} ({item['category']}) cannot be drawn: {problem}. "
+        f"{example_id}: mark {item.mark} ({item.category}) cannot be drawn: {problem}. "
         "Remedy: annotate its mask, or rebuild the dataset with the annotations' own videos"
     )
 
@@ -337,26 +338,26 @@ def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[Mar
     """What the marks stand for. A mask that cannot be used is empty: whoever draws the marks says so."""
     marked = []
     for mark, (instance, rle) in enumerate(zip(instances, video.rles(instances), strict=True), start=1):
-        segmentation: dict[str, Json] = {"size": [0, 0], "counts": ""}
-        if isinstance(rle, Rle):
-            segmentation = {"size": list(rle.size), "counts": rle.counts}
-        item, box = instance.object, list(instance.bbox)
-        marked.append(
-            MarkedObject(mark=mark, object_id=item.id, category=item.category, bbox=box, segmentation=segmentation)
-        )
+        segmentation = Segmentation(list(rle.size), rle.counts) if isinstance(rle, Rle) else Segmentation([0, 0], "")
+        item = instance.object
+        marked.append(MarkedObject(mark, item.id, item.category, list(instance.bbox), segmentation))
     return marked
+
+
+def mark_look(sampling: Sampling) -> MarkLook:
+    return MarkLook(*(float(getattr(sampling, name)) for name in MarkLook.__struct_fields__))
 
 
 def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry]:
     """(relation type, value) pairs as a question lists them: types and values sorted.
 
     >>> vocabulary_entries([("position", "on"), ("human_actions", "holds"), ("position", "inside")])[1]
-    {'relation_type': 'position', 'values': ['inside', 'on']}
+    VocabularyEntry(relation_type='position', values=['inside', 'on'])
     """
     values: dict[str, set[str]] = defaultdict(set)
     for kind, value in pairs:
         values[kind].add(value)
-    return [VocabularyEntry(relation_type=kind, values=sorted(values[kind])) for kind in sorted(values)]
+    return [VocabularyEntry(kind, sorted(values[kind])) for kind in sorted(values)]
 
 
 def _example(
@@ -365,31 +366,26 @@ def _example(
     """`positions` are those of the relation ranges that hold on the frame, in the order of the file."""
     instances, table = mark_order(video, frame), video.relations_table
     marks = {instance.object.id: mark for mark, instance in enumerate(instances, start=1)}
-    rows: list[Fields] = []
+    relations = []
     for position in positions:
         kind, value, *_ = table.entry(position)
         source, target = (video.objects[int(end[position])].id for end in (table.source, table.target))
-        rows.append({"source_id": marks[source], "target_id": marks[target], "relation_type": kind, "value": value})
+        relations.append(MarkedRelation(marks[source], marks[target], kind, value))
+    size = (video.video.width, video.video.height)
     return Example(
         example_id=f"{Relations.upstream_name}:{video.video_id}:{frame}",
         benchmark=Relations.benchmark,
         task=Relations.name,
-        label=f"{len(rows)} relations",
+        label=f"{len(relations)} relations",
         frames=(FrameRef(video.video_id, frame),),
-        inputs={
-            "frame_width": video.video.width,
-            "frame_height": video.video.height,
-            "objects": cast("Json", marked_objects(video, instances)),
-            "vocabulary": cast("Json", vocabulary),
-            "marks": {name: float(getattr(sampling, name)) for name in MARK_LOOK},
-        },
-        target={"relations": rows},
+        inputs=RelationInputs(*size, marked_objects(video, instances), vocabulary, mark_look(sampling)).write(),
+        target=RelationSet(relations).write(),
         metadata=frame_metadata(video, frame),
-        evidence={
-            "object_ids": [instance.object.id for instance in instances],
-            "relation_rows": sorted({int(table.row[position]) for position in positions}),
-            "instance_rows": [instance.row for instance in instances],
-        },
+        evidence=RelationEvidence(
+            object_ids=[instance.object.id for instance in instances],
+            relation_rows=sorted({int(table.row[position]) for position in positions}),
+            instance_rows=[instance.row for instance in instances],
+        ).write(),
     )
 
 
@@ -400,33 +396,23 @@ def _sentence(relation: Relation, names: dict[int, str]) -> str:
 
 
 def _objects(example: Example) -> list[MarkedObject]:
-    return cast("list[MarkedObject]", example.inputs["objects"])
+    return RelationInputs.read(example.inputs).objects
 
 
-def _vocabulary(example: Example) -> list[VocabularyEntry]:
-    return cast("list[VocabularyEntry]", example.inputs["vocabulary"])
-
-
-def _single_spaced(item: RelationTuple) -> RelationTuple:
-    """Any white space within a text as one space (paper, A.3.2)."""
-    return RelationTuple(
-        source_id=item["source_id"],
-        target_id=item["target_id"],
-        relation_type=" ".join(item["relation_type"].split()),
-        value=" ".join(item["value"].split()),
-    )
+def _as_json(relations: Iterable[MarkedRelation]) -> str:
+    return json.dumps([relation.write() for relation in relations])
 
 
 def _prediction(array: list[object]) -> Prediction:
-    relations = [entry for item in array if (entry := _relation(item)) is not None]
-    return Prediction({"relations": cast("Json", relations)}, dropped=len(array) - len(relations))
+    relations = [relation for item in array if (relation := _relation(item)) is not None]
+    return Prediction(RelationSet(relations).write(), dropped=len(array) - len(relations))
 
 
-def _relation(item: object) -> RelationTuple | None:
+def _relation(item: object) -> MarkedRelation | None:
     if not isinstance(item, dict):
         return None
     source, target = integer(item.get("source_id")), integer(item.get("target_id"))
     kind, value = item.get("relation_type"), item.get("value")
     if source is None or target is None or not is_text(kind) or not is_text(value):
         return None
-    return RelationTuple(source_id=source, target_id=target, relation_type=kind, value=value)
+    return MarkedRelation(source, target, kind, value)

@@ -20,8 +20,9 @@ from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
 from barista_bench.benchmarks.barista.referring import Referring, listed_facts
 from barista_bench.benchmarks.barista.relations import (
-    MARK_LOOK,
+    RelationInputs,
     Relations,
+    mark_look,
     mark_order,
     marked_objects,
     vocabulary_entries,
@@ -333,12 +334,12 @@ def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
     objects = marked_objects(video, mark_order(video, frame))
     lines = [_MARK_LINE.fullmatch(text) for text in data.object_id_category_lines]
     stated_marks = [(int(match[1]), match[2]) for match in lines if match]
-    if stated_marks != [(item["mark"], item["category"]) for item in objects]:
+    if stated_marks != [(item.mark, item.category) for item in objects]:
         raise DataError(
             f"task_data.object_id_category_lines are not the objects that the annotations of {line.video_id!r} have on "
             f"frame {frame}. Remedy: give the release that the file was frozen from with --root"
         )
-    marks = {item["mark"] for item in objects}
+    marks = {item.mark for item in objects}
     for row in data.ground_truth_relations:
         if row.source_id not in marks or row.target_id not in marks:
             raise DataError(
@@ -349,18 +350,18 @@ def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
         Relations,
         line,
         label=f"{len(data.ground_truth_relations)} relations",
-        inputs={
-            "frame_width": video.video.width,
-            "frame_height": video.video.height,
-            "objects": cast("Json", objects),
-            "vocabulary": cast("Json", vocabulary_entries(root.relation_labels())),
-            "marks": {name: float(getattr(Relations.sampling, name)) for name in MARK_LOOK},
-        },
+        inputs=RelationInputs(
+            video.video.width,
+            video.video.height,
+            objects,
+            vocabulary_entries(root.relation_labels()),
+            mark_look(Relations.sampling),
+        ).write(),
         target={"relations": cast("Json", msgspec.to_builtins(data.ground_truth_relations))},
         metadata={},
         evidence={
             **_empty("relation_rows", "instance_rows"),
-            "object_ids": [item["object_id"] for item in objects],
+            "object_ids": [item.object_id for item in objects],
         },
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from barista_bench.benchmarks.handyvqa.questions import options_of
 from barista_bench.benchmarks.handyvqa.records import MCQ_CATEGORIES, RVOS_CATEGORIES
-from barista_bench.core.bootstrap import DRAWS, drawn_interval, figures_of, interval_weights
+from barista_bench.core.bootstrap import DRAWS, ClusteredRun, drawn_interval, figures_of, interval_weights
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
 from barista_bench.core.task import Scored
 
@@ -199,7 +199,10 @@ def ranged(entries: Sequence[ModelSamples], figure: str) -> Ranged | float | Non
         return None
     clusters = sorted({entry.task.cluster(s.example) for entry in entries for run in entry.runs for s in run})
     weights = interval_weights(clusters, DRAWS) if len(clusters) > 1 else np.ones((1, 1))
-    found = [figures_of(entry.task, entry.runs, clusters, weights).get(figure) for entry in entries]
+    found = [
+        figures_of([ClusteredRun.of(entry.task, run) for run in entry.runs], clusters, weights).get(figure)
+        for entry in entries
+    ]
     present = [values for values in found if values is not None]
     if len(present) < len(found):
         return None
@@ -215,7 +218,7 @@ def point(entries: Sequence[ModelSamples], figure: str) -> float | None:
     if not entries or not all(entry.runs and all(entry.runs) for entry in entries):
         return None
     found = [
-        np.mean([entry.task.resampled(run, np.ones((1, len(run))))[figure][0] for run in entry.runs])
+        np.mean([entry.task.statistics(run).figures(np.ones((1, len(run))))[figure][0] for run in entry.runs])
         for entry in entries
     ]
     return float(np.mean(found))

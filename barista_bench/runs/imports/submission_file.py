@@ -8,7 +8,7 @@ from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.task import Scored, Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_place
-from barista_bench.runs.score.scoring import read_samples
+from barista_bench.runs.score.samples import read_samples
 
 
 def write_submission_file(

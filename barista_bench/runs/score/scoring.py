@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import msgspec
 
 from barista_bench import __version__
-from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.prices import token_cost
-from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.prompt_sets import PromptTexts
-from barista_bench.core.task import Example, Json, Prediction, Scored, Status, Task
+from barista_bench.core.task import Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.atomic import replacing
-from barista_bench.runs.log.own_samples import OwnSamples
-from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.run_folder import CONFIG_FILE, read_run
-from barista_bench.runs.score.figures import group_figures, intervals
+from barista_bench.runs.score.figures import Counted, counted_samples, figure, group_figures, intervals
 from barista_bench.runs.score.kept_figures import free_place, kept_options, tell_which
 from barista_bench.runs.score.results import (
     Breakdown,
@@ -38,7 +31,7 @@ from barista_bench.runs.score.results import (
     Timing,
     write_results,
 )
-from barista_bench.runs.whereabouts import open_run_examples
+from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
 
 if TYPE_CHECKING:
     from barista_bench.runs.ask.opening import Opened
@@ -46,25 +39,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SESSIONS_FILES = "sessions*.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredSample:
-    """One sample with its answer read anew: `prediction` is None where there is no readable answer.
-
-    `counts_unanswered` is `Task.counts_provider_errors`.
-    """
-
-    example: Example
-    record: SampleRecord
-    prediction: Prediction | None
-    scores: Mapping[str, float]
-    counts_unanswered: bool = False
-
-    @property
-    def counts(self) -> bool:
-        """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
-        return self.counts_unanswered or self.record.status is not Status.INFRA_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +50,7 @@ class ScoredRun:
     examples: ExampleSet
     samples: tuple[ScoredSample, ...]
     results: Results
+    counted: Counted
 
 
 def score(
@@ -139,24 +114,14 @@ def _scored(
         log.warning("%s: %d answers are hidden: not scored", folder, len(read.examples) - known)
     if not any(s.record.status is not Status.INFRA_ERROR for s in samples):
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
-    results = _results(read, samples, known)
+    counted = counted_samples(read.task, samples)
+    results = _results(read, samples, counted, known)
     if results.primary not in results.figures:
         raise DataError(
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
             "compared. Remedy: run more examples (without a limit, or with a larger one)"
         )
-    return ScoredRun(read.folder, read.task, read.examples, samples, results)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRun:
-    """A run folder's samples, read and not put together: of questions, too, whose answers are hidden."""
-
-    folder: Path
-    described: dict[str, Any]
-    task: Task
-    examples: ExampleSet
-    samples: tuple[ScoredSample, ...]
+    return ScoredRun(read.folder, read.task, read.examples, samples, results, counted)
 
 
 def score_tasks(
@@ -172,90 +137,12 @@ def score_tasks(
     return runs, unscored
 
 
-def read_samples(
-    folder: str | Path,
-    *,
-    data: str | Path | None = None,
-    root: str | Path | None = None,
-    options: Mapping[str, object] | None = None,
-) -> ReadRun:
-    """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
-    folder = Path(folder)
-    described = read_run(folder)
-    identity = described["identity"]
-    prompts = PromptTexts(**described["prompts"])
-    task = run_task(described, prompts, options or {})
-    boxes = BoxFormat(**identity["model"]["box_format"])
-    examples = open_run_examples(folder, described, data, root)
-    records = _own_records(folder, described)
-    by_example = {example.example_id: example for example in examples.examples}
-    unknown = next((record.example_id for record in records if record.example_id not in by_example), None)
-    if unknown is not None:
-        raise DataError(
-            f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
-            "Remedy: undo what was changed there (data.limit, identity.split), or run again with another --out"
-        )
-    if not described.get("imported"):
-        # Of an imported run the order of the log is that of the original, on which the release's figures depend.
-        places = {example_id: place for place, example_id in enumerate(by_example)}
-        records.sort(key=lambda record: (places[record.example_id], record.run))
-    samples = tuple(_sample(task, boxes, by_example[record.example_id], record) for record in records)
-    return ReadRun(folder, described, task, examples, samples)
-
-
-def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mapping[str, object]) -> Task:
-    """The task of a run as it was asked, read and scored as `options` say.
-
-    Raises:
-        ConfigError: an option is unknown, or belongs to the run; or the task has another version by now.
-    """
-    identity = described["identity"]
-    kept = identity.get("options", {})
-    version = task_class(identity["benchmark"], identity["task"]).version
-    if identity["task_version"] != version:
-        raise ConfigError(
-            f"{identity['benchmark']}/{identity['task']} was asked as version {identity['task_version']}, and is now "
-            f"{version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
-        )
-    for name, value in options.items():
-        if name in kept and kept[name] != value:
-            raise ConfigError(
-                f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
-            )
-    chosen = {**described.get("options", {}), **kept, **options}
-    return get_task(identity["benchmark"], identity["task"], prompts, protocol=described["protocol"], options=chosen)
-
-
-def _own_records(folder: Path, described: Mapping[str, Any]) -> list[SampleRecord]:
-    """The record that counts of each example and run."""
-    with OwnSamples(folder, described) as own:
-        if own.strangers:
-            log.warning("%s: %d records are not of this run: left out", folder, own.strangers)
-        return list(own)
-
-
-def _sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
-    prediction = read_answer(task, boxes, example, record)
-    if record.status in (Status.OK, Status.PARSE_ERROR):  # as it is read now, whatever was found at the time
-        status = Status.PARSE_ERROR if prediction is None else Status.OK
-        record = msgspec.structs.replace(record, status=status)
-    return ScoredSample(example, record, prediction, task.score(example, prediction), task.counts_provider_errors)
-
-
-def read_answer(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> Prediction | None:
-    """The answer, parsed. A truncated one counts if it can be read all the same, as in the release."""
-    if record.text is None or record.status is Status.REFUSED:
-        return None
-    parsed = task.parse(record.text, example.inputs, boxes)
-    return parsed if isinstance(parsed, Prediction) else None
-
-
-def _results(read: ReadRun, samples: Sequence[ScoredSample], known: int) -> Results:
+def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known: int) -> Results:
     """Of those samples whose truth is known, of `known` examples."""
     described, task = read.described, read.task
     identity = described["identity"]
     scored = [s for s in samples if s.counts]
-    details = _per_run(task, scored)
+    details = [group.clustered.statistics.published() for group in counted.values()]
     statuses = Counter(str(s.record.status) for s in samples)
     return Results(
         barista_bench=__version__,
@@ -283,57 +170,38 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], known: int) -> Resu
         ),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,
-        figures=_figures(task, scored, details),
-        breakdowns={key: _breakdown(task, scored, key) for key in task.breakdown_keys},
+        figures=_figures(counted, details),
+        breakdowns={key: _breakdown(task, scored, counted, key) for key in task.breakdown_keys},
         details=cast("Any", details),
         versions=described["versions"],
         timing=_timing(read.folder, samples, described.get("prices", {})),
     )
 
 
-def _figures(task: Task, samples: Sequence[ScoredSample], details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
-    """Every number that all runs have, with its interval over videos where the task can tell one."""
-    # A spread over runs says something of the model only where all runs answered the same examples.
-    by_run: dict[int, set[str]] = defaultdict(set)
-    for sample in samples:
-        by_run[sample.record.run].add(sample.example.example_id)
-    is_even = len({frozenset(ids) for ids in by_run.values()}) <= 1
-    found = {
-        name: figure([cast("float", detail[name]) for detail in details], is_even=is_even)
+def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
+    """Every number that all repetitions have, with its interval over videos where the task can tell one."""
+    # A spread over repetitions says something of the model only where all of them answered the same examples.
+    asked = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
+    ends = intervals(counted)
+    return {
+        name: figure([cast("float", detail[name]) for detail in details], ends.get(name), is_even=len(asked) <= 1)
         for name, value in details[0].items()
         if isinstance(value, float) and all(name in detail for detail in details)
     }
-    for name, ends in intervals(task, samples).items():
-        if name in found:
-            found[name] = found[name].model_copy(update={"low": ends.low, "high": ends.high})
-    return found
 
 
-def _per_run(task: Task, samples: Sequence[ScoredSample]) -> list[dict[str, Json]]:
-    by_run: dict[int, list[Scored]] = defaultdict(list)
-    for sample in samples:
-        by_run[sample.record.run].append(Scored(sample.example, sample.prediction))
-    return [task.aggregate(by_run[run]) for run in sorted(by_run)]
-
-
-def _breakdown(task: Task, samples: Sequence[ScoredSample], key: str) -> dict[str, Breakdown]:
-    """By value; without those of which a run has no such figure."""
+def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, key: str) -> dict[str, Breakdown]:
+    """By value; without those of which a repetition has no such figure."""
     groups: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in samples:
         groups[str(sample.example.metadata.get(key))].append(sample)
     values = sorted(groups)
-    figures = group_figures(task, samples, [groups[value] for value in values])
+    figures = group_figures(task, counted, [groups[value] for value in values])
     return {
-        value: Breakdown(examples=len({s.example.example_id for s in groups[value]}), figure=found)
-        for value, found in zip(values, figures, strict=True)
-        if found is not None
+        value: Breakdown(examples=len({s.example.example_id for s in groups[value]}), figure=primary)
+        for value, primary in zip(values, figures, strict=True)
+        if primary is not None
     }
-
-
-def figure(values: Sequence[float], *, is_even: bool = True) -> Figure:
-    """Mean and sample standard deviation over runs; no deviation where the runs are over different examples."""
-    std = statistics.stdev(values) if len(values) > 1 and is_even else None
-    return Figure(mean=statistics.fmean(values), std=std, runs=list(values))
 
 
 def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, float | None]) -> Timing:

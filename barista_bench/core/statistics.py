@@ -1,0 +1,157 @@
+"""Figures from samples, stated once: what each sample adds, and what is made of the weighted sum.
+
+A task turns the samples of one run into `SampleStatistics`: answers are compared with the truth there, once. Everything
+else is a question of weights. The published figures count every sample once; a bootstrap and a permutation test count
+it as often as a draw takes it; a breakdown counts the samples of a group; the score of one sample counts it alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Row: TypeAlias = Mapping[Hashable, float]
+"""What one sample adds, by name."""
+Sums: TypeAlias = Mapping[Hashable, Floats]
+"""(D,) of what all samples of each of D draws add, by name."""
+Figures: TypeAlias = dict[str, Floats]
+"""(D,) a figure of each draw; NaN where a draw has none."""
+
+
+class SampleStatistics(ABC):
+    """What the figures of the samples of one run are made of, worked out once; S samples in their order."""
+
+    @abstractmethod
+    def figures(self, weights: Floats) -> Figures:
+        """The figures of D draws.
+
+        Args:
+            weights: (D, S) how often each draw takes each sample, whole numbers of 0 and more.
+        """
+
+    @abstractmethod
+    def scores(self) -> dict[str, Floats]:
+        """(S,) the figures of each sample alone, by the names that stand for one sample."""
+
+    @abstractmethod
+    def among(self, samples: Sequence[int]) -> SampleStatistics:
+        """The statistics of some of the samples, by their positions, in that order."""
+
+    def tables(self) -> dict[str, Any]:
+        """What is shown beside the figures of all samples: counts, and figures by group. JSON values."""
+        return {}
+
+    def published(self) -> dict[str, Any]:
+        """The figures that all samples together have, and the tables."""
+        once = self.figures(np.ones((1, self.size)))
+        return {**{name: float(value[0]) for name, value in once.items() if not np.isnan(value[0])}, **self.tables()}
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """S."""
+
+
+class SumStatistics(SampleStatistics):
+    """Statistics of figures that are functions of sums over samples.
+
+    Args:
+        rows: (S,) what each sample adds; a name that a row leaves out counts 0 there.
+        figures: from sums of any draws to figures; `n`, if no row has it, counts samples.
+        sample_scores: figure to the name that it has in the score of one sample; here each by its own name.
+        tables: from the sums over all samples to what is shown beside the figures.
+
+    >>> rows = [{"right": 1.0}, {"right": 0.0}]
+    >>> accuracy = SumStatistics(rows, lambda sums: {"accuracy": share(sums["right"], sums["n"])})
+    >>> accuracy.published(), accuracy.figures(np.array([[1.0, 0.0], [2.0, 1.0]]))["accuracy"].round(2).tolist()
+    ({'accuracy': 0.5}, [1.0, 0.67])
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        figures: Callable[[Sums], Figures],
+        *,
+        sample_scores: Mapping[str, str] | None = None,
+        tables: Callable[[Row], dict[str, Any]] | None = None,
+    ) -> None:
+        self._names = {name: at for at, name in enumerate(dict.fromkeys(["n", *(key for row in rows for key in row)]))}
+        self._table = np.zeros((len(rows), len(self._names)))
+        self._table[:, 0] = 1.0
+        for at, row in enumerate(rows):
+            for name, value in row.items():
+                self._table[at, self._names[name]] = value
+        self._finalise, self._sample_scores, self._tables = figures, sample_scores, tables
+
+    def among(self, samples: Sequence[int]) -> SumStatistics:
+        part = copy(self)
+        part._table = self._table[np.asarray(samples, dtype=np.int64)]
+        return part
+
+    @property
+    def size(self) -> int:
+        return len(self._table)
+
+    def figures(self, weights: Floats) -> Figures:
+        # Not a matrix product for the plain sum: its order of summing, and with it the last digit, is the machine's.
+        plain = weights.shape[0] == 1 and bool((weights == 1).all())
+        sums = self._total()[None] if plain else weights.astype(np.float64) @ self._table
+        figures = self._finalised(sums)
+        empty = sums[:, 0] == 0
+        return {name: np.where(empty, np.nan, values) for name, values in figures.items()} if empty.any() else figures
+
+    def scores(self) -> dict[str, Floats]:
+        alone = self._finalised(self._table)
+        names = {name: name for name in alone} if self._sample_scores is None else self._sample_scores
+        return {names[name]: alone[name] for name in names}
+
+    def tables(self) -> dict[str, Any]:
+        if self._tables is None:
+            return {}
+        return self._tables(dict(zip(self._names, self._total().tolist(), strict=True)))
+
+    def _total(self) -> Floats:
+        return np.add.accumulate(self._table, axis=0)[-1] if len(self._table) else np.zeros(len(self._names))
+
+    def _finalised(self, sums: Floats) -> Figures:
+        return self._finalise({name: sums[:, at] for name, at in self._names.items()})
+
+
+def mean_statistics(
+    scores: Sequence[Mapping[str, float]],
+    answered: Sequence[bool],
+    *,
+    tables: Callable[[Row], dict[str, Any]] | None = None,
+) -> SumStatistics:
+    """Statistics of figures that are plain means over samples, and `coverage`, the share of readable answers.
+
+    >>> mean_statistics([{"accuracy": 1.0}, {"accuracy": 0.0}], [True, False]).published()
+    {'accuracy': 0.5, 'coverage': 0.5}
+    """
+    names = list(dict.fromkeys(name for score in scores for name in score))
+    rows: list[Row] = []
+    for score, is_answered in zip(scores, answered, strict=True):
+        rows.append({**dict[Hashable, float](score.items()), "answered": float(is_answered)})
+
+    def means(sums: Sums) -> Figures:
+        return {
+            **{name: share(sums[name], sums["n"]) for name in names},
+            "coverage": share(sums["answered"], sums["n"]),
+        }
+
+    return SumStatistics(rows, means, sample_scores={name: name for name in names}, tables=tables)
+
+
+def share(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> Floats:
+    """part / whole, and `nothing` where whole is 0.
+
+    >>> share(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 1.0).tolist()
+    [0.5, 1.0]
+    """
+    return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))

@@ -1,0 +1,148 @@
+"""The samples of a run folder, each answer read anew: the model is never asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from barista_bench.benchmarks import get_task, task_class
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.task import Example, Prediction, Scored, Status, Task
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.log.own_samples import OwnSamples
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.run_folder import CONFIG_FILE, read_run
+from barista_bench.runs.whereabouts import open_run_examples
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSample:
+    """One sample with its answer read anew: `prediction` is None where there is no readable answer.
+
+    `scores` are empty where the truth is not known. `counts_unanswered` is `Task.counts_provider_errors`.
+    """
+
+    example: Example
+    record: SampleRecord
+    prediction: Prediction | None
+    scores: Mapping[str, float]
+    counts_unanswered: bool = False
+
+    @property
+    def name(self) -> tuple[str, int]:
+        """Example and repetition."""
+        return self.example.example_id, self.record.run
+
+    @property
+    def counts(self) -> bool:
+        """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
+        return self.counts_unanswered or self.record.status is not Status.INFRA_ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """A run folder's samples, read and not put together: of questions, too, whose answers are hidden."""
+
+    folder: Path
+    described: dict[str, Any]
+    task: Task
+    examples: ExampleSet
+    samples: tuple[ScoredSample, ...]
+
+
+def read_samples(
+    folder: str | Path,
+    *,
+    data: str | Path | None = None,
+    root: str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+) -> ReadRun:
+    """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
+    folder = Path(folder)
+    described = read_run(folder)
+    identity = described["identity"]
+    prompts = PromptTexts(**described["prompts"])
+    task = run_task(described, prompts, options or {})
+    boxes = BoxFormat(**identity["model"]["box_format"])
+    examples = open_run_examples(folder, described, data, root)
+    records = _own_records(folder, described)
+    by_example = {example.example_id: example for example in examples.examples}
+    unknown = next((record.example_id for record in records if record.example_id not in by_example), None)
+    if unknown is not None:
+        raise DataError(
+            f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
+            "Remedy: undo what was changed there (data.limit, identity.split), or run again with another --out"
+        )
+    if not described.get("imported"):
+        # Of an imported run the order of the log is that of the original, on which the release's figures depend.
+        places = {example_id: place for place, example_id in enumerate(by_example)}
+        records.sort(key=lambda record: (places[record.example_id], record.run))
+    samples = [_sample(task, boxes, by_example[record.example_id], record) for record in records]
+    return ReadRun(folder, described, task, examples, _with_scores(task, samples))
+
+
+def _with_scores(task: Task, samples: Sequence[ScoredSample]) -> tuple[ScoredSample, ...]:
+    """The samples with the scores of those whose truth is known."""
+    known = [sample for sample in samples if task.has_answer(sample.example)]
+    if not known:
+        return tuple(samples)
+    columns = task.statistics([Scored(sample.example, sample.prediction) for sample in known]).scores()
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    scores = {sample.name: dict(zip(columns, row, strict=True)) for sample, row in zip(known, rows, strict=True)}
+    return tuple(replace(sample, scores=scores.get(sample.name, {})) for sample in samples)
+
+
+def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mapping[str, object]) -> Task:
+    """The task of a run as it was asked, read and scored as `options` say.
+
+    Raises:
+        ConfigError: an option is unknown, or belongs to the run; or the task has another version by now.
+    """
+    identity = described["identity"]
+    kept = identity.get("options", {})
+    version = task_class(identity["benchmark"], identity["task"]).version
+    if identity["task_version"] != version:
+        raise ConfigError(
+            f"{identity['benchmark']}/{identity['task']} was asked as version {identity['task_version']}, and is now "
+            f"{version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
+        )
+    for name, value in options.items():
+        if name in kept and kept[name] != value:
+            raise ConfigError(
+                f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
+            )
+    chosen = {**described.get("options", {}), **kept, **options}
+    return get_task(identity["benchmark"], identity["task"], prompts, protocol=described["protocol"], options=chosen)
+
+
+def _own_records(folder: Path, described: Mapping[str, Any]) -> list[SampleRecord]:
+    """The record that counts of each example and run."""
+    with OwnSamples(folder, described) as records:
+        if records.strangers:
+            log.warning("%s: %d records are not of this run: left out", folder, records.strangers)
+        return list(records)
+
+
+def _sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
+    prediction = read_answer(task, boxes, example, record)
+    if record.status in (Status.OK, Status.PARSE_ERROR):  # as it is read now, whatever was found at the time
+        status = Status.PARSE_ERROR if prediction is None else Status.OK
+        record = msgspec.structs.replace(record, status=status)
+    return ScoredSample(example, record, prediction, {}, task.counts_provider_errors)
+
+
+def read_answer(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> Prediction | None:
+    """The answer, parsed. A truncated one counts if it can be read all the same, as in the release."""
+    if record.text is None or record.status is Status.REFUSED:
+        return None
+    parsed = task.parse(record.text, example.inputs, boxes)
+    return parsed if isinstance(parsed, Prediction) else None

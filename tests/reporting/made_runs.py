@@ -13,6 +13,7 @@ from PIL import Image
 
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.statistics import Row, SumStatistics, share
 from barista_bench.core.task import (
     Example,
     Explanation,
@@ -21,6 +22,7 @@ from barista_bench.core.task import (
     Overlay,
     Prediction,
     Sampling,
+    Scored,
     Status,
     Task,
 )
@@ -65,27 +67,13 @@ class Fruit(Task):
     def parse(self, text: str, inputs: Any, boxes: BoxFormat) -> Prediction:
         return Prediction({"words": cast("Any", text.split(", "))}, dropped=1)
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        hits, misses, wrong = _compared(example, prediction)
-        total = 2 * hits + misses + wrong
-        return {"recall": hits / (hits + misses), "f1": 2 * hits / total if prediction else 0.0}
-
-    def aggregate(self, samples: Any) -> Any:
-        scores = [self.score(s.example, s.prediction) for s in samples]
-        rows: dict[str, Counter[str]] = {}
-        for sample in samples:
-            for word in sample.example.target["words"]:
-                rows.setdefault(word, Counter())["support"] += 1
-            for word in sample.prediction.value["words"] if sample.prediction else ():
-                rows.setdefault(word, Counter())["answered"] += 1
-        return {
-            "micro_f1": sum(s["f1"] for s in scores) / len(scores),
-            "mean_recall": sum(s["recall"] for s in scores) / len(scores),
-            "per_fruit": {
-                w: {"support": c["support"], "answered": c["answered"], "rate": 0.5} for w, c in rows.items()
-            },
-            "n": len(scores),
-        }
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        return SumStatistics(
+            [_row(s.example, s.prediction) for s in samples],
+            lambda sums: {"micro_f1": share(sums["f1"], sums["n"]), "mean_recall": share(sums["recall"], sums["n"])},
+            sample_scores={"mean_recall": "recall", "micro_f1": "f1"},
+            tables=_tables,
+        )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """A truth by the example's number, and an answered box with a hostile label and one that cannot be drawn."""
@@ -107,9 +95,18 @@ def _words(example: Example, prediction: Prediction | None) -> tuple[set[str], s
     return set(cast("Any", example.target["words"])), set(cast("Any", prediction.value["words"] if prediction else ()))
 
 
-def _compared(example: Example, prediction: Prediction | None) -> tuple[int, int, int]:
+def _row(example: Example, prediction: Prediction | None) -> Row:
     truth, said = _words(example, prediction)
-    return len(truth & said), len(truth - said), len(said - truth)
+    hits, misses, wrong = len(truth & said), len(truth - said), len(said - truth)
+    f1 = 2 * hits / (2 * hits + misses + wrong) if prediction else 0.0
+    words = {("support", word): 1.0 for word in truth} | {("answered", word): 1.0 for word in said}
+    return {"f1": f1, "recall": hits / (hits + misses), **words}
+
+
+def _tables(sums: Row) -> dict[str, Any]:
+    words = sorted({key[1] for key in sums if isinstance(key, tuple)})
+    counts = {w: {part: int(sums.get((part, w), 0)) for part in ("support", "answered")} for w in words}
+    return {"per_fruit": {w: {**count, "rate": 0.5} for w, count in counts.items()}, "n": int(sums["n"])}
 
 
 class MadeItem:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
@@ -55,6 +56,16 @@ class ReleasedRubric:
 
     content: Mapping[str, object]
     wording: str
+
+
+def on_demand(name: str) -> Callable[..., Any]:
+    """The function `package.module:function`, whose module is imported when it is called: most commands need few."""
+    module, _, function = name.partition(":")
+
+    def call(*args: object, **settings: object) -> Any:  # noqa: ANN401  # whatever the function returns
+        return getattr(import_module(module), function)(*args, **settings)
+
+    return call
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,13 @@
 """HanDyVQA (arXiv 2512.00885): what hands and objects do in five seconds, answered by options or by masks."""
 
 from barista_bench.benchmarks.handyvqa.mask_outputs import read_mask_outputs
-from barista_bench.benchmarks.handyvqa.mini import write_mini
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.outputs import read_outputs
 from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
 from barista_bench.benchmarks.handyvqa.rvos import RvosObjects, RvosParts
 from barista_bench.benchmarks.handyvqa.single_answer import Action, Location, Parts, Process, State
 from barista_bench.benchmarks.handyvqa.tables import paper_tables
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.core.benchmark import Benchmark, on_demand
 
 __all__ = [
     "BENCHMARK",
@@ -49,5 +48,5 @@ BENCHMARK = Benchmark(
     formats={"handyvqa": read_outputs, "handyvqa_rvos": read_mask_outputs},
     compares_sets=True,
     paper_tables=paper_tables,
-    write_mini=write_mini,
+    write_mini=on_demand("barista_bench.benchmarks.handyvqa.mini:write_mini"),
 )

@@ -1,11 +1,10 @@
 """ViSTa (arXiv 2411.13211): do models understand sequences of actions? Videos are matched with descriptions."""
 
 from barista_bench.benchmarks.vista.counting import counts
-from barista_bench.benchmarks.vista.mini import write_mini
 from barista_bench.benchmarks.vista.release import VistaRelease, open_release
 from barista_bench.benchmarks.vista.tables import paper_tables
 from barista_bench.benchmarks.vista.tasks import All, Minecraft, RealWorld, VirtualHome
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.core.benchmark import Benchmark, on_demand
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)
 """The environments in the order of the paper, and all of them together."""
@@ -27,7 +26,7 @@ BENCHMARK = Benchmark(
     open_release=open_release,
     compares_sets=True,
     paper_tables=paper_tables,
-    write_mini=write_mini,
+    write_mini=on_demand("barista_bench.benchmarks.vista.mini:write_mini"),
 )
 
 __all__ = [

@@ -89,7 +89,8 @@ class Benchmark:
         released_record: writes them; the second argument is a sentence that the release freezes with some tasks.
         released_parameters: the release's parameters of a set, by task name; raises ConfigError where it has none for
             something in the sampling.
-        identity: what makes two examples the same question, where that is less than all they hold.
+        identity: what makes two examples the same question, where that is less than all they hold; may return None for
+            all they hold.
         released_prompts: from (a clone of the released code, a task's name): the release's own wording of the task.
         released_wording: what these texts are called in results, if the clone is the release itself.
         released_rubric: the same for judges; both raise ConfigError where the clone does not hold it.

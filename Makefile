@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
 MODELS := oracle chance prior tiny text_only:tiny dual:tiny
-JUDGED := $(foreach model,oracle chance,$(foreach task,barista/referring barista/temporal_vqa egocot/cot,$(model)/$(task)))
+JUDGED := $(foreach model,oracle chance,$(addprefix $(model)+,barista+referring barista+temporal_vqa egocot+cot))
 # Examples of each task: enough to see everything work, few enough for a laptop.
 LIMIT  ?= 12
 RUNS   ?= 2
@@ -47,13 +47,13 @@ dataset-%:
 	$(ENV) $(BIN)/barista-bench build --benchmark $* --source $(BUILD)/releases/$* --out $(BUILD)/data/$* \
 	  $(if $(filter vista,$*),,--sampling limit=$(LIMIT))
 
-# A target cannot hold a colon: `+` stands for it.
+# The stem of a pattern holds no colon and no slash: `+` stands for them.
 model-%:
 	$(ENV) OMP_NUM_THREADS=1 $(BIN)/barista-bench run $(BUILD)/data --benchmark all --model $(subst +,:,$*) \
 	  --max-new-tokens 32 --runs $(RUNS) --option matcher=synonyms --out $(BUILD)/runs/$(subst +,-,$*)
 
 judged-%:
-	$(ENV) $(BIN)/barista-bench judge $(BUILD)/runs/$* --judge lexical
+	$(ENV) $(BIN)/barista-bench judge $(BUILD)/runs/$(subst +,/,$*) --judge lexical
 
 # What a contributor runs: everything that holds behaviour, in under three minutes on two cores.
 test: lint types tests

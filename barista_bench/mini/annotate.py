@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from barista_bench.mini.kitchen import FPS, Video
 from barista_bench.mini.props import HANDS
 from barista_bench.mini.seeds import stable_id
-from barista_bench.mini.stage import HUMAN_ACTIONS, Range
+from barista_bench.mini.stage import HUMAN_ACTIONS, BeatRange
 from barista_bench.scene_graph.release import (
     Release,
     ReleaseAnnotation,
@@ -110,9 +110,9 @@ def _relations(video: Video, ids: dict[str, str]) -> list[ReleaseRelation]:
     return found
 
 
-def _ranges(video: Video, beats: list[Range]) -> list[ReleaseRange]:
+def _ranges(video: Video, beats: list[BeatRange]) -> list[ReleaseRange]:
     """Frames of the beats: sorted, without empty ranges, those that touch or overlap joined."""
-    joined: list[Range] = []
+    joined: list[BeatRange] = []
     for start, end in sorted(video.frames_of(b) for b in beats):
         if start >= end:
             continue
@@ -123,7 +123,7 @@ def _ranges(video: Video, beats: list[Range]) -> list[ReleaseRange]:
     return [ReleaseRange(start, end) for start, end in joined]
 
 
-def _segments(video: Video, kind: str, parts: list[tuple[Range, str]]) -> list[ReleaseSegment]:
+def _segments(video: Video, kind: str, parts: list[tuple[BeatRange, str]]) -> list[ReleaseSegment]:
     segments = []
     for beats, name in parts:
         start, end = video.frames_of(beats)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from barista_bench.mini.props import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, At
+from barista_bench.mini.props import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, Place
 from barista_bench.mini.shapes import FINE, REFERENCE_HEIGHT, turn
-from barista_bench.mini.stage import BEATS, Contact, Leg, Timeline
+from barista_bench.mini.stage import BEATS, HandContact, Leg, Timeline
 
 HANDS_DEPTH = 3 * AIR
 REACH = 22 * BEATS
@@ -104,14 +104,14 @@ class Scene:
             there = Pose(there.x + leg.sway[0] * swing, there.y + leg.sway[1] * other, there.depth, there.angle)
         return there
 
-    def _resolve(self, at: At, beat: int) -> Pose:
+    def _resolve(self, at: Place, beat: int) -> Pose:
         x, y = at.x * FINE, at.y * FINE
         if not at.parent:
-            return Pose(x, y, at.y * 10 + at.dz, at.angle)
+            return Pose(x, y, at.y * 10 + at.depth, at.angle)
         parent = self.pose(at.parent, beat)
         if parent.angle and not self._line.props[at.parent].steady:
             x, y = turn(x, y, parent.angle)
-        return Pose(parent.x + x, parent.y + y, parent.depth + at.dz, parent.angle + at.angle)
+        return Pose(parent.x + x, parent.y + y, parent.depth + at.depth, parent.angle + at.angle)
 
     # -- hands
 
@@ -136,7 +136,7 @@ class Scene:
             return (*_ease(self._grip(hand, last, last.end - 1), home, gone), last.pose if gone < 200 else 0)
         return (*home, 0)
 
-    def _grip(self, hand: str, contact: Contact, beat: int) -> tuple[int, int]:
+    def _grip(self, hand: str, contact: HandContact, beat: int) -> tuple[int, int]:
         pose = self.pose(contact.thing, beat)
         x, y = contact.offset
         if hand == "left" and pose.angle == 0:
@@ -197,7 +197,7 @@ class Scene:
         for flow in self._line.flows:
             if flow.start <= beat < flow.end:
                 thing, x, y = flow.spout
-                source = self._resolve(At(thing, x, y), beat)
+                source = self._resolve(Place(thing, x, y), beat)
                 goal = self.pose(flow.content, beat)
                 # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
                 height = max(0, goal.y - source.y) // (2 * FINE) * 2
@@ -206,7 +206,7 @@ class Scene:
                 things.append(Drawn(flow.content, "stream", colour, height, source.x, source.y, depth))
         busy = [r for value in ("extracting", "rinsing") for r in self._line.states.get(("machine", value), ())]
         if any(start <= beat < end for start, end in busy):
-            tray = self._resolve(At("machine", 0, -60, 40), beat)
+            tray = self._resolve(Place("machine", 0, -60, 40), beat)
             things.append(Drawn("", "steam", "white", beat // (6 * BEATS) % 4, tray.x, tray.y, tray.depth))
         return things
 

@@ -42,7 +42,8 @@ def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:
 
 
 def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
-    """Pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))` (upstream.md 1.4).
+    """Pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))`
+    (docs/upstream/barista.md).
 
     >>> to_grid((0, 90, 640, 400), 640, 360)
     [0, 250, 1000, 1000]

@@ -54,9 +54,11 @@ def _draw(canvas: Canvas, line: str, own: RGB) -> None:
         x0, y0, x1, y1, width, *end = numbers
         view.bone(x0, y0, x1, y1, width, filled, *end)
     elif word == "oval":
-        view.oval(*numbers, filled)
+        x, y, rx, ry = numbers
+        view.oval(x, y, rx, ry, filled)
     else:
-        view.ring(*numbers, filled)
+        x, y, rx, ry, width = numbers
+        view.ring(x, y, rx, ry, width, filled)
 
 
 def _colour(words: list[str], own: RGB) -> RGB:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from barista_bench.errors import ConfigError
-from barista_bench.scene_graph.statistics import Statistics
+from barista_bench.scene_graph.statistics import ReleaseStatistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ _LONGEST_NAME = 40
 _DPI = 150
 
 
-def write_plots(stats: Statistics, folder: Path) -> list[Path]:
+def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
     """Write the PNG files; returns their paths.
 
     Raises:
@@ -64,7 +64,7 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _overview(stats: Statistics) -> Figure:
+def _overview(stats: ReleaseStatistics) -> Figure:
     """Preparation types, objects a frame, durations of videos and of activities (figure 3)."""
     figure = _figure(10, 7)
     first, second, third, fourth = figure.subplots(2, 2).ravel()

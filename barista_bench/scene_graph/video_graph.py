@@ -277,13 +277,21 @@ class VideoGraph:
 
     def relation_frames(self, position: int, span: Span = None) -> NDArray[np.int32]:
         """Frames of the span on which the relation range at `position` holds and both its ends have a box."""
-        table = self.relations_table
+        return self.frames_with_boxes(self.relations_table, position, span)
+
+    def frames_with_boxes(self, table: Ranges, position: int, span: Span = None) -> NDArray[np.int32]:
+        """Frames of the span on which the range at `position` holds and the object, or both objects, have a box."""
         start, stop = bounds(span) if span is not None else (0, self.frame_count)
         low, high = max(start, int(table.start[position])), min(stop, int(table.end[position]))
-        source, target = (self.frames_of(int(end[position])) for end in (table.source, table.target))
-        source = source[slice(*np.searchsorted(source, [low, high]))]
-        target = target[slice(*np.searchsorted(target, [low, high]))]
-        return np.intersect1d(source, target, assume_unique=True)
+        source, target = int(table.source[position]), int(table.target[position])
+        frames = self._frames_of_within(source, low, high)
+        if target < 0:
+            return frames
+        return np.intersect1d(frames, self._frames_of_within(target, low, high), assume_unique=True)
+
+    def _frames_of_within(self, index: int, low: int, high: int) -> NDArray[np.int32]:
+        frames = self.frames_of(index)
+        return frames[slice(*np.searchsorted(frames, [low, high]))]
 
     def held_labels(self) -> tuple[tuple[str, str], ...]:
         """The (type, value) pairs of relations that hold on some frame, in the order of the file."""
@@ -303,7 +311,8 @@ class VideoGraph:
         ]
 
     def activities(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
-        """Activity segments with a frame in the span. `inclusive` counts frame `end` too (upstream.md 1.2)."""
+        """Activity segments with a frame in the span. `inclusive` counts frame `end` too, as some of
+        the release's rules do."""
         return _overlapping(self._activities, span, inclusive)
 
     def steps(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:

@@ -33,7 +33,7 @@ Ticks = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class FrameIndex:
+class VideoIndex:
     """All n frames of a stream in presentation order, and its k keyframes.
 
     `pts` (n,): presentation times. `start` (n,): for each frame the keyframe (0..k-1) from which decoding
@@ -80,11 +80,11 @@ class _Packets:
     complete: bool  # every packet tells its time
 
 
-_cache: OrderedDict[Stamp, FrameIndex] = OrderedDict()
+_cache: OrderedDict[Stamp, VideoIndex] = OrderedDict()
 _lock = threading.Lock()
 
 
-def frame_index(stamp: Stamp) -> FrameIndex:
+def video_index(stamp: Stamp) -> VideoIndex:
     """The index of a file, kept for the files used last in this process. Raises VideoError."""
     with _lock:
         if stamp in _cache:
@@ -104,7 +104,7 @@ def renew_lock() -> None:
     _lock = threading.Lock()
 
 
-def build_index(name: str) -> FrameIndex:
+def build_index(name: str) -> VideoIndex:
     """Read the file's packets (one pass over its bytes) and decode its first frame. Raises VideoError."""
     if os.path.isdir(name):
         return _of_folder(name)
@@ -117,10 +117,10 @@ def build_index(name: str) -> FrameIndex:
     return index or _scan(name)
 
 
-def _of_folder(name: str) -> FrameIndex:
+def _of_folder(name: str) -> VideoIndex:
     files = frame_files(name)
     each = np.arange(len(files), dtype=np.int64)
-    return FrameIndex(
+    return VideoIndex(
         pts=each,
         start=each,
         key_pts=each,
@@ -135,25 +135,25 @@ def _of_folder(name: str) -> FrameIndex:
 
 
 def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> _Packets:
-    found = _Packets([], [], [], [], True)
+    packets = _Packets([], [], [], [], True)
     by_pts = not container.format.name.startswith("mov")  # MP4 seeks by decoding time, Matroska by this
     try:
         for packet in container.demux(stream):
             if packet.size == 0:  # the end
                 continue
             if packet.is_corrupt:
-                raise VideoError(_truncated(name, len(found.pts), stream.frames))
+                raise VideoError(_truncated(name, len(packets.pts), stream.frames))
             if packet.pts is None:
-                found.complete = False
+                packets.complete = False
                 continue
             if packet.is_keyframe:
-                found.key_at.append(len(found.pts))
-                found.key_seek.append(packet.pts if packet.dts is None or by_pts else packet.dts)
-            found.pts.append(packet.pts)
-            found.shown.append(not packet.is_discard)
+                packets.key_at.append(len(packets.pts))
+                packets.key_seek.append(packet.pts if packet.dts is None or by_pts else packet.dts)
+            packets.pts.append(packet.pts)
+            packets.shown.append(not packet.is_discard)
     except AV_ERRORS as error:
-        raise VideoError(_truncated(name, len(found.pts), stream.frames, f" ({reason(error)})")) from error
-    return found
+        raise VideoError(_truncated(name, len(packets.pts), stream.frames, f" ({reason(error)})")) from error
+    return packets
 
 
 def _truncated(name: str, got: int, promised: int, cause: str = "") -> str:
@@ -161,7 +161,7 @@ def _truncated(name: str, got: int, promised: int, cause: str = "") -> str:
     return f"{name}: the data end or are damaged at frame {got}{of}: a truncated file{cause}. Remedy: {REDOWNLOAD}"
 
 
-def _from_packets(container: InputContainer, stream: VideoStream, packets: _Packets, name: str) -> FrameIndex | None:
+def _from_packets(container: InputContainer, stream: VideoStream, packets: _Packets, name: str) -> VideoIndex | None:
     """The index from packet times, or None where they do not tell the frames surely."""
     times = np.array(packets.pts, dtype=np.int64)
     keys_at = np.array(packets.key_at, dtype=np.int64)
@@ -177,7 +177,7 @@ def _from_packets(container: InputContainer, stream: VideoStream, packets: _Pack
     if start.min() < 0:  # frames before the first keyframe: only decoding tells which of them appear
         return None
     turn, size = _first_frame(container, stream, int(packets.key_seek[0]), name)
-    return FrameIndex(
+    return VideoIndex(
         pts=pts,
         start=start,
         key_pts=key_pts,
@@ -236,10 +236,8 @@ def _shape_of(frame: VideoFrame, name: str) -> tuple[Orientation, tuple[int, int
     return turn, turn.size(frame.width, frame.height)
 
 
-def _scan(name: str) -> FrameIndex:
-    """Decode the whole stream once and note each frame's time. Slow (a pass over the video) but always
-    right.
-    """
+def _scan(name: str) -> VideoIndex:
+    """Decode the whole stream once and note each frame's time. Slow (a pass over the video) but always right."""
     container, stream = open_video(name, threads=2, probe=True)
     times: list[int] = []
     shape: tuple[Orientation, tuple[int, int]] | None = None
@@ -254,7 +252,7 @@ def _scan(name: str) -> FrameIndex:
         if shape is None:
             raise VideoError(f"{name}: it holds no frame that can be decoded. Remedy: {REDOWNLOAD}")
         nothing = np.zeros(0, dtype=np.int64)
-        return FrameIndex(
+        return VideoIndex(
             pts=np.array(times, dtype=np.int64),
             start=np.zeros(len(times), dtype=np.int64),
             key_pts=nothing,

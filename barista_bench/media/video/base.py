@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import VideoError
 from barista_bench.media.video.container import Stamp, stamp_of
-from barista_bench.media.video.index import VideoIndex, renew_lock, video_index
+from barista_bench.media.video.index import VideoIndex, video_index
 from barista_bench.media.video.orientation import Image
 
 Images = NDArray[np.uint8]
@@ -139,7 +139,6 @@ def _after_fork() -> None:
 
     Locks are renewed, since another thread of the parent may have held them.
     """
-    renew_lock()
     for reader in _live:
         reader._lock = threading.Lock()
         for part in vars(reader).values():

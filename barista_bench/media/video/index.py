@@ -1,16 +1,14 @@
 """The frames of a video and where they lie, found by reading packets without decoding them.
 
-Times are in ticks of the stream's time base. A frame is known by its presentation time (pts): the reader
-checks every decoded frame against it. Streams whose packets do not tell the frames (MPEG-TS, AVI, missing
-or repeated times, frames before the first keyframe) get their index from one decoding pass, and are read
-from the start (`seekable` is False).
+Times are in ticks of the stream's time base. A frame is known by its presentation time (pts): the reader checks every
+decoded frame against it. Streams whose packets do not tell the frames (MPEG-TS, AVI, missing or repeated times, frames
+before the first keyframe) get their index from one decoding pass, and are read from the start (`seekable` is False).
 
 A folder of images has an index too: every frame is a keyframe, and no time is known (the time base is 0).
 """
 
+import functools
 import os
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -36,11 +34,10 @@ Ticks = NDArray[np.int64]
 class VideoIndex:
     """All n frames of a stream in presentation order, and its k keyframes.
 
-    `pts` (n,): presentation times. `start` (n,): for each frame the keyframe (0..k-1) from which decoding
-    reaches it. `key_pts`, `key_seek` (k,): times of the keyframes, and what to seek to for each. `size`:
-    (width, height) in pixels as displayed. `edited`: an edit list hides packets. `open_gop`: some frames
-    refer back over a keyframe. `droppable`: packets that the decoder knows as non-reference may be skipped
-    without changing other frames.
+    `pts` (n,): presentation times. `start` (n,): for each frame the keyframe (0..k-1) from which decoding reaches it.
+    `key_pts`, `key_seek` (k,): times of the keyframes, and what to seek to for each. `size`: (width, height) in pixels
+    as displayed. `edited`: an edit list hides packets. `open_gop`: some frames refer back over a keyframe. `droppable`:
+    packets that the decoder knows as non-reference may be skipped without changing other frames.
     """
 
     pts: Ticks
@@ -80,28 +77,10 @@ class _Packets:
     complete: bool  # every packet tells its time
 
 
-_cache: OrderedDict[Stamp, VideoIndex] = OrderedDict()
-_lock = threading.Lock()
-
-
+@functools.lru_cache(maxsize=_CACHE_LIMIT)
 def video_index(stamp: Stamp) -> VideoIndex:
     """The index of a file, kept for the files used last in this process. Raises VideoError."""
-    with _lock:
-        if stamp in _cache:
-            _cache.move_to_end(stamp)
-            return _cache[stamp]
-    index = build_index(stamp.path)
-    with _lock:
-        _cache[stamp] = index
-        while len(_cache) > _CACHE_LIMIT:
-            _cache.popitem(last=False)
-    return index
-
-
-def renew_lock() -> None:
-    """In a forked child: another thread of the parent may have held the lock at that moment."""
-    global _lock
-    _lock = threading.Lock()
+    return build_index(stamp.path)
 
 
 def build_index(name: str) -> VideoIndex:

@@ -49,11 +49,12 @@ class FrameAnnotator:
         for layer, number in enumerate(numbers):
             np.equal(owners, number, out=masks[:, :, layer].view(np.bool_))
         codes = coco_mask.encode(masks)
-        found = []
-        for number, box, code in zip(numbers, coco_mask.toBbox(codes).tolist(), codes, strict=True):
-            segmentation = rle_segmentation(self._size, code["counts"].decode())
-            found.append(ReleaseAnnotation(frame, self._ids[number - 1], tuple(box), segmentation))
-        return found
+        return [
+            ReleaseAnnotation(
+                frame, self._ids[number - 1], tuple(box), rle_segmentation(self._size, code["counts"].decode())
+            )
+            for number, box, code in zip(numbers, coco_mask.toBbox(codes).tolist(), codes, strict=True)
+        ]
 
 
 def outline(video: Video) -> Release:
@@ -64,12 +65,7 @@ def outline(video: Video) -> Release:
     return Release(
         video_metadata=[
             ReleaseVideo(
-                plan.width,
-                plan.height,
-                video.frame_count,
-                float(FPS),
-                video.frame_count * 1000 / FPS,
-                *plan.device,
+                plan.width, plan.height, video.frame_count, float(FPS), video.frame_count * 1000 / FPS, *plan.device
             )
         ],
         categories=[ReleaseCategory(_category_id(name), name) for name in sorted(set(categories.values()))],
@@ -87,27 +83,27 @@ def _category_id(name: str) -> str:
 
 
 def _attributes(video: Video, ids: dict[str, str]) -> list[ReleaseAttribute]:
-    whole = [ReleaseRange(0, video.frame_count)]
-    found = []
+    always = [ReleaseRange(0, video.frame_count)]
+    attributes = []
     for key in video.keys:
-        found.append(ReleaseAttribute(ids[key], "color", video.colours[key], whole))
+        attributes.append(ReleaseAttribute(ids[key], "color", video.colours[key], always))
         kind = video.line.props[key].type if key in video.line.props else ""
         if kind:
-            found.append(ReleaseAttribute(ids[key], "type", kind, whole))
+            attributes.append(ReleaseAttribute(ids[key], "type", kind, always))
     for (key, value), beats in video.line.states.items():
         if ranges := _ranges(video, beats):
-            found.append(ReleaseAttribute(ids[key], "state", value, ranges))
-    return found
+            attributes.append(ReleaseAttribute(ids[key], "state", value, ranges))
+    return attributes
 
 
 def _relations(video: Video, ids: dict[str, str]) -> list[ReleaseRelation]:
     hands = {name: key for key, name in HANDS.items()}
-    found = []
+    relations = []
     for (source, value, target), beats in video.line.relations.items():
         if ranges := _ranges(video, beats):
             kind = "human_actions" if value in HUMAN_ACTIONS else "position"
-            found.append(ReleaseRelation(ids[hands.get(source, source)], ids[target], kind, value, ranges))
-    return found
+            relations.append(ReleaseRelation(ids[hands.get(source, source)], ids[target], kind, value, ranges))
+    return relations
 
 
 def _ranges(video: Video, beats: list[BeatRange]) -> list[ReleaseRange]:

@@ -1,13 +1,11 @@
-"""Plays a script once and writes down everything that follows from it: a `Timeline` of motion, relations and
-states.
+"""Plays a script once and writes down everything that follows from it: a `Timeline` of motion, relations and states.
 
-Time runs in beats, 8 to a tick of the script, so that a script can be stretched to any number of frames.
-All ranges are half-open, [start, end).
+Time runs in beats, 8 to a tick of the script, so that a script can be stretched to any number of frames. All ranges are
+half-open, [start, end).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,6 +16,8 @@ from barista_bench.mini.shapes import turn
 
 BEATS = 8
 BeatRange = tuple[int, int]
+Offset = tuple[int, int]
+"""(x, y) in kitchen units."""
 
 HUMAN_ACTIONS = ("pulls", "pushes", "presses", "holds", "touches", "turns")
 
@@ -33,7 +33,7 @@ class Leg:
     end: int
     at: Place
     lift: int = 0
-    sway: tuple[int, int] = (0, 0)
+    sway: Offset = (0, 0)
     carried: bool = False
 
 
@@ -44,7 +44,7 @@ class HandContact:
     start: int
     end: int
     thing: str
-    offset: tuple[int, int]
+    offset: Offset
     pose: int
 
 
@@ -90,10 +90,8 @@ class Stage:
 
     def __init__(self, preparation: str, homes: dict[str, Place]) -> None:
         """`homes` replaces the places where objects stand at first."""
-        props = {
-            key: msgspec.structs.replace(prop, home=homes.get(key, prop.home))
-            for key, prop in props_of(preparation).items()
-        }
+        props = props_of(preparation)
+        props |= {key: msgspec.structs.replace(props[key], home=home) for key, home in homes.items()}
         self.line = Timeline(props)
         self._places = places_of(preparation)
         self._held: dict[str, _Held] = {}
@@ -131,10 +129,11 @@ class Stage:
                 target = self._place(act, act.to).parent or act.thing
                 self.line.focus.append((start + (end - start) // 3, target))
         kinds = {
-            "pause": self._pause, "grasp": self._grasp, "place": self._place_held, "carry": self._carry,
-            "slide": self._slide, "press": self._press, "pour": self._pour, "work": self._work,
+            "grasp": self._grasp, "place": self._put, "carry": self._carry, "slide": self._slide,
+            "press": self._press, "pour": self._pour, "work": self._work,
         }  # fmt: skip
-        kinds[act.kind](act, start, end)
+        if act.kind != "pause":
+            kinds[act.kind](act, start, end)
         if act.helps:
             other = "left" if act.hand == "right" else "right"
             self._touch(other, act.helps, _part(start, end, 20), _part(start, end, 85), ("holds",), 1)
@@ -145,19 +144,16 @@ class Stage:
 
     # -- the kinds of acts
 
-    def _pause(self, act: Act, start: int, end: int) -> None:
-        pass
-
     def _grasp(self, act: Act, start: int, end: int) -> None:
         contact = _part(start, end, 45)
         for hand in _hands(act):
             self._held[hand] = _Held(act.thing, contact, _apart(act))
             if act.value:
                 self._log(HANDS[hand], act.value, act.thing, contact, end)
-        x, y, angle = self._where(act.thing)
+        x, y, angle = self._rest(act.thing)
         self._go(act.thing, contact, end, Place("", x, y - 30, AIR, (), angle))
 
-    def _place_held(self, act: Act, start: int, end: int) -> None:
+    def _put(self, act: Act, start: int, end: int) -> None:
         release = _part(start, end, 85)
         self._go(act.thing, start, release, self._place(act, act.to), lift=14)
         for hand in _hands(act):
@@ -183,7 +179,7 @@ class Stage:
 
     def _pour(self, act: Act, start: int, end: int) -> None:
         prop, vessel = self.line.props[act.thing], self.line.props[act.to]
-        x, y, _ = self._where(act.to)
+        x, y, _ = self._rest(act.to)
         spout_x, spout_y = turn(*prop.spout, prop.tilt)
         x, y = x + vessel.mouth[0] - spout_x, y + vessel.mouth[1] - 26 - spout_y
         upright, tilted = Place("", x, y, AIR), Place("", x, y, AIR, (), prop.tilt)
@@ -200,7 +196,7 @@ class Stage:
 
     def _work(self, act: Act, start: int, end: int) -> None:
         reach, leave = _part(start, end, 28), _part(start, end, 84)
-        x, y, _ = self._where(act.thing)
+        x, y, _ = self._rest(act.thing)
         place = self._place(act, act.to)
         self._go(act.thing, start, reach, place, lift=16, sway=act.sway)
         self._go(act.thing, leave, end, Place("", x, y, AIR), lift=10)
@@ -214,23 +210,16 @@ class Stage:
     def _place(self, act: Act, name: str) -> Place:
         return self.line.props[act.thing].home if name == "home" else self._places[name]
 
-    def _where(self, key: str) -> tuple[int, int, int]:
+    def _rest(self, key: str) -> tuple[int, int, int]:
         """Where the object comes to rest after its last leg so far, and its angle."""
         at = self.line.legs[key][-1].at
         if not at.parent:
             return at.x, at.y, at.angle
-        x, y, _ = self._where(at.parent)
+        x, y, _ = self._rest(at.parent)
         return x + at.x, y + at.y, at.angle
 
     def _go(
-        self,
-        key: str,
-        start: int,
-        end: int,
-        at: Place,
-        lift: int = 0,
-        sway: tuple[int, int] = (0, 0),
-        carried: bool = True,
+        self, key: str, start: int, end: int, at: Place, lift: int = 0, sway: Offset = (0, 0), carried: bool = True
     ) -> None:
         """Move an object: its old position relations end as it leaves, the new ones begin as it arrives."""
         self._end_relations(key, start)
@@ -250,14 +239,7 @@ class Stage:
             self.line.relations.setdefault((source, value, target), []).append((start, end))
 
     def _touch(
-        self,
-        hand: str,
-        thing: str,
-        start: int,
-        end: int,
-        values: tuple[str, ...],
-        pose: int,
-        apart: int = 0,
+        self, hand: str, thing: str, start: int, end: int, values: tuple[str, ...], pose: int, apart: int = 0
     ) -> None:
         """A hand is at a thing, or at the part by which it is held, `apart` units outside the usual grip."""
         prop = self.line.props[thing]
@@ -310,14 +292,14 @@ def _triples(key: str, at: Place) -> list[tuple[str, str, str]]:
     triples = []
     for relation in at.relations:
         value, _, other = relation.partition(":")
-        backwards = value == "contains" or value.startswith("~")
-        ends = (other or at.parent, key) if backwards else (key, other or at.parent)
-        triples.append((ends[0], value.lstrip("~"), ends[1]))
+        other = other or at.parent
+        is_reversed = value == "contains" or value.startswith("~")
+        triples.append((other, value.lstrip("~"), key) if is_reversed else (key, value, other))
     return triples
 
 
-def _hands(act: Act) -> Iterator[str]:
-    yield from ("right", "left") if act.hand == "both" else (act.hand,)
+def _hands(act: Act) -> tuple[str, ...]:
+    return ("right", "left") if act.hand == "both" else (act.hand,)
 
 
 def _apart(act: Act) -> int:

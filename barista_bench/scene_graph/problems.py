@@ -1,4 +1,4 @@
-"""What is wrong with a release: every problem names file, key and index, says what was done, and the remedy."""
+"""Problems of a release: each names file, key and index, what was done about it, and the remedy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Literal, get_args
 Severity = Literal["error", "warning"]
 
 KEPT_PER_FILE = 1000
-"""Errors, and as many warnings, kept word for word for one file; the rest are counted, so that none costs memory."""
+"""Errors, and as many warnings, kept word for word for one file; the rest are only counted, to bound memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding. An `error` cost a record or a video; a `warning` cost nothing.
+    """An `error` cost a record or a video; a `warning` cost nothing.
 
     Args:
         file: path relative to the data root.
@@ -31,8 +31,8 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        place = f"{self.file}: {self.key}" if self.key else self.file
-        return f"{self.severity}: {place}: {self.what}. Remedy: {self.remedy}"
+        where = f"{self.file}: {self.key}" if self.key else self.file
+        return f"{self.severity}: {where}: {self.what}. Remedy: {self.remedy}"
 
 
 @dataclass(slots=True)

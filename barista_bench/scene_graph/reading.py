@@ -35,7 +35,7 @@ MAX_BYTES = 2**30
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
 
 Extras = dict[str, dict[str, msgspec.Raw]]
-"""Keys unknown to the format, by place (`""` for the top level, `annotations[3]` for a record)."""
+"""Fields unknown to the format, by where they stand (`""` for the top level, `annotations[3]` for a record)."""
 
 RecordT = TypeVar("RecordT", bound=ReleaseRecord)
 _CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -259,7 +259,7 @@ def _section(
 
 
 def _record(
-    place: str, raw: msgspec.Raw, decoder: msgspec.json.Decoder[RecordT], extras: Extras, log: ProblemLog
+    key: str, raw: msgspec.Raw, decoder: msgspec.json.Decoder[RecordT], extras: Extras, log: ProblemLog
 ) -> RecordT | None:
     try:
         return decoder.decode(raw)
@@ -268,24 +268,24 @@ def _record(
     try:
         fields = _RAW_OBJECT.decode(raw)
         known = {name: fields.pop(name) for name in decoder.type.__struct_fields__ if name in fields}
-        corrected = decoder.type is ReleaseVideo and _leave_out_durations(known, place, log)
+        corrected = decoder.type is ReleaseVideo and _leave_out_durations(known, key, log)
         # strict=False reads the release's "int-like" frame indices, e.g. "12".
         record = msgspec.json.decode(msgspec.json.encode(known), type=decoder.type, strict=False)
     except MALFORMED as error:
         what, _, path = str(error).partition(" - at `$")
         if with_no_numbers(bytes(raw)) != bytes(raw):
             what += " (the record holds NaN or Infinity)"
-        log.error(place + path.rstrip("`"), f"{what}: the record is left out", "correct the record")
+        log.error(key + path.rstrip("`"), f"{what}: the record is left out", "correct the record")
         return None
     if fields:
-        extras[place] = fields
-        log.warning(place, f"unknown key {next(iter(fields))!r}: kept, not used", "none needed if it is meant")
+        extras[key] = fields
+        log.warning(key, f"unknown key {next(iter(fields))!r}: kept, not used", "none needed if it is meant")
     elif not corrected:
-        log.warning(place, f"{first_error.partition(' - at ')[0]}: read as a number", "write a JSON number")
+        log.warning(key, f"{first_error.partition(' - at ')[0]}: read as a number", "write a JSON number")
     return record
 
 
-def _leave_out_durations(known: dict[str, msgspec.Raw], place: str, log: ProblemLog) -> bool:
+def _leave_out_durations(known: dict[str, msgspec.Raw], key: str, log: ProblemLog) -> bool:
     """Take out how fast or long a video is where that is no finite number: its frames are counted without it."""
     left_out = False
     for name in ("fps", "length_in_ms"):
@@ -295,7 +295,7 @@ def _leave_out_durations(known: dict[str, msgspec.Raw], place: str, log: Problem
             number = math.nan
         if number is not None and not math.isfinite(number):
             del known[name]
-            log.error(f"{place}.{name}", "not a finite number: left out", "give a number")
+            log.error(f"{key}.{name}", "not a finite number: left out", "give a number")
             left_out = True
     return left_out
 

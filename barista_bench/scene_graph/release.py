@@ -21,7 +21,7 @@ MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 MAX_FRAMES = 10_000_000
 """Frames a video may claim (over 90 hours at 30 fps). More is a mistake or an attack, and costs that video."""
 
-FrameIndex = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+FrameNumber = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 RangeEnd = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 PixelCount = Annotated[int, msgspec.Meta(ge=1, le=16384)]
 
@@ -53,7 +53,7 @@ class ReleaseAnnotation(ReleaseRecord, gc=False):
     A file has tens of thousands, none of which can be part of a cycle: the collector need not look at them.
     """
 
-    image_id: FrameIndex
+    image_id: FrameNumber
     object_id: str
     bbox: tuple[int | float, int | float, int | float, int | float] | None = None
     segmentation: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET

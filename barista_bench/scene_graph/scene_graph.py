@@ -116,7 +116,7 @@ class SceneGraph:
 def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
     if not root.is_dir():
         raise DataError(f"{root}: no such folder. Remedy: give the folder that holds one folder a video")
-    found, problems = [], []
+    video_ids, problems = [], []
     for entry in sorted(root.iterdir(), key=lambda path: path.name):
         if not entry.is_dir():
             continue
@@ -130,17 +130,17 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
             problems.append(Problem("error", repr(entry.name), "", f"{what}: left out", "rename it or copy it in"))
             continue
         if annotation.is_file():
-            found.append(entry.name)
+            video_ids.append(entry.name)
         elif (entry / VIDEO_FILE).exists():
             what = f"the video has no {ANNOTATION_FILE}: left out"
             problems.append(Problem("error", f"{entry.name}/{ANNOTATION_FILE}", "", what, "fetch the annotation"))
-    if not found:
+    if not video_ids:
         detail = f" ({problems[0]})" if problems else ""
         raise DataError(
             f"{root}: no folder with a {ANNOTATION_FILE} in it{detail}. "
             "Remedy: give the folder that holds one folder a video"
         )
-    return tuple(found), problems
+    return tuple(video_ids), problems
 
 
 def _file_problem(video_id: str, error: DataError) -> Problem:

@@ -124,9 +124,9 @@ def _typed(unit: str, counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Names stand left, numbers right."""
+    """Names are left-aligned, numbers right-aligned."""
     names = sum(title in _NAMES for title in head)
-    rule = [":--" if place < names else "--:" for place in range(len(head))]
+    rule = [":--"] * names + ["--:"] * (len(head) - names)
     lines = [head, rule, *([markdown(value) for value in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

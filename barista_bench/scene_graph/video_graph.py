@@ -98,7 +98,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Boxed objects sorted by frame, then by place in the file. `object` indexes `VideoGraph.objects`.
+    """Boxed objects sorted by frame, then by index in the file. `object` indexes `VideoGraph.objects`.
 
     A file may annotate an object twice on a frame: the last one counts where its box is asked for by its id.
     """
@@ -201,29 +201,24 @@ class VideoGraph:
         return [self.objects[i] for i in np.unique(table.object[table.slice(span)]).tolist()]
 
     def instances(self, span: Span = None) -> list[Instance]:
+        """Boxed objects in the span, by frame, then in the order of the file."""
+        return self._instances_in(self.instances_table.slice(span))
+
+    def instance(self, position: int) -> Instance:
+        """The boxed object at a row of the instances table."""
+        return self._instances_in(slice(position, position + 1))[0]
+
+    def _instances_in(self, part: slice) -> list[Instance]:
         table = self.instances_table
-        part = table.slice(span)
+        columns = (column[part].tolist() for column in (table.frame, table.object, table.bbox, table.row))
         return [
-            Instance(frame, self.objects[index], (x, y, width, height), row)
-            for frame, index, (x, y, width, height), row in zip(
-                table.frame[part].tolist(),
-                table.object[part].tolist(),
-                table.bbox[part].tolist(),
-                table.row[part].tolist(),
-                strict=True,
-            )
+            Instance(frame, self.objects[index], tuple(box), row)
+            for frame, index, box, row in zip(*columns, strict=True)
         ]
 
-    def instance(self, place: int) -> Instance:
-        """The boxed object at a row of the instances table."""
-        table = self.instances_table
-        x, y, width, height = table.bbox[place].tolist()
-        item = self.objects[int(table.object[place])]
-        return Instance(int(table.frame[place]), item, (x, y, width, height), int(table.row[place]))
-
-    def stated_box(self, place: int) -> Sequence[int | float]:
+    def stated_box(self, position: int) -> Sequence[int | float]:
         """The box at a row of the instances table as the file writes it, whole numbers as such."""
-        return self._annotation(int(self.instances_table.row[place])).bbox or ()
+        return self._annotation(int(self.instances_table.row[position])).bbox or ()
 
     def boxes(self, frame: int) -> dict[str, Box]:
         """Object id to box (x, y, width, height), pixels, for one frame."""
@@ -235,23 +230,27 @@ class VideoGraph:
         Raises:
             DataError: the annotation has no mask, or its mask is not one of this frame size.
         """
-        (found,) = self.rles([instance])
-        if isinstance(found, DataError):
-            raise found
-        return found
+        (rle,) = self.rles([instance])
+        if isinstance(rle, DataError):
+            raise rle
+        return rle
 
     def rles(self, instances: Sequence[Instance]) -> list[Rle | DataError]:
         """What `rle` returns or raises for each instance; many masks at once cost little more than one."""
-        raws = [self._mask_json(instance) for instance in instances]
-        usable = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
-        parsed = iter(parse_segmentations(usable, self.video.height, self.video.width))
-        found: list[Rle | DataError] = []
+        raws = [self._annotation(instance.row).segmentation for instance in instances]
+        present = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
+        parsed = iter(parse_segmentations(present, self.video.height, self.video.width))
+        rles: list[Rle | DataError] = []
         for instance, raw in zip(instances, raws, strict=True):
-            rle = next(parsed) if isinstance(raw, msgspec.Raw) else raw
-            if isinstance(rle, DataError) and isinstance(raw, msgspec.Raw):
-                rle = DataError(f"{self._mask_key(instance)}: {rle}. Remedy: write a COCO mask of the frame's size")
-            found.append(rle)
-        return found
+            key = f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
+            if not isinstance(raw, msgspec.Raw):
+                rles.append(DataError(f"{key}: missing. Remedy: add the mask, or leave this frame out"))
+                continue
+            rle = next(parsed)
+            if isinstance(rle, DataError):
+                rle = DataError(f"{key}: {rle}. Remedy: write a COCO mask of the frame's size")
+            rles.append(rle)
+        return rles
 
     def mask(self, instance: Instance) -> NDArray[np.bool_]:
         """The instance's mask, (height, width) booleans. Raises DataError as `rle` does."""
@@ -330,16 +329,6 @@ class VideoGraph:
             row=self.read.annotation_rows()[order],
         )
 
-    def _mask_key(self, instance: Instance) -> str:
-        return f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
-
-    def _mask_json(self, instance: Instance) -> msgspec.Raw | DataError:
-        """The undecoded mask of one annotation."""
-        raw = self._annotation(instance.row).segmentation
-        if isinstance(raw, msgspec.Raw):
-            return raw
-        return DataError(f"{self._mask_key(instance)}: missing. Remedy: add the mask, or leave this frame out")
-
     def _annotation(self, row: int) -> ReleaseAnnotation:
         """The annotation of a row of the file."""
         kept = self.read.rows.get("annotations")
@@ -364,15 +353,10 @@ class VideoGraph:
         return Ranges(sources, targets, codes, table[:, 3], table[:, 4], table[:, 5], tuple(labels))
 
     def _segments(self, section: str, records: Sequence[ReleaseSegment]) -> list[Segment]:
+        spans = [(record.image_range.image_id_start, record.image_range.image_id_end) for record in records]
         return [
-            Segment(
-                record.image_range.image_id_start,
-                record.image_range.image_id_end,
-                record.activity_class_id,
-                record.display_name,
-                self.read.row(section, position),
-            )
-            for position, record in enumerate(records)
+            Segment(*span, record.activity_class_id, record.display_name, self.read.row(section, position))
+            for position, (span, record) in enumerate(zip(spans, records, strict=True))
         ]
 
 

@@ -15,7 +15,7 @@ from barista_bench.scene_graph.reading import with_no_numbers
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
 from barista_bench.scene_graph.video_graph import VideoGraph
 
-_PLACE = re.compile(r"(\w+)\[(\d+)\]")
+_RECORD_KEY = re.compile(r"(\w+)\[(\d+)\]")
 
 
 def release_bytes(graph: VideoGraph) -> bytes:
@@ -48,8 +48,8 @@ def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | No
 
 def _with_extras(document: dict[str, msgspec.Raw], graph: VideoGraph) -> dict[str, object]:
     by_section: dict[str, dict[int, dict[str, msgspec.Raw]]] = {}
-    for place, fields in graph.read.extras.items():
-        match = _PLACE.fullmatch(place)
+    for key, fields in graph.read.extras.items():
+        match = _RECORD_KEY.fullmatch(key)
         if match:
             by_section.setdefault(match[1], {})[int(match[2])] = fields
     merged: dict[str, object] = {**document, **graph.read.extras.get("", {})}

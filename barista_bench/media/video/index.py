@@ -71,7 +71,7 @@ class VideoIndex:
 @dataclass
 class _Packets:
     pts: list[int]
-    shown: list[bool]
+    displayed: list[bool]
     key_at: list[int]  # decode positions of keyframes
     key_seek: list[int]
     complete: bool  # every packet tells its time
@@ -129,7 +129,7 @@ def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> 
                 packets.key_at.append(len(packets.pts))
                 packets.key_seek.append(packet.pts if packet.dts is None or by_pts else packet.dts)
             packets.pts.append(packet.pts)
-            packets.shown.append(not packet.is_discard)
+            packets.displayed.append(not packet.is_discard)
     except AV_ERRORS as error:
         raise VideoError(_truncated(name, len(packets.pts), stream.frames, f" ({reason(error)})")) from error
     return packets
@@ -144,10 +144,12 @@ def _from_packets(container: InputContainer, stream: VideoStream, packets: _Pack
     """The index from packet times, or None where they do not tell the frames surely."""
     times = np.array(packets.pts, dtype=np.int64)
     keys_at = np.array(packets.key_at, dtype=np.int64)
-    shown = np.flatnonzero(packets.shown)
-    if not packets.complete or not len(keys_at) or len(np.unique(times)) != len(times) or not len(shown):
+    displayed = np.flatnonzero(packets.displayed)
+    if not packets.complete or not len(keys_at) or len(np.unique(times)) != len(times) or not len(displayed):
         return None
-    order = shown[np.argsort(times[shown], kind="stable")]  # decode position of each frame, in presentation order
+    order = displayed[
+        np.argsort(times[displayed], kind="stable")
+    ]  # decode position of each frame, in presentation order
     pts, key_pts = times[order], times[keys_at]
     start = np.searchsorted(keys_at, order, side="right") - 1
     leading = pts < key_pts[start]  # shown before the keyframe that precedes it in the file
@@ -167,7 +169,7 @@ def _from_packets(container: InputContainer, stream: VideoStream, packets: _Pack
         codec=stream.codec_context.name,
         container=container.format.name,
         seekable=True,
-        edited=len(shown) < len(times),
+        edited=len(displayed) < len(times),
         open_gop=bool(leading.any()),
         droppable=_droppable(stream),
     )

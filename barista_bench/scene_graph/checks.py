@@ -147,7 +147,7 @@ def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:
 
 
 def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
-    """Warn of odd segments. All are kept as they stand: example ids hold a segment's frames and its index in the file."""
+    """Warn of odd segments. All are kept as they are: example ids hold their frames and their index in the file."""
     frame_count = read.release.video_metadata[0].frame_count
     for position, segment in enumerate(getattr(read.release, section)):
         key = f"{section}[{read.row(section, position)}]"

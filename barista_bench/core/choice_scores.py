@@ -1,4 +1,4 @@
-"""Answers that are scores: what a model writes that ranks given texts instead of generating one.
+"""Answers of models that score given texts instead of generating one.
 
 A dual encoder answers `{"scores": {"A": 0.31, "B": 0.27}}`, one finite number for each label of `Task.choices`.
 """
@@ -20,7 +20,7 @@ class _ScoredChoices(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write_scores(scores: Mapping[str, float]) -> str:
-    """The answer of a model that scores; six decimals, so that what hardware rounds differently stays the same.
+    """The answer of a model that scores; rounded to six decimals, so that hardware does not change it.
 
     >>> write_scores({"A": 0.31000000001, "B": -0.5})
     '{"scores": {"A": 0.31, "B": -0.5}}'

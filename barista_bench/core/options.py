@@ -1,4 +1,4 @@
-"""Choices that a task leaves to its user: declared by the task, checked here, recorded with every run."""
+"""Settings of a task that users may choose: declared by the task, checked here, recorded with every run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Option:
     """One choice.
 
     Args:
-        default: what holds where nothing is said; its kind is the option's kind. None: off, and `kind` says of what.
-        help: a line for people.
-        changes: what depends on it. What changes the scores alone may be chosen anew whenever a run is scored; the
-            others belong to the run, and a run folder keeps to them.
-        choices: the values there are; empty for any.
+        default: the value where none is given; its type is the option's type. None: off, and `kind` is the type.
+        help: one line for users.
+        changes: what depends on it. Options that change scores alone may be changed whenever a run is scored; the
+            others belong to the run, and a run folder keeps them.
+        choices: the values allowed; empty for any.
         low: least number.
         high: greatest number.
-        kind: of values, where the default is None.
+        kind: type of the value, where the default is None.
     """
 
     default: OptionValue
@@ -76,7 +76,7 @@ class Option:
 
 
 def effective(declared: Mapping[str, Option], given: Mapping[str, object], owner: str) -> dict[str, OptionValue]:
-    """The value of every declared option, those given among them.
+    """The value of every declared option: the one given, else its default.
 
     Raises:
         ConfigError: one is not declared, or its value cannot be used.

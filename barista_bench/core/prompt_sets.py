@@ -1,9 +1,9 @@
-"""Prompts are data: the wording of a task stands in a versioned YAML file, and users may bring their own.
+"""Prompts as data: the wording of a task is a versioned YAML file, and users may bring their own.
 
 A prompt file is `{version: int, system: text, user: text}`, with `{name}` places that the task fills; tasks that ask in
 several steps or wordings have further texts in `extra: {name: text}`. A set is one such file for one task, or a folder
-of files called `<task>.yaml`. Its hash stands in the results, and whose wording it is: runs of different wording are
-never put side by side.
+of files called `<task>.yaml`. Results hold its hash and its origin: runs of different
+wording are never compared.
 
 Images stand where the user text has a place for them: `{image}` is the next one, `{images}` all that are left, each
 after the text `extra.image` where there is one (`{number}` in it counts from 1). One line break on either side of
@@ -29,11 +29,11 @@ from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
 
 IMAGE_PLACES = frozenset({"image", "images"})
 IMAGE_TEXT = "image"
-"""The name of the further text that stands before each of `{images}`."""
+"""Name of the further text before each of `{images}`."""
 WORDING = r"^((ours v|[a-z ]+[@:])[0-9a-f]{1,20})?$"
 """What `PromptTexts.wording` looks like."""
 FROZEN_QUESTION = "frozen_question"
-"""The name of the further text that a release freezes with every example; a wording that has none shares ours."""
+"""Name of the further text that a release freezes with every example; a wording without it uses ours."""
 _CLONE = "release:"
 _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 
@@ -42,7 +42,7 @@ _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 class PromptTexts:
     """The wording of one task. `sha256` is of the file's bytes.
 
-    `wording` says whose it is: `ours v<version>`, `file:<hash>` (also of runs that do not say), `release@<commit>`,
+    `wording` is its origin: `ours v<version>`, `file:<hash>` (also where a run does not name it), `release@<commit>`,
     `clone:<hash>` of a clone that is not the release's, or another harness's own.
     """
 
@@ -68,7 +68,7 @@ class PromptTexts:
         return fill(self.extra[name], values)
 
     def fill(self, **values: str) -> tuple[str, str]:
-        """System and user text with values for their `{name}` places. Other braces stand: prompts show JSON.
+        """System and user text with values for their `{name}` places. Other braces stay: prompts show JSON.
 
         >>> PromptTexts(1, 'Answer {"a": 1}', "Find {what}", "").fill(what="cups")
         ('Answer {"a": 1}', 'Find cups')
@@ -113,7 +113,7 @@ class PromptTexts:
 
 
 def by_hash(kind: str, sha256: str) -> str:
-    """A wording that is known by its content alone.
+    """The origin of a wording that is identified by its content alone.
 
     >>> by_hash("clone", "0123456789abcdef")
     'clone:01234567'
@@ -122,7 +122,7 @@ def by_hash(kind: str, sha256: str) -> str:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Put values into their places, in one pass: none is looked for in another's value."""
+    """Put values into their `{name}` places, in one pass: places inside of values stay as they are."""
     if not values:
         return template
     places = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))

@@ -1,4 +1,4 @@
-"""How a frozen set is drawn from a release: values, checked, and the draw itself."""
+"""How a frozen set is drawn from a release: its parameters, and the draw."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from barista_bench.mini.props import HANDS
 from barista_bench.mini.seeds import stable_id
 from barista_bench.mini.stage import HUMAN_ACTIONS, BeatRange
 from barista_bench.scene_graph.release import (
-    Release,
     ReleaseAnnotation,
     ReleaseAttribute,
     ReleaseCategory,
+    ReleaseFile,
     ReleaseRange,
     ReleaseRelation,
     ReleaseSegment,
@@ -57,12 +57,12 @@ class FrameAnnotator:
         ]
 
 
-def outline(video: Video) -> Release:
+def outline(video: Video) -> ReleaseFile:
     """The graph without boxes and masks: no frame has to be drawn for it."""
     ids = {key: object_id(video, key) for key in video.keys}
     categories = {key: category_of(video, key) for key in video.keys}
     plan = video.plan
-    return Release(
+    return ReleaseFile(
         video_metadata=[
             ReleaseVideo(
                 plan.width, plan.height, video.frame_count, float(FPS), video.frame_count * 1000 / FPS, *plan.device

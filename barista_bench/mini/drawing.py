@@ -14,12 +14,12 @@ import msgspec
 from barista_bench.mini.shapes import RGB, Canvas, dark, light, mix
 
 
-class _Tables(msgspec.Struct):
+class _SpriteTables(msgspec.Struct):
     colours: dict[str, RGB]
     sprites: dict[str, list[str]]
 
 
-_TABLES = msgspec.yaml.decode(resources.files(__package__).joinpath("sprites.yaml").read_bytes(), type=_Tables)
+_TABLES = msgspec.yaml.decode(resources.files(__package__).joinpath("sprites.yaml").read_bytes(), type=_SpriteTables)
 PALETTE = _TABLES.colours
 
 

@@ -16,7 +16,7 @@ AIR = 20_000
 HANDS = {"right": "right hand", "left": "left hand"}
 
 
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PropPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a thing can be: in the room, or on a `parent`, with which it then moves.
 
     `depth` orders painting relative to the parent; `angle` (64 to a turn) is how a thing is turned there. `relations`
@@ -42,7 +42,7 @@ class Prop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     category: str
     painter: str
-    home: Place
+    home: PropPlace
     colours: tuple[str, ...]
     type: str = ""
     state: str = ""
@@ -55,12 +55,12 @@ class Prop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steady: bool = False
 
 
-class _Tables(msgspec.Struct):
+class _PropTables(msgspec.Struct):
     props: dict[str, dict[str, Prop]]
-    places: dict[str, dict[str, Place]]
+    places: dict[str, dict[str, PropPlace]]
 
 
-_TABLES = msgspec.yaml.decode(resources.files(__package__).joinpath("props.yaml").read_bytes(), type=_Tables)
+_TABLES = msgspec.yaml.decode(resources.files(__package__).joinpath("props.yaml").read_bytes(), type=_PropTables)
 
 
 def props_of(preparation: str) -> dict[str, Prop]:
@@ -68,6 +68,6 @@ def props_of(preparation: str) -> dict[str, Prop]:
     return _TABLES.props["common"] | _TABLES.props[preparation]
 
 
-def places_of(preparation: str) -> dict[str, Place]:
+def places_of(preparation: str) -> dict[str, PropPlace]:
     """The named places of that kitchen."""
     return _TABLES.places["common"] | _TABLES.places[preparation]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from barista_bench.mini.props import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, Place
+from barista_bench.mini.props import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, PropPlace
 from barista_bench.mini.shapes import FINE, REFERENCE_HEIGHT, turn
 from barista_bench.mini.stage import BEATS, HandContact, Leg, Timeline
 
@@ -44,7 +44,7 @@ class Drawn:
     aloft: bool = False
 
 
-class Scene:
+class KitchenScene:
     """The timeline seen through a camera. `view_width` is the picture's width in kitchen units."""
 
     def __init__(self, line: Timeline, colours: dict[str, str], view_width: int, shake_seed: int) -> None:
@@ -105,7 +105,7 @@ class Scene:
         y = pose.y + leg.sway[1] * _wave(beat - leg.end, _SWING, _SWING // 4)
         return Pose(x, y, pose.depth, pose.angle)
 
-    def _resolve(self, at: Place, beat: int) -> Pose:
+    def _resolve(self, at: PropPlace, beat: int) -> Pose:
         x, y = at.x * FINE, at.y * FINE
         if not at.parent:
             return Pose(x, y, at.y * 10 + at.depth, at.angle)
@@ -186,7 +186,7 @@ class Scene:
         for flow in self._line.flows:
             if flow.start <= beat < flow.end:
                 thing, x, y = flow.spout
-                source = self._resolve(Place(thing, x, y), beat)
+                source = self._resolve(PropPlace(thing, x, y), beat)
                 goal = self.pose(flow.content, beat)
                 # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
                 height = max(0, goal.y - source.y) // (2 * FINE) * 2
@@ -195,7 +195,7 @@ class Scene:
                 things.append(Drawn(flow.content, "stream", colour, height, source.x, source.y, depth))
         busy = [r for value in ("extracting", "rinsing") for r in self._line.states.get(("machine", value), ())]
         if any(start <= beat < end for start, end in busy):
-            tray = self._resolve(Place("machine", 0, -60, 40), beat)
+            tray = self._resolve(PropPlace("machine", 0, -60, 40), beat)
             things.append(Drawn("", "steam", "white", beat // (6 * BEATS) % 4, tray.x, tray.y, tray.depth))
         return things
 

@@ -14,7 +14,7 @@ import msgspec
 from barista_bench.mini.seeds import spread
 
 
-class StateChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PropChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`thing` takes the state `value` after `after` percent of the act, for `lasts` ticks (0: until changed)."""
 
     thing: str
@@ -59,7 +59,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     early: int = 0
     sway: tuple[int, int] = (0, 0)
     content: str = ""
-    changes: tuple[StateChange, ...] = ()
+    changes: tuple[PropChange, ...] = ()
     fills: tuple[Fill, ...] = ()
 
 
@@ -70,13 +70,13 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     acts: tuple[Act | str, ...]
 
 
-class _Tables(msgspec.Struct):
+class _ScriptTables(msgspec.Struct):
     shared: dict[str, tuple[Act, ...]]
     blocks: dict[str, dict[str, Block]]
     orders: dict[str, list[str]]
 
 
-_TABLES = msgspec.yaml.decode(resources.files(__package__).joinpath("script.yaml").read_bytes(), type=_Tables)
+_TABLES = msgspec.yaml.decode(resources.files(__package__).joinpath("script.yaml").read_bytes(), type=_ScriptTables)
 PREPARATIONS = tuple(_TABLES.orders)
 
 

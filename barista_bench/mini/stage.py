@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from barista_bench.mini.props import AIR, HANDS, Place, Prop, places_of, props_of
-from barista_bench.mini.script import Act, Fill, StateChange
+from barista_bench.mini.props import AIR, HANDS, Prop, PropPlace, places_of, props_of
+from barista_bench.mini.script import Act, Fill, PropChange
 from barista_bench.mini.shapes import turn
 
 BEATS = 8
@@ -31,7 +31,7 @@ class Leg:
 
     start: int
     end: int
-    at: Place
+    at: PropPlace
     lift: int = 0
     sway: Offset = (0, 0)
     carried: bool = False
@@ -79,7 +79,7 @@ class Timeline:
 
 
 @dataclass
-class _Held:
+class _HeldProp:
     thing: str
     since: int
     apart: int
@@ -88,13 +88,13 @@ class _Held:
 class Stage:
     """Plays acts one after the other, moving the objects of one preparation."""
 
-    def __init__(self, preparation: str, homes: dict[str, Place]) -> None:
+    def __init__(self, preparation: str, homes: dict[str, PropPlace]) -> None:
         """`homes` replaces the places where objects stand at first."""
         props = props_of(preparation)
         props |= {key: msgspec.structs.replace(props[key], home=home) for key, home in homes.items()}
         self.line = Timeline(props)
         self._places = places_of(preparation)
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _HeldProp] = {}
         self._since: dict[tuple[str, str, str], int] = {}
         self._changes: dict[str, list[tuple[int, str]]] = {}
         self._now = 0
@@ -147,11 +147,11 @@ class Stage:
     def _grasp(self, act: Act, start: int, end: int) -> None:
         contact = _part(start, end, 45)
         for hand in _hands(act):
-            self._held[hand] = _Held(act.thing, contact, _apart(act))
+            self._held[hand] = _HeldProp(act.thing, contact, _apart(act))
             if act.value:
                 self._log(HANDS[hand], act.value, act.thing, contact, end)
         x, y, angle = self._rest(act.thing)
-        self._go(act.thing, contact, end, Place("", x, y - 30, AIR, (), angle))
+        self._go(act.thing, contact, end, PropPlace("", x, y - 30, AIR, (), angle))
 
     def _put(self, act: Act, start: int, end: int) -> None:
         release = _part(start, end, 85)
@@ -182,7 +182,7 @@ class Stage:
         x, y, _ = self._rest(act.to)
         spout_x, spout_y = turn(*prop.spout, prop.tilt)
         x, y = x + vessel.mouth[0] - spout_x, y + vessel.mouth[1] - 26 - spout_y
-        upright, tilted = Place("", x, y, AIR), Place("", x, y, AIR, (), prop.tilt)
+        upright, tilted = PropPlace("", x, y, AIR), PropPlace("", x, y, AIR, (), prop.tilt)
         marks = [_part(start, end, p) for p in (0, 34, 46, 82, 96)]
         self._go(act.thing, marks[0], marks[1], upright, lift=20)
         self._go(act.thing, marks[1], marks[2], tilted)
@@ -199,7 +199,7 @@ class Stage:
         x, y, _ = self._rest(act.thing)
         place = self._place(act, act.to)
         self._go(act.thing, start, reach, place, lift=16, sway=act.sway)
-        self._go(act.thing, leave, end, Place("", x, y, AIR), lift=10)
+        self._go(act.thing, leave, end, PropPlace("", x, y, AIR), lift=10)
         if act.value:
             for hand in _hands(act):
                 target = place.parent if act.value == "touches" else act.thing
@@ -207,7 +207,7 @@ class Stage:
 
     # -- what acts are made of
 
-    def _place(self, act: Act, name: str) -> Place:
+    def _place(self, act: Act, name: str) -> PropPlace:
         return self.line.props[act.thing].home if name == "home" else self._places[name]
 
     def _rest(self, key: str) -> tuple[int, int, int]:
@@ -219,14 +219,14 @@ class Stage:
         return x + at.x, y + at.y, at.angle
 
     def _go(
-        self, key: str, start: int, end: int, at: Place, lift: int = 0, sway: Offset = (0, 0), carried: bool = True
+        self, key: str, start: int, end: int, at: PropPlace, lift: int = 0, sway: Offset = (0, 0), carried: bool = True
     ) -> None:
         """Move an object: its old position relations end as it leaves, the new ones begin as it arrives."""
         self._end_relations(key, start)
         self.line.legs[key].append(Leg(start, end, at, lift, sway, carried))
         self._begin_relations(key, at, end)
 
-    def _begin_relations(self, key: str, at: Place, beat: int) -> None:
+    def _begin_relations(self, key: str, at: PropPlace, beat: int) -> None:
         for triple in _triples(key, at):
             self._since[triple] = beat
 
@@ -255,7 +255,7 @@ class Stage:
         held = self._held.pop(hand)
         self._touch(hand, held.thing, held.since, beat, ("holds",), 1, held.apart)
 
-    def _change(self, change: StateChange, start: int, end: int) -> None:
+    def _change(self, change: PropChange, start: int, end: int) -> None:
         beat = _part(start, end, change.after)
         changes = self._changes.setdefault(change.thing, [])
         before = changes[-1][1] if changes else ""
@@ -287,7 +287,7 @@ class Stage:
                     self.line.states.setdefault((key, value), []).append((beat, min(until, end)))
 
 
-def _triples(key: str, at: Place) -> list[tuple[str, str, str]]:
+def _triples(key: str, at: PropPlace) -> list[tuple[str, str, str]]:
     """The (source, value, target) that hold while the object is at that place."""
     triples = []
     for relation in at.relations:

@@ -144,7 +144,7 @@ def _run_problem(counts: str, pixels: int) -> str | None:
 
 
 def _parts(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Stretches of strings of about `_PART_BYTES` in all, so that the arrays of one stay in the processor's cache."""
+    """Slices of about `_PART_BYTES` of strings, whose arrays fit the processor's cache."""
     part_of = np.cumsum(lengths) // _PART_BYTES
     cuts = np.flatnonzero(np.diff(part_of)) + 1
     edges = [0, *cuts.tolist(), len(lengths)]
@@ -154,9 +154,9 @@ def _parts(lengths: NDArray[np.int64]) -> Iterator[slice]:
 
 
 def _surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArray[np.bool_]:
-    """Whether each of the joined strings is right. False means: look closer, not: wrong.
+    """Whether each of the joined strings is certainly right; the others may be right or wrong.
 
-    Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet none is passed by mistake: as long as
+    Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet no wrong string passes: as long as
     all runs so far are within 0..pixels, the next one, which differs by less than 2^29, cannot wrap.
     """
     code = np.frombuffer(data, dtype=np.uint8) - np.uint8(48)
@@ -203,7 +203,7 @@ def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.i
 def _runs(value: NDArray[np.int32], first: NDArray[np.int64]) -> NDArray[np.int32]:
     """Undo the differences: from its second run on, a string's run is the sum over every other value up to it.
 
-    The first run of a string stands alone. Sums run on over all strings, and what came before a string is subtracted.
+    The first run of a string stands alone. Sums run over all strings; the sum before each string is subtracted.
     """
     runs = np.empty_like(value)
     for parity in (0, 1):

@@ -37,7 +37,7 @@ class Problem:
 
 @dataclass(slots=True)
 class ProblemLog:
-    """Collects the problems of one file. However many warnings there are, they hide no error."""
+    """Collects the problems of one file. Errors and warnings are limited separately: neither hides the other."""
 
     file: str
     kept: list[Problem] = field(default_factory=list)
@@ -55,7 +55,7 @@ class ProblemLog:
         self.add("warning", key, what, remedy)
 
     def __iter__(self) -> Iterator[Problem]:
-        """Those kept, and how many there are beside them."""
+        """The problems kept, and how many more there were."""
         yield from self.kept
         for severity in get_args(Severity):
             if (more := self.counts[severity] - KEPT_PER_FILE) > 0:

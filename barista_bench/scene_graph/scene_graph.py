@@ -20,8 +20,8 @@ from barista_bench.scene_graph.video_graph import VideoGraph
 class SceneGraph:
     """Every video graph under a data root, read lazily.
 
-    A folder counts as a video when it holds `coco_annotation.json`; videos come in sorted order. Bad records cost
-    themselves, a bad file costs its video; both are listed in `problems` of the video or of this object.
+    A folder counts as a video when it holds `coco_annotation.json`; videos come in sorted order. A bad record is
+    left out, a bad file costs its video; both are listed in `problems` of the video or of this object.
 
     Args:
         root: folder that holds one folder a video.
@@ -44,7 +44,7 @@ class SceneGraph:
             raise DataError(str(self._root_problems[0]))
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the graphs that it keeps: another process reads what it needs itself."""
+        """Without cached graphs: another process reads what it needs itself."""
         return {**self.__dict__, "_cache": OrderedDict()}
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class SceneGraph:
         return self._cache[video_id]
 
     def videos(self, video_ids: Iterable[str] | None = None, *, progress: bool = False) -> Iterator[VideoGraph]:
-        """Usable video graphs, sorted by id; unusable ones are passed over and listed in `problems`."""
+        """Usable video graphs, sorted by id; unusable ones are skipped and listed in `problems`."""
         chosen = self.video_ids if video_ids is None else tuple(sorted(set(video_ids)))
         for video_id in tqdm(chosen, desc="reading graphs", unit="video", disable=not progress):
             try:

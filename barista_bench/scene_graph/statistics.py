@@ -1,4 +1,4 @@
-"""What a release holds: every figure of the paper's sections 3.3 and A.5, from one pass over the videos.
+"""Statistics of a release: every figure of the paper's sections 3.3 and A.5, from one pass over the videos.
 
 Conventions: frames count once for every index of a video, annotated or not; an instance is one boxed object on one
 frame; an attribute counts on each frame on which it holds and its object has a box, a relation on each frame on which
@@ -20,7 +20,7 @@ from barista_bench.scene_graph.video_graph import Ranges, Segment, VideoGraph
 
 Counts = dict[str, int]
 OnFrames = NDArray[np.int64]
-"""How many there are on each frame of a video."""
+"""Counts on each frame of a video."""
 
 PUBLISHED: dict[str, float] = {
     "videos": 185,
@@ -44,7 +44,7 @@ PUBLISHED: dict[str, float] = {
 
 @dataclass(frozen=True, slots=True)
 class PerFrame:
-    """How many there are on a frame. `histogram[n]` is the number of frames with n of them."""
+    """Counts on a frame. `histogram[n]` is the number of frames with n of them."""
 
     mean: float
     median: float
@@ -66,7 +66,7 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class CategoryCounts:
-    """Of one category: instances, persistent objects, and videos with any."""
+    """Instances, persistent objects, and videos with any, of one category."""
 
     instances: int
     objects: int
@@ -115,7 +115,7 @@ class ReleaseStatistics:
 
 @dataclass(slots=True)
 class _SegmentTotals:
-    """Of activities, or of process steps."""
+    """Sums over activities, or over process steps."""
 
     counts: Counter[str] = field(default_factory=Counter)
     names: dict[str, str] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class _SegmentTotals:
 
 @dataclass(slots=True)
 class _RowTotals:
-    """Of attributes, or of relations: ranges, and frame-rows by (type, value)."""
+    """Sums over attributes, or over relations: ranges, and frame-rows by (type, value)."""
 
     ranges: int = 0
     rows: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -1,6 +1,6 @@
 """The statistics of a release as plots, after figures 3 and 4 of the paper. Needs matplotlib, the extra `viz`.
 
-One hue where there is one series; where there are two, hue and hatching differ, so that grey print tells them apart.
+One hue where there is one series; where there are two, hue and hatching differ, so that they differ in grey print too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looks at everything a data root holds, masks and videos included, and lists every problem."""
+"""Checks everything under a data root, masks and videos included, and lists every problem."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _validate(root: str | Path, video_id: str) -> VideoValidation | Problem:
 
 
 def validate_video(graph: VideoGraph, path: Path) -> VideoValidation:
-    """Check every mask of a video, and its file at `path`; what reading found is among the problems."""
+    """Check every mask of a video, and its file at `path`. The problems of reading the graph are included."""
     log = ProblemLog(f"{graph.video_id}/{ANNOTATION_FILE}")
     _report_repeated_keys(path.with_name(ANNOTATION_FILE), log)
     _check_masks(graph, log)
@@ -116,7 +116,7 @@ def validate_video(graph: VideoGraph, path: Path) -> VideoValidation:
 
 
 def _report_repeated_keys(path: Path, log: ProblemLog) -> None:
-    """Warn of keys that stand twice in one object: whoever reads the file takes the last one, without a word."""
+    """Warn of keys that appear twice in one object: JSON readers silently keep the last one."""
     objects_with: Counter[str] = Counter()
 
     def note(pairs: list[tuple[str, object]]) -> None:
@@ -145,7 +145,7 @@ def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
 
 
 def _compare_boxes(graph: VideoGraph, rows: Sequence[int], drawn: NDArray[np.float64], log: ProblemLog) -> None:
-    """Warn of boxes that have little to do with their masks (`drawn` are those around the masks), and empty masks."""
+    """Warn of boxes that do not match their masks (`drawn` are the boxes around the masks), and of empty masks."""
     read = graph.read
     stated = read.annotation_columns().bbox[np.searchsorted(read.annotation_rows(), rows)]
     low, high = stated[:, :2], stated[:, :2] + stated[:, 2:]
@@ -191,7 +191,7 @@ def _encoded_masks(graph: VideoGraph, size: tuple[int, int], log: ProblemLog) ->
 def _other_mask(
     annotation: ReleaseAnnotation, rle: Rle | None, size: tuple[int, int], key: str, log: ProblemLog
 ) -> Rle | None:
-    """The mask drawn from polygons; anything else is reported."""
+    """The mask, if it is made of polygons; anything else is reported."""
     if annotation.bbox is None:
         log.warning(f"{key}.bbox", "no box: the release's rules pass over this annotation", "add the box")
     elif not isinstance(annotation.segmentation, msgspec.Raw):

@@ -1,4 +1,4 @@
-"""The scene graph of one video: typed tables as arrays, and the questions that tasks ask of them.
+"""The scene graph of one video: its tables as arrays, and queries on them.
 
 Conventions: frames count from 0; boxes are `[x, y, width, height]` in pixels of the displayed frame; a span is one
 frame index, or a pair `(start, stop)` with stop excluded, or None for the whole video; ranges are half-open
@@ -34,9 +34,9 @@ Box = tuple[float, float, float, float]
 HANDS = {"left hand": "left", "right hand": "right"}
 HAND_RELATION = "human_actions"
 UNNAMED = "unknown"
-"""The category of things that nobody named."""
+"""The category of objects without a name."""
 NAMELESS = frozenset({UNNAMED, *HANDS})
-"""Categories of what no question asks for by name, in lower case."""
+"""Categories that no question asks for by name, in lower case."""
 
 
 class SceneObject(NamedTuple):
@@ -149,7 +149,7 @@ def bounds(span: int | tuple[int, int]) -> tuple[int, int]:
 class VideoGraph:
     """One video's graph. Made by `SceneGraph`; immutable.
 
-    `read` are the file's records that are kept, masks included.
+    `read` holds the records kept from the file, masks included.
     """
 
     def __init__(self, video_id: str, read: ReadRelease, problems: Sequence[Problem] = ()) -> None:
@@ -236,7 +236,7 @@ class VideoGraph:
         return rle
 
     def rles(self, instances: Sequence[Instance]) -> list[Rle | DataError]:
-        """What `rle` returns or raises for each instance; many masks at once cost little more than one."""
+        """What `rle` returns or raises for each instance; many masks at once are checked far faster than one by one."""
         raws = [self._annotation(instance.row).segmentation for instance in instances]
         present = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
         parsed = iter(parse_segmentations(present, self.video.height, self.video.width))

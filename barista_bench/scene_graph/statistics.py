@@ -169,29 +169,47 @@ class _RowTotals:
         return {kind: _ranked(groups[kind]) for kind in sums}
 
 
+@dataclass(slots=True)
+class _CategoryTotals:
+    """Sums over the objects that have a box anywhere, by category."""
+
+    instances: Counter[str] = field(default_factory=Counter)
+    objects: Counter[str] = field(default_factory=Counter)
+    videos: Counter[str] = field(default_factory=Counter)
+
+    def add(self, video: VideoGraph) -> OnFrames:
+        """Count a video's objects; returns how many have a box on each of its frames."""
+        table = video.instances_table
+        boxes_of = np.bincount(table.object, minlength=len(video.objects)).tolist()
+        seen = [(item.category, boxes) for item, boxes in zip(video.objects, boxes_of, strict=True) if boxes]
+        for category, boxes in seen:
+            self.instances[category] += boxes
+            self.objects[category] += 1
+        self.videos.update({category for category, _ in seen})
+        return np.bincount(table.frame, minlength=video.frame_count)
+
+    def by_name(self) -> dict[str, CategoryCounts]:
+        return {
+            name: CategoryCounts(count, self.objects[name], self.videos[name])
+            for name, count in _ranked(self.instances).items()
+        }
+
+
 def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistics:
     """Sum up all usable videos under a root."""
     preparations, devices, resolutions = Counter[str](), Counter[str](), Counter[str]()
-    instances, objects, videos_with = Counter[str](), Counter[str](), Counter[str]()
-    attributes, relations, activities, steps = _RowTotals(), _RowTotals(), _SegmentTotals(), _SegmentTotals()
+    categories, attributes, relations = _CategoryTotals(), _RowTotals(), _RowTotals()
+    activities, steps = _SegmentTotals(), _SegmentTotals()
     objects_on_frame, relations_on_frame, seconds = list[OnFrames](), list[OnFrames](), list[float]()
     for video in graph.videos(progress=progress):
-        facts, table = video.video, video.instances_table
+        facts = video.video
         preparations[video.preparation] += 1
         devices[facts.recording_device_type or "unknown"] += 1
         resolutions[f"{facts.width}x{facts.height}"] += 1
         if facts.fps:
             seconds.append(video.frame_count / facts.fps)
-        boxes_of = np.bincount(table.object, minlength=len(video.objects)).tolist()
-        boxed = Counter[str]()
-        for item, count in zip(video.objects, boxes_of, strict=True):
-            if count:
-                boxed[item.category] += 1
-                instances[item.category] += count
-        objects += boxed
-        videos_with.update(boxed.keys())
+        objects_on_frame.append(categories.add(video))
         attributes.add(video, video.attributes_table)
-        objects_on_frame.append(np.bincount(table.frame, minlength=video.frame_count))
         relations_on_frame.append(relations.add(video, video.relations_table))
         activities.add(video.activities(), facts.fps)
         steps.add(video.steps(), facts.fps)
@@ -201,9 +219,9 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
         unusable_videos=len(graph) - usable,
         frames=sum(map(len, objects_on_frame)),
         seconds=sum(seconds),
-        objects=objects.total(),
-        instances=instances.total(),
-        categories=len(instances),
+        objects=categories.objects.total(),
+        instances=categories.instances.total(),
+        categories=len(categories.instances),
         attribute_ranges=attributes.ranges,
         attribute_rows=attributes.rows.total(),
         relation_ranges=relations.ranges,
@@ -216,9 +234,7 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
         segments_without_class=activities.without_class + steps.without_class,
         objects_per_frame=_per_frame(objects_on_frame),
         relations_per_frame=_per_frame(relations_on_frame),
-        category_counts={
-            name: CategoryCounts(count, objects[name], videos_with[name]) for name, count in _ranked(instances).items()
-        },
+        category_counts=categories.by_name(),
         attribute_counts=attributes.by_type(),
         predicate_counts=relations.by_type(),
         activity_counts=activities.by_name(),

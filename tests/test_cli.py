@@ -30,7 +30,8 @@ from barista_bench.runs.imports.submission_file import write_submission_file
 from barista_bench.runs.log.compaction import compact
 from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, validate
-from barista_bench.scene_graph.statistics import statistics, write_statistics
+from barista_bench.scene_graph.statistics import statistics
+from barista_bench.scene_graph.statistics_files import write_statistics
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import analysis_tables, write_tables
 from tests.releases import write_release

@@ -116,7 +116,7 @@ WRITERS_OF_FILES = {
     "stats/tables.py": "text_out.csv",
     "cli/judge_commands.py": "cross_text.as_markdown",
     "reporting/__init__.py": "render_markdown, render_html, export.csv, export.latex",
-    "scene_graph/statistics.py": "statistics_tables.as_markdown",
+    "scene_graph/statistics_files.py": "text_out.markdown",
     "data/card.py": "names of configs and figures, which are ours",
     "hub/files.py": "YAML metadata of a card, which escapes, and a dataset's files as they are",
 }

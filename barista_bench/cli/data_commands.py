@@ -141,7 +141,8 @@ def stats(
     """Count what a release holds: layers, distributions, durations, preparation types."""
     from barista_bench.files.owned_folders import STATISTICS, check_target
     from barista_bench.scene_graph import SceneGraph
-    from barista_bench.scene_graph.statistics import statistics, write_statistics
+    from barista_bench.scene_graph.statistics import statistics
+    from barista_bench.scene_graph.statistics_files import write_statistics
 
     with explained():
         check_target(out, STATISTICS)

@@ -1,7 +1,7 @@
-"""Boxes between pixels and the way in which a model writes them: the one place where they are converted.
+"""Converts boxes between pixels and the format in which a model writes them.
 
 Ground truth is always `[x0, y0, x1, y1]` in pixels of the displayed frame. The release freezes it on an integer grid of
-0..1000 (`to_grid`); models write in their declared `BoxFormat`, and nobody guesses it per answer.
+0..1000 (`to_grid`); models write in their declared `BoxFormat`, which is never guessed from an answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from barista_bench.core.prompt import BoxFormat
 
 GRID = 1000
 LARGEST = 1e9
-"""Coordinates beyond it are no coordinates: arithmetic on them would overflow."""
+"""Larger coordinates are refused: arithmetic on them could overflow."""
 _NAMES = {"xyxy": ("x_min", "y_min", "x_max", "y_max"), "yxyx": ("y_min", "x_min", "y_max", "x_max")}
 
 Xyxy = tuple[float, float, float, float]
@@ -42,7 +42,8 @@ def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:
 
 
 def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
-    """Pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))` (upstream.md 1.4).
+    """Pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))`
+    (docs/upstream/barista.md).
 
     >>> to_grid((0, 90, 640, 400), 640, 360)
     [0, 250, 1000, 1000]

@@ -1,4 +1,4 @@
-"""Answers that are scores: what a model writes that ranks given texts instead of generating one.
+"""Answers of models that score given texts instead of generating one.
 
 A dual encoder answers `{"scores": {"A": 0.31, "B": 0.27}}`, one finite number for each label of `Task.choices`.
 """
@@ -9,12 +9,18 @@ import json
 import math
 from collections.abc import Collection, Mapping
 
+import msgspec
+
 MAX_TEXT = 2**20
 """Characters of an answer that are read."""
 
 
+class _ScoredChoices(msgspec.Struct, forbid_unknown_fields=True):
+    scores: dict[str, float]
+
+
 def write_scores(scores: Mapping[str, float]) -> str:
-    """The answer of a model that scores; six decimals, so that what hardware rounds differently stays the same.
+    """The answer of a model that scores; rounded to six decimals, so that hardware does not change it.
 
     >>> write_scores({"A": 0.31000000001, "B": -0.5})
     '{"scores": {"A": 0.31, "B": -0.5}}'
@@ -32,16 +38,9 @@ def read_scores(text: str, labels: Collection[str]) -> dict[str, float] | None:
     if len(text) > MAX_TEXT or not text.lstrip().startswith("{"):
         return None
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        scores = msgspec.json.decode(text, type=_ScoredChoices).scores
+    except (msgspec.MsgspecError, UnicodeError):
         return None
-    scores = found.get("scores") if isinstance(found, dict) and set(found) == {"scores"} else None
-    if not isinstance(scores, dict) or set(scores) != set(labels):
+    if set(scores) != set(labels) or not all(map(math.isfinite, scores.values())):
         return None
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in scores.values()):
-        return None
-    try:
-        read = {label: float(scores[label]) for label in labels}
-    except OverflowError:
-        return None
-    return read if all(map(math.isfinite, read.values())) else None
+    return {label: scores[label] for label in labels}

@@ -1,4 +1,4 @@
-"""What people and judges are shown of an answer: why it scores as it does, what is wrong with it, boxes to draw."""
+"""Records that explain a score to people and judges: reasons, failures, boxes to draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks that are derived from a scene graph: where examples can be made, and how they are made of what is drawn."""
+"""Tasks that are derived from a scene graph: candidates for examples, and the examples built from those drawn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Candidate(NamedTuple):
 class GraphTask(Task):
     """A task whose examples come from annotated frames.
 
-    It says in two steps what it derives, so that only what is drawn is built: see docs/design.md, "Candidates".
+    It derives them in two steps, so that only what is drawn is built: see docs/design.md, "Candidates".
     """
 
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")
@@ -49,13 +49,13 @@ class GraphTask(Task):
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
         """Where one video has examples, in order of frames; deterministic, from this video alone.
 
-        What the data make impossible is yielded as a `SkippedExample`, so that it is counted.
+        An example that the data make impossible is yielded as a `SkippedExample`, so that it is counted.
         """
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """What caps over all videos leave of the candidates, in their order."""
+        """The candidates that remain after caps over all videos, in their order."""
         yield from candidates
 
     @abstractmethod
@@ -67,7 +67,7 @@ class GraphTask(Task):
     def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
         """All examples in canonical order (video id, then frame), before shuffling; what was skipped comes first.
 
-        The plain way through the parts above. `builders.plan` reads each video once for all tasks, and builds only
+        The plain composition of the methods above. `data.plan` reads each video once for all tasks, and builds only
         what is drawn.
 
         Raises:
@@ -75,16 +75,16 @@ class GraphTask(Task):
         """
         sampling.refuse_unknown_videos(graph)
         words: dict[tuple[str, str], None] = {}
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for video in graph:
             words.update(dict.fromkeys(self.vocabulary(video, sampling)))
             for item in self.candidates(video, sampling) if sampling.selects(video) else ():
                 if isinstance(item, SkippedExample):
                     yield item
                 else:
-                    found.append(item)
+                    candidates.append(item)
         vocabulary = tuple(words)
-        selected = list(self.select(found, vocabulary, sampling))
+        selected = list(self.select(candidates, vocabulary, sampling))
         yield from (item for item in selected if isinstance(item, SkippedExample))
         kept = (item for item in selected if isinstance(item, Candidate))
         for video_id, group in groupby(kept, key=lambda candidate: candidate.video_id):

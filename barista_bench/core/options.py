@@ -1,4 +1,4 @@
-"""Choices that a task leaves to its user: declared by the task, checked here, recorded with every run."""
+"""Settings of a task that users may choose: declared by the task, checked here, recorded with every run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Option:
     """One choice.
 
     Args:
-        default: what holds where nothing is said; its kind is the option's kind. None: off, and `kind` says of what.
-        help: a line for people.
-        changes: what depends on it. What changes the scores alone may be chosen anew whenever a run is scored; the
-            others belong to the run, and a run folder keeps to them.
-        choices: the values there are; empty for any.
+        default: the value where none is given; its type is the option's type. None: off, and `kind` is the type.
+        help: one line for users.
+        changes: what depends on it. Options that change scores alone may be changed whenever a run is scored; the
+            others belong to the run, and a run folder keeps them.
+        choices: the values allowed; empty for any.
         low: least number.
         high: greatest number.
-        kind: of values, where the default is None.
+        kind: type of the value, where the default is None.
     """
 
     default: OptionValue
@@ -51,19 +51,18 @@ class Option:
         kind = self.kind or type(self.default)
         if kind is float and type(value) is int and abs(value) < MAX_NUMBER:
             value = float(value)
-        wanted = f"Remedy: give {self._wanted(kind)}: {self.help}"
+        remedy = f"Remedy: give {self._wanted(kind)}: {self.help}"
         if type(value) is not kind or not isinstance(value, bool | int | float | str):
-            raise ConfigError(f"option {name} is {_shown(value)}. {wanted}")
+            raise ConfigError(f"option {name} is {_shown(value)}. {remedy}")
         if isinstance(value, str) and len(value) > MAX_TEXT:
-            raise ConfigError(f"option {name} has more than {MAX_TEXT} characters. {wanted}")
-        if self.choices and value not in self.choices:
-            raise ConfigError(f"option {name} is {_shown(value)}. {wanted}")
-        if isinstance(value, int | float) and not self._holds(value):
-            raise ConfigError(f"option {name} is {_shown(value)}. {wanted}")
+            raise ConfigError(f"option {name} has more than {MAX_TEXT} characters. {remedy}")
+        is_a_choice = not self.choices or value in self.choices
+        if not is_a_choice or (isinstance(value, int | float) and not self._is_in_range(value)):
+            raise ConfigError(f"option {name} is {_shown(value)}. {remedy}")
         return value
 
-    def _holds(self, value: float) -> bool:
-        """Whether a number is one that can be written down, and in the option's range."""
+    def _is_in_range(self, value: float) -> bool:
+        """Whether a number can be recorded, and lies in the option's range."""
         if not math.isfinite(value) if isinstance(value, float) else abs(value) >= MAX_NUMBER:
             return False
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
@@ -72,12 +71,12 @@ class Option:
         if self.choices:
             return f"one of {', '.join(map(str, self.choices))}"
         names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-        ends = [f"{word} {value:g}" for word, value in (("from", self.low), ("to", self.high)) if value is not None]
-        return " ".join([names[kind], *ends])
+        limits = [f"{word} {value:g}" for word, value in (("from", self.low), ("to", self.high)) if value is not None]
+        return " ".join([names[kind], *limits])
 
 
 def effective(declared: Mapping[str, Option], given: Mapping[str, object], owner: str) -> dict[str, OptionValue]:
-    """The value of every declared option, those given among them.
+    """The value of every declared option: the one given, else its default.
 
     Raises:
         ConfigError: one is not declared, or its value cannot be used.
@@ -112,16 +111,16 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise ConfigError(f"{_shown(pair)} is no setting. Remedy: write name=value")
-        task, dot, own = name.partition(".")
-        place = overrides.setdefault(task, {}) if dot else overrides
-        key, read = own if dot else name, _read(value)
-        if not isinstance(place, dict) or (key in place and place[key] != read):
-            raise ConfigError(f"{_shown(pair)} contradicts what was said of {_shown(task)} before. Remedy: keep one")
-        place[key] = read
+        task, dot, option = name.partition(".")
+        settings = overrides.setdefault(task, {}) if dot else overrides
+        key, setting = option if dot else name, _parsed(value)
+        if not isinstance(settings, dict) or (key in settings and settings[key] != setting):
+            raise ConfigError(f"{_shown(pair)} contradicts an earlier setting of {_shown(task)}. Remedy: keep one")
+        settings[key] = setting
     return overrides
 
 
-def _read(text: str) -> object:
+def _parsed(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

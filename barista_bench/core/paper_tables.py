@@ -1,4 +1,4 @@
-"""The counterparts of a paper's tables and figures, as data: benchmarks make them, reports print them.
+"""Counterparts of a paper's tables and figures, as data: benchmarks make them, reports print them.
 
 Scores run from 0 to 1, whatever the paper prints.
 """
@@ -14,7 +14,7 @@ from barista_bench.core.task import Scored, Task
 
 @dataclass(frozen=True, slots=True)
 class ModelSamples:
-    """What one model answered to one task: what tables are made of.
+    """One model's answers to one task, from which tables are made.
 
     Args:
         model: its label in the report.
@@ -43,7 +43,7 @@ class Ranged(NamedTuple):
 
 
 TableCell: TypeAlias = "str | int | float | Ranged | None"
-"""None: nothing to tell."""
+"""None: an empty cell."""
 
 
 @dataclass(frozen=True, slots=True)

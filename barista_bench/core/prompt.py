@@ -1,4 +1,4 @@
-"""What is asked of a model: text and places for images, and the way in which the model writes boxes.
+"""Prompts: text and places for images; and the format in which a model writes boxes.
 
 Tasks write prompts and models read them; neither knows the other. Media come first and the question last, so that
 requests over the same frames share a prefix.

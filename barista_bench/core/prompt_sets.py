@@ -1,9 +1,9 @@
-"""Prompts are data: the wording of a task stands in a versioned YAML file, and users may bring their own.
+"""Prompts as data: the wording of a task is a versioned YAML file, and users may bring their own.
 
 A prompt file is `{version: int, system: text, user: text}`, with `{name}` places that the task fills; tasks that ask in
 several steps or wordings have further texts in `extra: {name: text}`. A set is one such file for one task, or a folder
-of files called `<task>.yaml`. Its hash stands in the results, and whose wording it is: runs of different wording are
-never put side by side.
+of files called `<task>.yaml`. Results hold its hash and its origin: runs of different
+wording are never compared.
 
 Images stand where the user text has a place for them: `{image}` is the next one, `{images}` all that are left, each
 after the text `extra.image` where there is one (`{number}` in it counts from 1). One line break on either side of
@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
+import msgspec
+
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.files.bounded import read_bounded
@@ -27,13 +29,12 @@ from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
 
 IMAGE_PLACES = frozenset({"image", "images"})
 IMAGE_TEXT = "image"
-"""The name of the further text that stands before each of `{images}`."""
+"""Name of the further text before each of `{images}`."""
 WORDING = r"^((ours v|[a-z ]+[@:])[0-9a-f]{1,20})?$"
 """What `PromptTexts.wording` looks like."""
 FROZEN_QUESTION = "frozen_question"
-"""The name of the further text that a release freezes with every example; a wording that has none shares ours."""
+"""Name of the further text that a release freezes with every example; a wording without it uses ours."""
 _CLONE = "release:"
-_KEYS = {"version", "system", "user"}
 _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 
 
@@ -41,7 +42,7 @@ _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 class PromptTexts:
     """The wording of one task. `sha256` is of the file's bytes.
 
-    `wording` says whose it is: `ours v<version>`, `file:<hash>` (also of runs that do not say), `release@<commit>`,
+    `wording` is its origin: `ours v<version>`, `file:<hash>` (also where a run does not name it), `release@<commit>`,
     `clone:<hash>` of a clone that is not the release's, or another harness's own.
     """
 
@@ -67,7 +68,7 @@ class PromptTexts:
         return fill(self.extra[name], values)
 
     def fill(self, **values: str) -> tuple[str, str]:
-        """System and user text with values for their `{name}` places. Other braces stand: prompts show JSON.
+        """System and user text with values for their `{name}` places. Other braces stay: prompts show JSON.
 
         >>> PromptTexts(1, 'Answer {"a": 1}', "Find {what}", "").fill(what="cups")
         ('Answer {"a": 1}', 'Find cups')
@@ -96,26 +97,23 @@ class PromptTexts:
         pieces = _IMAGE_PLACE.split(self.user)  # before values are put in: an example's own text places nothing
         if len(pieces) == 1:
             yield from map(ImagePart, range(image_count))
-        following = 0
+        placed = 0
         for index, piece in enumerate(pieces):
             if index % 2 == 0:
                 yield from (TextPart(fill(piece, values)),) if piece else ()
             elif piece == "image":
-                yield ImagePart(following)
-                following += 1
+                yield ImagePart(placed)
+                placed += 1
             else:
-                yield from self._all_left(following, image_count)
-                following = max(following, image_count)
-
-    def _all_left(self, first: int, image_count: int) -> Iterator[TextPart | ImagePart]:
-        for place in range(first, image_count):
-            if IMAGE_TEXT in self.extra:
-                yield TextPart(fill(self.extra[IMAGE_TEXT], {"number": str(place + 1)}))
-            yield ImagePart(place)
+                for image in range(placed, image_count):
+                    if IMAGE_TEXT in self.extra:
+                        yield TextPart(fill(self.extra[IMAGE_TEXT], {"number": str(image + 1)}))
+                    yield ImagePart(image)
+                placed = max(placed, image_count)
 
 
 def by_hash(kind: str, sha256: str) -> str:
-    """A wording that is known by its content alone.
+    """The origin of a wording that is identified by its content alone.
 
     >>> by_hash("clone", "0123456789abcdef")
     'clone:01234567'
@@ -124,24 +122,11 @@ def by_hash(kind: str, sha256: str) -> str:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Put values into their places, each once and none into another's value."""
-    parts = [template]
-    for name, value in values.items():
-        place = f"{{{name}}}"
-        parts = [
-            piece
-            for index, part in enumerate(parts)
-            for piece in (_interleave(part.split(place), value) if index % 2 == 0 else [part])
-        ]
-    return "".join(parts)
-
-
-def _interleave(pieces: list[str], value: str) -> list[str]:
-    """Text and value in turn, so that texts stay at even places."""
-    out = [pieces[0]]
-    for piece in pieces[1:]:
-        out += [value, piece]
-    return out
+    """Put values into their `{name}` places, in one pass: places inside of values stay as they are."""
+    if not values:
+        return template
+    places = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
+    return places.sub(lambda place: values[place[0][1:-1]], template)
 
 
 @functools.cache
@@ -170,23 +155,19 @@ def load_prompts(path: str | Path, task: str) -> PromptTexts:
     return _parse(data, str(file))
 
 
-def _kind(value: object) -> str:
-    """What a value is, never the value: a small file can spell a huge one."""
-    return type(value).__name__
+class _PromptFile(msgspec.Struct, forbid_unknown_fields=True):
+    version: int
+    system: str
+    user: str
+    extra: dict[str, str] = {}
 
 
 def _parse(data: bytes, name: str) -> PromptTexts:
-    content = load_yaml(data, name)
-    if not isinstance(content, dict) or set(content) - {"extra"} != _KEYS:
-        found = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
-        raise ConfigError(f"{name}: has {found}. Remedy: give exactly {sorted(_KEYS)}, and extra where a task has it")
-    extra = content.get("extra", {})
-    if not isinstance(extra, dict) or not all(isinstance(part, str) for item in extra.items() for part in item):
-        raise ConfigError(f"{name}: extra is no mapping of names to texts. Remedy: write `name: text` below it")
-    if type(content["version"]) is not int:
-        raise ConfigError(f"{name}: version is {_kind(content['version'])}. Remedy: give a whole number")
-    for key in ("system", "user"):
-        if not isinstance(content[key], str):
-            raise ConfigError(f"{name}: {key} is {_kind(content[key])}. Remedy: give text")
-    sha256 = hashlib.sha256(data).hexdigest()
-    return PromptTexts(content["version"], content["system"], content["user"], sha256, extra)
+    try:
+        content = msgspec.convert(load_yaml(data, name), _PromptFile)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"{name}: {str(error)[:200]}. Remedy: give exactly version (a whole number), system and user (texts), and "
+            "extra (names and texts) where a task has it"
+        ) from error
+    return PromptTexts(content.version, content.system, content.user, hashlib.sha256(data).hexdigest(), content.extra)

@@ -1,4 +1,4 @@
-"""Tasks whose questions stand in a benchmark's own annotation files, ready to be asked."""
+"""Tasks whose questions come from a benchmark's own annotation files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from barista_bench.scene_graph import Problem
 class Release(Protocol):
     """The annotation files of a benchmark, read and checked.
 
-    `root` holds the annotations and `videos` the media, which need not all be there. `problems` are what is wrong with
-    the files, by name.
+    `root` holds the annotations and `videos` the media, which need not all be there. `problems` lists what is wrong
+    with the files.
     """
 
     root: Path
@@ -24,7 +24,7 @@ class Release(Protocol):
     problems: Sequence[Problem]
 
     def video_path(self, video_id: str) -> Path:
-        """Where a video (a file, or a folder of frames) lies or would lie.
+        """The path of a video (a file, or a folder of frames), whether or not it exists.
 
         Raises:
             DataError: the name leads out of `videos`.
@@ -42,7 +42,7 @@ class ReleaseTask(Task):
 
     @abstractmethod
     def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        """All examples in canonical order, with the frames that the sampling chooses of the videos as they lie there.
+        """All examples in canonical order, with the frames that the sampling chooses.
 
         An example whose video is missing or damaged is yielded as a `SkippedExample`, so that it is counted.
         """

@@ -1,16 +1,22 @@
-"""How a frozen set is drawn from a release: values, checked, and the draw itself."""
+"""How a frozen set is drawn from a release: its parameters, and the draw."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from typing import Annotated, ClassVar, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import Meta
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
-ItemT = TypeVar("ItemT")
+CandidateT = TypeVar("CandidateT")
+Index = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,31 +55,31 @@ class Sampling:
         pairs: folder of questions that a model wrote (`barista-bench questions`), instead of templates.
     """
 
-    limit: int | None = None
+    limit: Count | None = None
     seed: int | None = 42
     draw_seed: int | None = None
     videos: tuple[str, ...] | None = None
     preparations: tuple[str, ...] | None = None
     splits: tuple[str, ...] | None = None
-    frame_range: tuple[int, int] | None = None
-    frame_step: int = 1
-    fraction: float = 1.0
+    frame_range: tuple[Index, Index] | None = None
+    frame_step: Count = 1
+    fraction: Annotated[float, Meta(gt=0, le=1)] = 1.0
     in_activities: bool = False
     with_relations: bool = False
-    relation_type: str = "human_actions"
-    per_frame: int | None = None
-    per_class: int | None = None
+    relation_type: Annotated[str, Meta(min_length=1)] = "human_actions"
+    per_frame: Count | None = None
+    per_class: Count | None = None
     min_area: float = 0.0
-    frames: int = 1
-    rate: float | None = None
-    max_frames: int | None = None
-    spacing: int = 1
-    choices: int | None = None
-    same_verb: int = 0
-    box_scale: int = 1000
-    mask_alpha: float = 0.5
-    boundary_alpha: float = 0.9
-    font_size: float = 20
+    frames: Count = 1
+    rate: Annotated[float, Meta(gt=0, le=1000)] | None = None
+    max_frames: Count | None = None
+    spacing: Count = 1
+    choices: Count | None = None
+    same_verb: Index = 0
+    box_scale: Count = 1000
+    mask_alpha: Share = 0.5
+    boundary_alpha: Share = 0.9
+    font_size: Annotated[float, Meta(ge=1, le=1000)] = 20
     pairs: str | None = None
 
     COMMON: ClassVar[frozenset[str]] = frozenset({"limit", "seed", "videos", "preparations", "splits", "frame_range"})
@@ -89,25 +95,17 @@ class Sampling:
         if unknown:
             raise ConfigError(f"sampling has no {unknown[0]!r} here. Remedy: use one of {', '.join(sorted(known))}")
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in overrides.items()}
+        types = get_type_hints(Sampling, include_extras=True)
         for name, value in values.items():
-            if not _fits(name, value):
-                raise ConfigError(f"{name} is {value!r}. Remedy: give {_WANTED.get(name, 'a number')}")
+            try:
+                msgspec.convert(value, types[name])  # a check alone: a whole number stays one
+            except msgspec.ValidationError as error:
+                raise ConfigError(f"{name} is {value!r}. Remedy: give a value of its kind ({error})") from error
         sampling = replace(self, **values)  # type: ignore[arg-type]
-        for name in _COUNTS:
-            value = getattr(sampling, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ConfigError(f"{name} is {value!r}. Remedy: give a whole number of 1 or more")
-        if type(sampling.same_verb) is not int or sampling.same_verb < 0:
-            raise ConfigError(f"same_verb is {sampling.same_verb!r}. Remedy: give a whole number of 0 or more")
-        for name in ("mask_alpha", "boundary_alpha"):
-            if not 0 <= getattr(sampling, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(sampling, name)}. Remedy: give a share from 0 to 1")
-        if not 1 <= sampling.font_size <= 1000:
-            raise ConfigError(f"font_size is {sampling.font_size}. Remedy: give 1 to 1000")
-        if sampling.rate is not None and not 0 < sampling.rate <= 1000:
-            raise ConfigError(f"rate is {sampling.rate}. Remedy: give frames a second, above 0")
-        if not 0 < sampling.fraction <= 1:
-            raise ConfigError(f"fraction is {sampling.fraction}. Remedy: give a share above 0 and up to 1")
+        if sampling.frame_range and sampling.frame_range[0] >= sampling.frame_range[1]:
+            raise ConfigError(f"frame_range is {sampling.frame_range}. Remedy: give two frames, start before stop")
+        if "rate" in values and sampling.rate is None:
+            raise ConfigError("rate is null. Remedy: give frames a second, above 0")
         return sampling
 
     def selects(self, video: VideoGraph) -> bool:
@@ -127,7 +125,7 @@ class Sampling:
         first = -(-start // self.frame_step) * self.frame_step
         return range(first, min(stop, video.frame_count), self.frame_step)
 
-    def draw(self, candidates: Sequence[ItemT]) -> list[ItemT]:
+    def draw(self, candidates: Sequence[CandidateT]) -> list[CandidateT]:
         """Shuffle and cut, as the released freezer does: `Random(seed).shuffle`, then the first `limit`.
 
         The order drawn depends on their number alone: candidates are drawn as their examples would be. Without a seed
@@ -142,48 +140,3 @@ class Sampling:
         """The generator of a task's own draws: of `draw_seed`, else of `seed`, else of 0."""
         seeds = (seed for seed in (self.draw_seed, self.seed, 0) if seed is not None)
         return random.Random(next(seeds))  # noqa: S311  (reproducible sampling, not secrets)
-
-
-_COUNTS = (
-    "limit",
-    "frame_step",
-    "per_frame",
-    "per_class",
-    "frames",
-    "max_frames",
-    "spacing",
-    "choices",
-    "box_scale",
-)
-_WANTED = {
-    "videos": "a list of video ids",
-    "preparations": "a list of preparation types",
-    "splits": "a list of splits",
-    "frame_range": "two frame indices, start before stop",
-    "seed": "a whole number, or null for none",
-    "draw_seed": "a whole number",
-    "in_activities": "true or false",
-    "with_relations": "true or false",
-    "relation_type": "the name of a relation type",
-    "pairs": "a folder of questions",
-}
-
-
-def _fits(name: str, value: object) -> bool:
-    """Whether an override is of its field's kind; what is too small or too large is judged elsewhere."""
-    if name in ("videos", "preparations", "splits"):
-        return value is None or (isinstance(value, tuple) and all(isinstance(item, str) for item in value))
-    if name == "frame_range":
-        whole = isinstance(value, tuple) and len(value) == 2 and all(type(item) is int for item in value)
-        return value is None or (whole and 0 <= value[0] < value[1])  # type: ignore[index]
-    if name in ("seed", "draw_seed"):
-        return value is None or type(value) is int
-    if name in ("in_activities", "with_relations"):
-        return isinstance(value, bool)
-    if name == "relation_type":
-        return isinstance(value, str) and bool(value)
-    if name == "pairs":
-        return value is None or isinstance(value, str)
-    if value is None:
-        return name in ("limit", "per_frame", "per_class", "choices", "max_frames")
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children
@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+JobT = TypeVar("JobT")
 
 
 class _Worker(SpawnProcess):
@@ -98,3 +99,12 @@ def worker_processes(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: int) -> Iterator[T]:
+    """What `work` returns for each job, in order; in this process where `number` is 1 or there is one job only."""
+    if number <= 1 or len(jobs) == 1:
+        yield from map(work, jobs)
+        return
+    with worker_processes(min(number, len(jobs))) as pool:
+        yield from pool.map(work, jobs)

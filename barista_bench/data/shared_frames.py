@@ -23,7 +23,7 @@ from barista_bench.errors import DataError
 from barista_bench.media.frames import LazyFrames
 from barista_bench.media.video import close_readers
 from barista_bench.media.video.container import Stamp, stamp_of
-from barista_bench.media.video.index import FrameIndex, frame_index
+from barista_bench.media.video.index import VideoIndex, video_index
 
 __all__ = ["FrameStore", "StageClock", "decode_image", "size_of_images"]
 
@@ -157,10 +157,10 @@ class FrameStore:
     ) -> None:
         self.close()
 
-    def _index(self, stamp: Stamp) -> FrameIndex:
+    def _index(self, stamp: Stamp) -> VideoIndex:
         self._turn_to(stamp.path)
         with self.clock("decode", count=0):
-            return frame_index(stamp)
+            return video_index(stamp)
 
     def _turn_to(self, path: str) -> None:
         """The calling thread's reader of another video is closed: work goes from video to video."""
@@ -189,7 +189,7 @@ class FrameStore:
                 self._uses[frame] -= indices.count(frame.frame_index)
             return [frame.frame_index for frame in planned if self._uses[frame] <= 0]
 
-    def _on_the_way(self, video_id: str, stamp: Stamp, index: FrameIndex, mine: Sequence[_Key]) -> list[_Key]:
+    def _on_the_way(self, video_id: str, stamp: Stamp, index: VideoIndex, mine: Sequence[_Key]) -> list[_Key]:
         """Planned frames that decoding passes anyway: after the first of `mine`, from the same keyframes."""
         count = len(index.pts)
         wanted = [key.index for key in mine if isinstance(key, _Frame) and 0 <= key.index < count]

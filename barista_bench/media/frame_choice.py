@@ -1,7 +1,4 @@
-"""Which frames of a video a question shows. Pure arithmetic: what is asked for twice gives the same indices.
-
-Indices count from 0 and come in order, each once.
-"""
+"""Which frames of a video a question shows, by arithmetic alone: indices from 0, in order, each once."""
 
 from __future__ import annotations
 
@@ -33,12 +30,15 @@ def evenly_spaced(total: int, count: int) -> tuple[int, ...]:
         ConfigError: `count` is not 1 or more.
         DataError: there is no frame.
     """
-    _check(total, count)
+    if count < 1:
+        raise ConfigError(f"{count} frames were asked for. Remedy: ask for 1 or more")
+    if total < 1:
+        raise DataError("there is no frame to sample. Remedy: check the video")
     if total <= count:
         return tuple(range(total))
     if count == 1:
         return ((total - 1) // 2,)
-    return tuple(place * (total - 1) // (count - 1) for place in range(count))
+    return tuple(step * (total - 1) // (count - 1) for step in range(count))
 
 
 def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple[int, ...]:
@@ -51,16 +51,16 @@ def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple
         ConfigError: `count` is not 1 or more.
         DataError: there is no frame, no such frame, or more of `always` than `count`.
     """
-    wanted = sorted(set(always))
+    required = sorted(set(always))
     chosen = set(evenly_spaced(total, count))
-    outside = [frame for frame in wanted if not 0 <= frame < total]
+    outside = [frame for frame in required if not 0 <= frame < total]
     if outside:
         raise DataError(f"no frame {outside[0]}: there are {total}. Remedy: check that annotations and video match")
-    if len(wanted) > count:
-        raise DataError(f"{len(wanted)} frames must be shown, but only {count} may be. Remedy: ask for more frames")
-    for frame in wanted:
+    if len(required) > count:
+        raise DataError(f"{len(required)} frames must be shown, but only {count} may be. Remedy: ask for more frames")
+    for frame in required:
         if frame not in chosen:
-            chosen.remove(min(chosen - set(wanted), key=lambda other: (abs(other - frame), other)))
+            chosen.remove(min(chosen.difference(required), key=lambda sampled: (abs(sampled - frame), sampled)))
             chosen.add(frame)
     return tuple(sorted(chosen))
 
@@ -78,8 +78,8 @@ def at_rate(facts: VideoFacts, fps: float) -> tuple[int, ...]:
         raise ConfigError(f"a rate of {fps} frames a second. Remedy: give a positive number up to {MAX_RATE:g}")
     seconds = _times(facts)
     # Frame i is nearest to the times after the middle between it and the one before, up to the next such middle.
-    ends = np.append((seconds[:-1] + seconds[1:]) / 2, seconds[-1])
-    passed = np.floor((ends + _CLOSE) * fps)  # of the times k / fps, the last k up to each end
+    borders = np.append((seconds[:-1] + seconds[1:]) / 2, seconds[-1])
+    passed = np.floor((borders + _CLOSE) * fps)  # of the times k / fps, the last k up to each border
     return tuple(int(frame) for frame in np.flatnonzero(np.diff(passed, prepend=-1.0) > 0))
 
 
@@ -119,15 +119,8 @@ def nearest_frame(facts: VideoFacts, second: float) -> int:
     return after if seconds[after] - second < second - seconds[after - 1] - _CLOSE else after - 1
 
 
-def _check(total: int, count: int) -> None:
-    if count < 1:
-        raise ConfigError(f"{count} frames were asked for. Remedy: ask for 1 or more")
-    if total < 1:
-        raise DataError("there is no frame to sample. Remedy: check the video")
-
-
 def _times(facts: VideoFacts) -> NDArray[np.float64]:
-    """Times that never go back: streams whose packets say nothing may repeat some."""
+    """Times that never decrease: streams whose packets have no times may repeat some."""
     if not facts.timed:
         remedy = "give the rate of its frames with its annotations, or the video file"
         raise DataError(f"{facts.path}: the times of its frames are not known. Remedy: {remedy}")

@@ -1,9 +1,8 @@
 """Dataset rows that point at frames of videos, and decode them only when pixels are asked for.
 
-A published row holds plain data, ``{"video": "kitchen/012.mp4", "indices": [0, 24, 48]}``. `link_frames`
-turns such a column into `LazyFrames`, with the videos looked for under `root`; `unlink_frames` turns it
-back. Unlink a dataset before publishing it: the feature type `VideoFrames` cannot be loaded where this
-package is not imported.
+A published row holds plain data, `{"video": "kitchen/012.mp4", "indices": [0, 24, 48]}`. `link_frames` turns such a
+column into `LazyFrames`, with the videos looked for under `root`; `unlink_frames` turns it back. Unlink a dataset
+before publishing it: the feature type `VideoFrames` cannot be loaded where this package is not imported.
 
     dataset = link_frames(load_dataset("org/barista", "relations", split="test"), root="videos")
     frames = dataset[0]["frames"]          # nothing decoded yet
@@ -28,33 +27,29 @@ from numpy.typing import DTypeLike, NDArray
 from barista_bench.errors import DataError, VideoError
 from barista_bench.files.paths import confined
 from barista_bench.media.video import read_frames
+from barista_bench.media.video.base import Images
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PilImage
 
-Images = NDArray[np.uint8]
 AnyDataset = TypeVar("AnyDataset", Dataset, DatasetDict, IterableDataset, IterableDatasetDict)
 
-_counted = 0
+_decoded = 0
 _count_lock = threading.Lock()
 os.register_at_fork(after_in_child=lambda: _renew_lock())
 
 
 class LazyFrames:
-    """Frames of one video, in order, decoded at each request and not kept: hold on to `array()` to use it
-    twice.
+    """Frames of one video, in order, decoded at each request and not kept: hold on to `array()` to use it twice.
 
-    A sequence of images and, for `datasets`, also a mapping of its two fields, so that `map` writes it back
-    as plain `video` and `indices` without decoding. Immutable; equal where video, indices and root are
-    equal.
+    A sequence of images and, for `datasets`, also a mapping of its two fields, so that `map` writes it back as plain
+    `video` and `indices` without decoding. Immutable; equal where video, indices and root are equal.
     """
 
     __slots__ = ("backend", "indices", "root", "video")
 
     def __init__(self, video: str, indices: Sequence[int], *, root: str | None = None, backend: str = "auto") -> None:
-        """`video`: path, relative to `root` where one is given. `indices`: frame numbers from 0. Opens
-        nothing.
-        """
+        """`video`: path, relative to `root` where one is given. `indices`: frame numbers from 0. Opens nothing."""
         self.video = video
         self.indices = tuple(int(index) for index in indices)
         self.root = root
@@ -93,9 +88,7 @@ class LazyFrames:
     @overload
     def __getitem__(self, key: str) -> str | list[int]: ...
     def __getitem__(self, key: int | slice | str) -> "Images | LazyFrames | str | list[int]":
-        """An int decodes that one image (H, W, 3); a slice stays lazy; "video" and "indices" are the
-        fields.
-        """
+        """An int decodes that one image (H, W, 3); a slice stays lazy; "video" and "indices" are the fields."""
         if isinstance(key, str):
             return self._fields()[key]
         if isinstance(key, slice):
@@ -121,9 +114,6 @@ class LazyFrames:
         shown = ", ".join(map(str, self.indices[:4])) + (", ..." if len(self) > 4 else "")
         return f"LazyFrames({self.video!r}, [{shown}], {len(self)} frames)"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.video, self.indices, self.root, self.backend)
-
     def _fields(self) -> dict[str, str | list[int]]:
         return {"video": self.video, "indices": list(self.indices)}
 
@@ -131,16 +121,14 @@ class LazyFrames:
         return self.video, self.indices, self.root
 
     def _decode(self, indices: tuple[int, ...]) -> Images:
+        global _decoded
         images = read_frames(self.path, indices, backend=self.backend)
-        _count(len(indices))
+        with _count_lock:
+            _decoded += len(indices)
         return images
 
 
 Mapping.register(LazyFrames)
-
-
-def _rebuild(video: str, indices: tuple[int, ...], root: str | None, backend: str) -> LazyFrames:
-    return LazyFrames(video, indices, root=root, backend=backend)
 
 
 def resolve_video(video: str, root: str | None) -> str:
@@ -161,13 +149,7 @@ def resolve_video(video: str, root: str | None) -> str:
 
 def decode_count() -> int:
     """How many frames `LazyFrames` has decoded in this process."""
-    return _counted
-
-
-def _count(frames: int) -> None:
-    global _counted
-    with _count_lock:
-        _counted += frames
+    return _decoded
 
 
 def _renew_lock() -> None:
@@ -217,9 +199,7 @@ class VideoFrames:
         return LazyFrames(value["video"], indices, root=self.root, backend=self.backend)
 
     def cast_storage(self, storage: pa.StructArray) -> pa.StructArray:
-        """Arrow storage of a struct with the two fields, in any order and of any integer width. Raises
-        DataError.
-        """
+        """Arrow storage of a struct with the two fields, in any order and of any integer width. Raises DataError."""
         if not pa.types.is_struct(storage.type) or {f.name for f in storage.type} != {"video", "indices"}:
             raise DataError(
                 f"a column of type {storage.type} cannot be linked. Remedy: give it the fields video and indices"

@@ -1,9 +1,7 @@
-"""A scripted coffee kitchen: small egocentric videos with a complete scene graph, in the release's own
-layout.
+"""A scripted coffee kitchen: small egocentric videos with a complete scene graph, in the release's own layout.
 
-One script says what is done when; motion, relations, states, activities and process steps all follow from it,
-and the masks come from the very drawing that makes the pixels. It stands in for the real videos where those
-cannot be had.
+One script says what is done when; motion, relations, states, activities and process steps all follow from it, and the
+masks come from the very drawing that makes the pixels. It stands in for the real videos where those cannot be had.
 """
 
 from barista_bench.mini.annotate import outline

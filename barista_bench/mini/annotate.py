@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from barista_bench.mini.kitchen import FPS, Video
 from barista_bench.mini.props import HANDS
 from barista_bench.mini.seeds import stable_id
-from barista_bench.mini.stage import HUMAN_ACTIONS, Range
+from barista_bench.mini.stage import HUMAN_ACTIONS, BeatRange
 from barista_bench.scene_graph.release import (
-    Release,
     ReleaseAnnotation,
     ReleaseAttribute,
     ReleaseCategory,
+    ReleaseFile,
     ReleaseRange,
     ReleaseRelation,
     ReleaseSegment,
@@ -49,27 +49,23 @@ class FrameAnnotator:
         for layer, number in enumerate(numbers):
             np.equal(owners, number, out=masks[:, :, layer].view(np.bool_))
         codes = coco_mask.encode(masks)
-        found = []
-        for number, box, code in zip(numbers, coco_mask.toBbox(codes).tolist(), codes, strict=True):
-            segmentation = rle_segmentation(self._size, code["counts"].decode())
-            found.append(ReleaseAnnotation(frame, self._ids[number - 1], tuple(box), segmentation))
-        return found
+        return [
+            ReleaseAnnotation(
+                frame, self._ids[number - 1], tuple(box), rle_segmentation(self._size, code["counts"].decode())
+            )
+            for number, box, code in zip(numbers, coco_mask.toBbox(codes).tolist(), codes, strict=True)
+        ]
 
 
-def outline(video: Video) -> Release:
+def outline(video: Video) -> ReleaseFile:
     """The graph without boxes and masks: no frame has to be drawn for it."""
     ids = {key: object_id(video, key) for key in video.keys}
     categories = {key: category_of(video, key) for key in video.keys}
     plan = video.plan
-    return Release(
+    return ReleaseFile(
         video_metadata=[
             ReleaseVideo(
-                plan.width,
-                plan.height,
-                video.frame_count,
-                float(FPS),
-                video.frame_count * 1000 / FPS,
-                *plan.device,
+                plan.width, plan.height, video.frame_count, float(FPS), video.frame_count * 1000 / FPS, *plan.device
             )
         ],
         categories=[ReleaseCategory(_category_id(name), name) for name in sorted(set(categories.values()))],
@@ -87,32 +83,32 @@ def _category_id(name: str) -> str:
 
 
 def _attributes(video: Video, ids: dict[str, str]) -> list[ReleaseAttribute]:
-    whole = [ReleaseRange(0, video.frame_count)]
-    found = []
+    always = [ReleaseRange(0, video.frame_count)]
+    attributes = []
     for key in video.keys:
-        found.append(ReleaseAttribute(ids[key], "color", video.colours[key], whole))
+        attributes.append(ReleaseAttribute(ids[key], "color", video.colours[key], always))
         kind = video.line.props[key].type if key in video.line.props else ""
         if kind:
-            found.append(ReleaseAttribute(ids[key], "type", kind, whole))
+            attributes.append(ReleaseAttribute(ids[key], "type", kind, always))
     for (key, value), beats in video.line.states.items():
         if ranges := _ranges(video, beats):
-            found.append(ReleaseAttribute(ids[key], "state", value, ranges))
-    return found
+            attributes.append(ReleaseAttribute(ids[key], "state", value, ranges))
+    return attributes
 
 
 def _relations(video: Video, ids: dict[str, str]) -> list[ReleaseRelation]:
     hands = {name: key for key, name in HANDS.items()}
-    found = []
+    relations = []
     for (source, value, target), beats in video.line.relations.items():
         if ranges := _ranges(video, beats):
             kind = "human_actions" if value in HUMAN_ACTIONS else "position"
-            found.append(ReleaseRelation(ids[hands.get(source, source)], ids[target], kind, value, ranges))
-    return found
+            relations.append(ReleaseRelation(ids[hands.get(source, source)], ids[target], kind, value, ranges))
+    return relations
 
 
-def _ranges(video: Video, beats: list[Range]) -> list[ReleaseRange]:
+def _ranges(video: Video, beats: list[BeatRange]) -> list[ReleaseRange]:
     """Frames of the beats: sorted, without empty ranges, those that touch or overlap joined."""
-    joined: list[Range] = []
+    joined: list[BeatRange] = []
     for start, end in sorted(video.frames_of(b) for b in beats):
         if start >= end:
             continue
@@ -123,7 +119,7 @@ def _ranges(video: Video, beats: list[Range]) -> list[ReleaseRange]:
     return [ReleaseRange(start, end) for start, end in joined]
 
 
-def _segments(video: Video, kind: str, parts: list[tuple[Range, str]]) -> list[ReleaseSegment]:
+def _segments(video: Video, kind: str, parts: list[tuple[BeatRange, str]]) -> list[ReleaseSegment]:
     segments = []
     for beats, name in parts:
         start, end = video.frames_of(beats)

@@ -1,6 +1,6 @@
-"""Encodes small videos, and cuts and joins them: what small releases of other benchmarks are made of.
+"""Encodes, cuts and joins small videos, for the kitchen and for small releases of other benchmarks made from it.
 
-The same frames give the same bytes with the same build of FFmpeg: one thread encodes, and no time is written down.
+The same frames give the same bytes with the same build of FFmpeg: one thread encodes, and no date is written.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def cut_clip(
         if not 0 <= start < stop <= len(reader):
             raise DataError(f"{reader.path}: no frames [{start}, {stop}): it has {len(reader)}. Remedy: choose others")
         order = range(stop - 1, start - 1, -1) if reverse else range(start, stop)
-        wanted = size or reader.size
-        pictures = _resized(_read(reader, order), wanted)
-        return encode_video(out, pictures, size=wanted, fps=fps if fps is not None else _rate(reader))
+        new_size = size or reader.size
+        pictures = _resized(_read(reader, order), new_size)
+        return encode_video(out, pictures, size=new_size, fps=fps if fps is not None else _rate(reader))
 
 
 def join_clips(parts: Sequence[str | Path], out: str | Path) -> Path:
@@ -128,9 +128,9 @@ def _common_form(parts: Sequence[str | Path]) -> tuple[tuple[int, int], Fraction
     for part in parts:
         with open_reader(part) as reader:
             size = size or reader.size
-            found = _rate(reader) if len(reader) > 1 else rate
-            rate = rate or found
-            if reader.size != size or (rate and found and abs(found / rate - 1) > _SAME_RATE):
+            own_rate = _rate(reader) if len(reader) > 1 else rate
+            rate = rate or own_rate
+            if reader.size != size or (rate and own_rate and abs(own_rate / rate - 1) > _SAME_RATE):
                 raise DataError(
                     f"{part}: {reader.size[0]}x{reader.size[1]} px at {reader.fps:.3f} fps, unlike the clips "
                     "before it. Remedy: cut all clips with the same size and fps"

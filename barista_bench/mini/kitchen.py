@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.mini.backdrop import paint_room
-from barista_bench.mini.props import HANDS, PROPS, At
+from barista_bench.mini.props import HANDS, PropPlace, props_of
 from barista_bench.mini.render import Renderer
-from barista_bench.mini.scene import Scene
+from barista_bench.mini.scene import KitchenScene
 from barista_bench.mini.script import PREPARATIONS, script_of
 from barista_bench.mini.seeds import number, pick, spread
 from barista_bench.mini.shapes import REFERENCE_HEIGHT
-from barista_bench.mini.stage import BEATS, Range, Stage
+from barista_bench.mini.stage import BEATS, BeatRange, Stage
 
 FPS = 30
 SECONDS = (15.0, 30.0)
@@ -73,14 +73,14 @@ class Video:
         self.keys = (*self.line.props, *HANDS)
         """All objects, in the order of the object map: number 1 is the first."""
 
-    def _homes(self) -> dict[str, At]:
+    def _homes(self) -> dict[str, PropPlace]:
         """Small changes of the layout: all that stands free, machines apart, is shifted a little."""
         homes = {}
-        for key, prop in PROPS[self.plan.preparation].items():
-            if not prop.at.parent and key not in ("machine", "store", "mill"):
-                x = prop.at.x + number(f"x:{self._text}:{key}", 25) - 12
-                y = prop.at.y + number(f"y:{self._text}:{key}", 9) - 4
-                homes[key] = At("", x, y, prop.at.dz)
+        for key, prop in props_of(self.plan.preparation).items():
+            if not prop.home.parent and key not in ("machine", "store", "mill"):
+                x = prop.home.x + number(f"x:{self._text}:{key}", 25) - 12
+                y = prop.home.y + number(f"y:{self._text}:{key}", 9) - 4
+                homes[key] = PropPlace("", x, y, prop.home.depth)
         return homes
 
     def _colours(self) -> dict[str, str]:
@@ -101,7 +101,7 @@ class Video:
         """The moment that a frame shows."""
         return frame * self.line.length // self.frame_count
 
-    def frames_of(self, beats: Range) -> Range:
+    def frames_of(self, beats: BeatRange) -> BeatRange:
         """The frames, [start, end), whose moments lie in [start, end) beats."""
         start, end = (-(-b * self.frame_count // self.line.length) for b in beats)
         return min(start, self.frame_count), min(end, self.frame_count)
@@ -110,7 +110,7 @@ class Video:
         """Every frame's picture and object map, as `Renderer.frame` returns them."""
         width, height = self.plan.width, self.plan.height
         view = -(-width * REFERENCE_HEIGHT // height)
-        scene = Scene(self.line, self.colours, view, pick(f"shake:{self._text}", range(4000)))
+        scene = KitchenScene(self.line, self.colours, view, pick(f"shake:{self._text}", range(4000)))
         room = paint_room(self._text, height)
         renderer = Renderer(room, width, height, self.keys)
         for frame in range(self.frame_count):

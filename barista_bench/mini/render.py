@@ -9,12 +9,10 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.mini import drawing, machines
+from barista_bench.mini.drawing import paint
 from barista_bench.mini.props import ROOM_TOP
 from barista_bench.mini.scene import Drawn
 from barista_bench.mini.shapes import FINE, Canvas, Sprite, make_sprite, to_pixels
-
-PAINTERS = {**drawing.PAINTERS, **machines.PAINTERS}
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class Renderer:
         sprite = self._sprites.get(key)
         if sprite is None:
             canvas = Canvas()
-            PAINTERS[thing.painter](canvas, drawing.PALETTE[thing.colour], thing.variant)
+            paint(canvas, thing.painter, thing.colour, thing.variant)
             if thing.aloft:
                 canvas = Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
             sprite = make_sprite(canvas.mirrored() if thing.mirror else canvas, self._size[0], thing.angle)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from barista_bench.mini.props import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, At
+from barista_bench.mini.props import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, PropPlace
 from barista_bench.mini.shapes import FINE, REFERENCE_HEIGHT, turn
-from barista_bench.mini.stage import BEATS, Contact, Leg, Timeline
+from barista_bench.mini.stage import BEATS, HandContact, Leg, Timeline
 
 HANDS_DEPTH = 3 * AIR
 REACH = 22 * BEATS
@@ -44,7 +44,7 @@ class Drawn:
     aloft: bool = False
 
 
-class Scene:
+class KitchenScene:
     """The timeline seen through a camera. `view_width` is the picture's width in kitchen units."""
 
     def __init__(self, line: Timeline, colours: dict[str, str], view_width: int, shake_seed: int) -> None:
@@ -60,14 +60,15 @@ class Scene:
 
     def _camera_path(self) -> list[tuple[int, int]]:
         """Corner of the view at every tick, in 1/FINE units: it smoothly follows what is acted on."""
-        path, goals = [], self._line.focus
-        x = y = vx = vy = None
+        path: list[tuple[int, int]] = []
+        goals = self._line.focus
+        x = y = vx = vy = 0
         for tick in range(self._line.length // BEATS + 1):
             reached = bisect_right([beat for beat, _ in goals], (tick + 8) * BEATS) - 1
             pose = self.pose(goals[max(0, reached)][1], tick * BEATS)
             goal_x, goal_y = self._within(pose.x - self._view * FINE // 2, pose.y - 250 * FINE)
-            if x is None or y is None or vx is None or vy is None:
-                x, y, vx, vy = goal_x, goal_y, 0, 0
+            if not path:
+                x, y = goal_x, goal_y
             # A damped spring: no jerk when the goal jumps.
             vx += ((goal_x - x) - 16 * vx) // 80
             vy += ((goal_y - y) - 16 * vy) // 80
@@ -95,23 +96,23 @@ class Scene:
         legs = self._line.legs[key]
         index = max(0, bisect_right(self._starts[key], beat) - 1)
         leg = legs[index]
-        there = self._resolve(leg.at, beat)
+        pose = self._resolve(leg.at, beat)
         if beat < leg.end:
-            there = _between(self._resolve(legs[index - 1].at, beat), there, leg, beat)
-        if leg.sway != (0, 0) and beat >= leg.end:
-            swing = _wave(beat - leg.end, _SWING, 0)
-            other = _wave(beat - leg.end, _SWING, _SWING // 4)
-            there = Pose(there.x + leg.sway[0] * swing, there.y + leg.sway[1] * other, there.depth, there.angle)
-        return there
+            return _between(self._resolve(legs[index - 1].at, beat), pose, leg, beat)
+        if leg.sway == (0, 0):
+            return pose
+        x = pose.x + leg.sway[0] * _wave(beat - leg.end, _SWING, 0)
+        y = pose.y + leg.sway[1] * _wave(beat - leg.end, _SWING, _SWING // 4)
+        return Pose(x, y, pose.depth, pose.angle)
 
-    def _resolve(self, at: At, beat: int) -> Pose:
+    def _resolve(self, at: PropPlace, beat: int) -> Pose:
         x, y = at.x * FINE, at.y * FINE
         if not at.parent:
-            return Pose(x, y, at.y * 10 + at.dz, at.angle)
+            return Pose(x, y, at.y * 10 + at.depth, at.angle)
         parent = self.pose(at.parent, beat)
         if parent.angle and not self._line.props[at.parent].steady:
             x, y = turn(x, y, parent.angle)
-        return Pose(parent.x + x, parent.y + y, parent.depth + at.dz, parent.angle + at.angle)
+        return Pose(parent.x + x, parent.y + y, parent.depth + at.depth, parent.angle + at.angle)
 
     # -- hands
 
@@ -125,18 +126,18 @@ class Scene:
         after = contacts[index + 1] if index + 1 < len(contacts) else None
         home = self._home(hand, beat)
         if last and after and after.start - last.end <= 2 * REACH:
-            gone = (beat - last.end) * 1024 // (after.start - last.end)
-            x, y = _ease(self._grip(hand, last, last.end - 1), self._grip(hand, after, after.start), gone)
-            return x, y, last.pose if gone < 256 else 0 if gone < 640 else after.pose
+            done = (beat - last.end) * 1024 // (after.start - last.end)
+            x, y = _ease(self._grip(hand, last, last.end - 1), self._grip(hand, after, after.start), done)
+            return x, y, last.pose if done < 256 else 0 if done < 640 else after.pose
         if after and after.start - beat < REACH:
-            gone = 1024 - (after.start - beat) * 1024 // REACH
-            return (*_ease(home, self._grip(hand, after, after.start), gone), 0 if gone < 512 else after.pose)
+            done = 1024 - (after.start - beat) * 1024 // REACH
+            return (*_ease(home, self._grip(hand, after, after.start), done), 0 if done < 512 else after.pose)
         if last and beat - last.end < REACH:
-            gone = (beat - last.end) * 1024 // REACH
-            return (*_ease(self._grip(hand, last, last.end - 1), home, gone), last.pose if gone < 200 else 0)
+            done = (beat - last.end) * 1024 // REACH
+            return (*_ease(self._grip(hand, last, last.end - 1), home, done), last.pose if done < 200 else 0)
         return (*home, 0)
 
-    def _grip(self, hand: str, contact: Contact, beat: int) -> tuple[int, int]:
+    def _grip(self, hand: str, contact: HandContact, beat: int) -> tuple[int, int]:
         pose = self.pose(contact.thing, beat)
         x, y = contact.offset
         if hand == "left" and pose.angle == 0:
@@ -157,21 +158,9 @@ class Scene:
         things = []
         for key, prop in self._line.props.items():
             pose = self.pose(key, beat)
-            variant = self._variant(key, prop.painter, beat)
+            drawn_as = (key, prop.painter, self._colours[key], self._variant(key, prop.painter, beat))
             angle = 0 if prop.steady else pose.angle
-            things.append(
-                Drawn(
-                    key,
-                    prop.painter,
-                    self._colours[key],
-                    variant,
-                    pose.x,
-                    pose.y,
-                    pose.depth,
-                    angle,
-                    aloft=pose.depth >= AIR,
-                )
-            )
+            things.append(Drawn(*drawn_as, pose.x, pose.y, pose.depth, angle, aloft=pose.depth >= AIR))
         things += self._flowing(beat)
         for order, hand in enumerate(("left", "right")):
             x, y, pose_number = self.hand(hand, beat)
@@ -197,7 +186,7 @@ class Scene:
         for flow in self._line.flows:
             if flow.start <= beat < flow.end:
                 thing, x, y = flow.spout
-                source = self._resolve(At(thing, x, y), beat)
+                source = self._resolve(PropPlace(thing, x, y), beat)
                 goal = self.pose(flow.content, beat)
                 # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
                 height = max(0, goal.y - source.y) // (2 * FINE) * 2
@@ -206,29 +195,29 @@ class Scene:
                 things.append(Drawn(flow.content, "stream", colour, height, source.x, source.y, depth))
         busy = [r for value in ("extracting", "rinsing") for r in self._line.states.get(("machine", value), ())]
         if any(start <= beat < end for start, end in busy):
-            tray = self._resolve(At("machine", 0, -60, 40), beat)
+            tray = self._resolve(PropPlace("machine", 0, -60, 40), beat)
             things.append(Drawn("", "steam", "white", beat // (6 * BEATS) % 4, tray.x, tray.y, tray.depth))
         return things
 
 
 def _wave(beat: int, period: int, shift: int) -> int:
     """A smooth wave of `beat` between -FINE and FINE, without any floating point."""
-    place = (beat + shift) % period * 4096 // period
-    half = place % 2048
+    phase = (beat + shift) % period * 4096 // period
+    half = phase % 2048
     height = half * (2048 - half) * FINE // (1024 * 1024)
-    return height if place < 2048 else -height
+    return height if phase < 2048 else -height
 
 
-def _ease(a: tuple[int, int], b: tuple[int, int], gone: int) -> tuple[int, int]:
-    """Between a and b, slow at both ends. `gone` runs from 0 to 1024."""
-    share = gone * gone * (3 * 1024 - 2 * gone) >> 20
+def _ease(a: tuple[int, int], b: tuple[int, int], done: int) -> tuple[int, int]:
+    """Between a and b, slow at both ends. `done` is the part of the way, from 0 to 1024."""
+    share = done * done * (3 * 1024 - 2 * done) >> 20
     return a[0] + (b[0] - a[0]) * share // 1024, a[1] + (b[1] - a[1]) * share // 1024
 
 
 def _between(a: Pose, b: Pose, leg: Leg, beat: int) -> Pose:
-    gone = (beat - leg.start) * 1024 // (leg.end - leg.start)
-    x, y = _ease((a.x, a.y), (b.x, b.y), gone)
-    angle, _ = _ease((a.angle, 0), (b.angle, 0), gone)
-    y -= leg.lift * FINE * gone * (1024 - gone) * 4 >> 20
+    done = (beat - leg.start) * 1024 // (leg.end - leg.start)
+    x, y = _ease((a.x, a.y), (b.x, b.y), done)
+    angle, _ = _ease((a.angle, 0), (b.angle, 0), done)
+    y -= leg.lift * FINE * done * (1024 - done) * 4 >> 20
     depth = AIR + max(a.depth % AIR, b.depth % AIR) if leg.carried else b.depth
     return Pose(x, y, depth, angle)

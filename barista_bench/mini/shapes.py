@@ -1,15 +1,14 @@
 """Filled shapes as sprites, rasterised with whole numbers only, so that masks are the same on every machine.
 
-Painters draw on a `Canvas` in kitchen units: one unit is one pixel of a 360 pixel high picture, y points
-down, the origin is the object's anchor. A `Sprite` is the canvas at one size: colours, opacity, and the hard-
-edged mask.
+Painters draw on a `Canvas` in kitchen units: one unit is one pixel of a 360 pixel high picture, y points down, the
+origin is the object's anchor. A `Sprite` is the canvas at one size: colours, opacity, and the hard-edged mask.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ FINE = 64
 ANGLES = 64
 """Steps to a full turn. Angles grow clockwise, as y points down."""
 
+_QUARTER = ANGLES // 4
 _SAMPLES = 4  # per pixel and axis
 _STEP = FINE // _SAMPLES
 # Rounding to 1/4096 hides the last-bit differences between platforms' cosines.
@@ -34,7 +34,7 @@ _COS = tuple(round(math.cos(2 * math.pi * k / ANGLES) * 4096) for k in range(ANG
 
 def turn(x: int, y: int, angle: int) -> Point:
     """The point (x, y) turned about the origin by `angle` steps."""
-    cos, sin = _COS[angle % ANGLES], _COS[(angle - ANGLES // 4) % ANGLES]
+    cos, sin = _COS[angle % ANGLES], _COS[(angle - _QUARTER) % ANGLES]
     return (x * cos - y * sin + 2048) >> 12, (x * sin + y * cos + 2048) >> 12
 
 
@@ -81,16 +81,9 @@ class Canvas:
         if not radius:
             return self.poly([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], colour)
         left, top, right, bottom = x0 + radius, y0 + radius, x1 - radius, y1 - radius
-        corners = ((right, bottom), (left, bottom), (left, top), (right, top))
-        quarter = ANGLES // 4
-        outline = [
-            (
-                cx * FINE + (_COS[a % ANGLES] * radius >> 6),
-                cy * FINE + (_COS[(a - quarter) % ANGLES] * radius >> 6),
-            )
-            for k, (cx, cy) in enumerate(corners)
-            for a in range(k * quarter, (k + 1) * quarter + 1, 2)
-        ]
+        outline = []
+        for n, (x, y) in enumerate(((right, bottom), (left, bottom), (left, top), (right, top))):
+            outline += _arc(x, y, 2 * radius, 2 * radius, range(n * _QUARTER, (n + 1) * _QUARTER + 1, 2))
         self.fine([outline], colour)
 
     def oval(self, cx: int, cy: int, rx: int, ry: int, colour: RGB) -> None:
@@ -122,11 +115,9 @@ class Canvas:
 
     def mirrored(self) -> Canvas:
         """The same, left and right exchanged."""
-        flip = [
-            Shape(tuple(tuple((-x, y) for x, y in o) for o in s.outlines), s.colour, s.opacity, s.kind)
-            for s in self.shapes
-        ]
-        return Canvas(flip)
+        return Canvas(
+            [replace(s, outlines=tuple(tuple((-x, y) for x, y in o) for o in s.outlines)) for s in self.shapes]
+        )
 
     def shadow(self, cx: int, cy: int, rx: int, ry: int) -> None:
         """A soft shadow on whatever lies below. It belongs to no mask."""
@@ -135,18 +126,18 @@ class Canvas:
 
 
 def _ellipse(cx: int, cy: int, rx: int, ry: int) -> list[Point]:
-    quarter = ANGLES // 4
-    return [
-        (cx * FINE + (_COS[a] * rx >> 6), cy * FINE + (_COS[(a - quarter) % ANGLES] * ry >> 6))
-        for a in range(0, ANGLES, 1 if max(rx, ry) > 30 else 2)
-    ]
+    return _arc(cx, cy, 2 * rx, 2 * ry, range(0, ANGLES, 1 if max(rx, ry) > 30 else 2))
 
 
 def _circle(cx: int, cy: int, diameter: int) -> list[Point]:
-    quarter = ANGLES // 4
+    return _arc(cx, cy, diameter, diameter, range(0, ANGLES, 4 if diameter < 14 else 2))
+
+
+def _arc(cx: int, cy: int, width: int, height: int, angles: range) -> list[Point]:
+    """Points at these angles of an ellipse around (cx, cy)."""
     return [
-        (cx * FINE + (_COS[a] * diameter >> 7), cy * FINE + (_COS[(a - quarter) % ANGLES] * diameter >> 7))
-        for a in range(0, ANGLES, 4 if diameter < 14 else 2)
+        (cx * FINE + (_COS[a % ANGLES] * width >> 7), cy * FINE + (_COS[(a - _QUARTER) % ANGLES] * height >> 7))
+        for a in angles
     ]
 
 

@@ -1,21 +1,23 @@
-"""Plays a script once and writes down everything that follows from it: a `Timeline` of motion, relations and
-states.
+"""Plays a script once and writes down everything that follows from it: a `Timeline` of motion, relations and states.
 
-Time runs in beats, 8 to a tick of the script, so that a script can be stretched to any number of frames.
-All ranges are half-open, [start, end).
+Time runs in beats, 8 to a tick of the script, so that a script can be stretched to any number of frames. All ranges are
+half-open, [start, end).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from barista_bench.mini.acts import Act, Block, Fill, State
-from barista_bench.mini.props import AIR, HANDS, PLACES, PROPS, At, Prop
+import msgspec
+
+from barista_bench.mini.props import AIR, HANDS, Prop, PropPlace, places_of, props_of
+from barista_bench.mini.script import Act, Fill, PropChange
 from barista_bench.mini.shapes import turn
 
 BEATS = 8
-Range = tuple[int, int]
+BeatRange = tuple[int, int]
+Offset = tuple[int, int]
+"""(x, y) in kitchen units."""
 
 HUMAN_ACTIONS = ("pulls", "pushes", "presses", "holds", "touches", "turns")
 
@@ -29,20 +31,20 @@ class Leg:
 
     start: int
     end: int
-    at: At
+    at: PropPlace
     lift: int = 0
-    sway: tuple[int, int] = (0, 0)
+    sway: Offset = (0, 0)
     carried: bool = False
 
 
 @dataclass(frozen=True)
-class Contact:
+class HandContact:
     """A hand is at `thing` during [start, end). `offset` is where, for a right hand; `pose` as painted."""
 
     start: int
     end: int
     thing: str
-    offset: tuple[int, int]
+    offset: Offset
     pose: int
 
 
@@ -67,17 +69,17 @@ class Timeline:
     props: dict[str, Prop]
     length: int = 0
     legs: dict[str, list[Leg]] = field(default_factory=dict)
-    contacts: dict[str, list[Contact]] = field(default_factory=lambda: {hand: [] for hand in HANDS})
+    contacts: dict[str, list[HandContact]] = field(default_factory=lambda: {hand: [] for hand in HANDS})
     flows: list[Flow] = field(default_factory=list)
-    relations: dict[tuple[str, str, str], list[Range]] = field(default_factory=dict)
-    states: dict[tuple[str, str], list[Range]] = field(default_factory=dict)
-    activities: list[tuple[Range, str]] = field(default_factory=list)
-    steps: list[tuple[Range, str]] = field(default_factory=list)
+    relations: dict[tuple[str, str, str], list[BeatRange]] = field(default_factory=dict)
+    states: dict[tuple[str, str], list[BeatRange]] = field(default_factory=dict)
+    activities: list[tuple[BeatRange, str]] = field(default_factory=list)
+    steps: list[tuple[BeatRange, str]] = field(default_factory=list)
     focus: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass
-class _Held:
+class _HeldProp:
     thing: str
     since: int
     apart: int
@@ -86,32 +88,33 @@ class _Held:
 class Stage:
     """Plays acts one after the other, moving the objects of one preparation."""
 
-    def __init__(self, preparation: str, homes: dict[str, At]) -> None:
+    def __init__(self, preparation: str, homes: dict[str, PropPlace]) -> None:
         """`homes` replaces the places where objects stand at first."""
-        props = {k: replace(p, at=homes.get(k, p.at)) for k, p in PROPS[preparation].items()}
+        props = props_of(preparation)
+        props |= {key: msgspec.structs.replace(props[key], home=home) for key, home in homes.items()}
         self.line = Timeline(props)
-        self._places = PLACES[preparation]
-        self._held: dict[str, _Held] = {}
+        self._places = places_of(preparation)
+        self._held: dict[str, _HeldProp] = {}
         self._since: dict[tuple[str, str, str], int] = {}
         self._changes: dict[str, list[tuple[int, str]]] = {}
         self._now = 0
         for key, prop in props.items():
-            self.line.legs[key] = [Leg(0, 0, prop.at)]
-            self._begin_relations(key, prop.at, 0)
+            self.line.legs[key] = [Leg(0, 0, prop.home)]
+            self._begin_relations(key, prop.home, 0)
             if prop.state:
                 self._changes[key] = [(0, prop.state)]
 
-    def play(self, blocks: list[Block], lead: int = 14, tail: int = 20) -> Timeline:
+    def play(self, blocks: list[tuple[str, list[Act]]], lead: int = 14, tail: int = 20) -> Timeline:
         """The whole script, with `lead` and `tail` ticks in which nothing is done."""
         self._now = lead * BEATS
-        for block in blocks:
+        for step, acts in blocks:
             first = self._now
-            for act in block.acts:
+            for act in acts:
                 self._play(act)
             steps = self.line.steps
-            if steps and steps[-1][1] == block.step:
+            if steps and steps[-1][1] == step:
                 first = steps.pop()[0][0]
-            steps.append(((first, self._now), block.step))
+            steps.append(((first, self._now), step))
         self._finish(self._now + tail * BEATS)
         return self.line
 
@@ -126,31 +129,31 @@ class Stage:
                 target = self._place(act, act.to).parent or act.thing
                 self.line.focus.append((start + (end - start) // 3, target))
         kinds = {
-            "pause": self._pause, "grasp": self._grasp, "place": self._place_held, "carry": self._carry,
-            "slide": self._slide, "press": self._press, "pour": self._pour, "work": self._work,
+            "grasp": self._grasp, "place": self._put, "carry": self._carry, "slide": self._slide,
+            "press": self._press, "pour": self._pour, "work": self._work,
         }  # fmt: skip
-        kinds[act.kind](act, start, end)
+        if act.kind != "pause":
+            kinds[act.kind](act, start, end)
         if act.helps:
             other = "left" if act.hand == "right" else "right"
             self._touch(other, act.helps, _part(start, end, 20), _part(start, end, 85), ("holds",), 1)
-        for effect in act.effects:
-            self._affect(effect, start, end)
+        for change in act.changes:
+            self._change(change, start, end)
+        for fill in act.fills:
+            self._fill(fill, start, end)
 
     # -- the kinds of acts
-
-    def _pause(self, act: Act, start: int, end: int) -> None:
-        pass
 
     def _grasp(self, act: Act, start: int, end: int) -> None:
         contact = _part(start, end, 45)
         for hand in _hands(act):
-            self._held[hand] = _Held(act.thing, contact, _apart(act))
+            self._held[hand] = _HeldProp(act.thing, contact, _apart(act))
             if act.value:
                 self._log(HANDS[hand], act.value, act.thing, contact, end)
-        x, y, angle = self._where(act.thing)
-        self._go(act.thing, contact, end, At("", x, y - 30, AIR, (), angle))
+        x, y, angle = self._rest(act.thing)
+        self._go(act.thing, contact, end, PropPlace("", x, y - 30, AIR, (), angle))
 
-    def _place_held(self, act: Act, start: int, end: int) -> None:
+    def _put(self, act: Act, start: int, end: int) -> None:
         release = _part(start, end, 85)
         self._go(act.thing, start, release, self._place(act, act.to), lift=14)
         for hand in _hands(act):
@@ -176,10 +179,10 @@ class Stage:
 
     def _pour(self, act: Act, start: int, end: int) -> None:
         prop, vessel = self.line.props[act.thing], self.line.props[act.to]
-        x, y, _ = self._where(act.to)
+        x, y, _ = self._rest(act.to)
         spout_x, spout_y = turn(*prop.spout, prop.tilt)
         x, y = x + vessel.mouth[0] - spout_x, y + vessel.mouth[1] - 26 - spout_y
-        upright, tilted = At("", x, y, AIR), At("", x, y, AIR, (), prop.tilt)
+        upright, tilted = PropPlace("", x, y, AIR), PropPlace("", x, y, AIR, (), prop.tilt)
         marks = [_part(start, end, p) for p in (0, 34, 46, 82, 96)]
         self._go(act.thing, marks[0], marks[1], upright, lift=20)
         self._go(act.thing, marks[1], marks[2], tilted)
@@ -189,14 +192,14 @@ class Stage:
             spout = (act.thing, *prop.spout)
             lasts = (marks[3] - marks[2]) // BEATS
             full = 5 if act.to == "cup_a" else 8  # milk leaves a rim of coffee
-            self._affect(Fill(act.content, to, act.to, spout, 46, lasts, full), start, end)
+            self._fill(Fill(act.content, to, act.to, spout, 46, lasts, full), start, end)
 
     def _work(self, act: Act, start: int, end: int) -> None:
         reach, leave = _part(start, end, 28), _part(start, end, 84)
-        x, y, _ = self._where(act.thing)
+        x, y, _ = self._rest(act.thing)
         place = self._place(act, act.to)
         self._go(act.thing, start, reach, place, lift=16, sway=act.sway)
-        self._go(act.thing, leave, end, At("", x, y, AIR), lift=10)
+        self._go(act.thing, leave, end, PropPlace("", x, y, AIR), lift=10)
         if act.value:
             for hand in _hands(act):
                 target = place.parent if act.value == "touches" else act.thing
@@ -204,33 +207,26 @@ class Stage:
 
     # -- what acts are made of
 
-    def _place(self, act: Act, name: str) -> At:
-        return self.line.props[act.thing].at if name == "home" else self._places[name]
+    def _place(self, act: Act, name: str) -> PropPlace:
+        return self.line.props[act.thing].home if name == "home" else self._places[name]
 
-    def _where(self, key: str) -> tuple[int, int, int]:
+    def _rest(self, key: str) -> tuple[int, int, int]:
         """Where the object comes to rest after its last leg so far, and its angle."""
         at = self.line.legs[key][-1].at
         if not at.parent:
             return at.x, at.y, at.angle
-        x, y, _ = self._where(at.parent)
+        x, y, _ = self._rest(at.parent)
         return x + at.x, y + at.y, at.angle
 
     def _go(
-        self,
-        key: str,
-        start: int,
-        end: int,
-        at: At,
-        lift: int = 0,
-        sway: tuple[int, int] = (0, 0),
-        carried: bool = True,
+        self, key: str, start: int, end: int, at: PropPlace, lift: int = 0, sway: Offset = (0, 0), carried: bool = True
     ) -> None:
         """Move an object: its old position relations end as it leaves, the new ones begin as it arrives."""
         self._end_relations(key, start)
         self.line.legs[key].append(Leg(start, end, at, lift, sway, carried))
         self._begin_relations(key, at, end)
 
-    def _begin_relations(self, key: str, at: At, beat: int) -> None:
+    def _begin_relations(self, key: str, at: PropPlace, beat: int) -> None:
         for triple in _triples(key, at):
             self._since[triple] = beat
 
@@ -243,20 +239,13 @@ class Stage:
             self.line.relations.setdefault((source, value, target), []).append((start, end))
 
     def _touch(
-        self,
-        hand: str,
-        thing: str,
-        start: int,
-        end: int,
-        values: tuple[str, ...],
-        pose: int,
-        apart: int = 0,
+        self, hand: str, thing: str, start: int, end: int, values: tuple[str, ...], pose: int, apart: int = 0
     ) -> None:
         """A hand is at a thing, or at the part by which it is held, `apart` units outside the usual grip."""
         prop = self.line.props[thing]
         part = "" if hand == prop.body_hand else prop.grip_part
         x, y = self.line.props[part or thing].grip
-        self.line.contacts[hand].append(Contact(start, end, part or thing, (x + apart, y), pose))
+        self.line.contacts[hand].append(HandContact(start, end, part or thing, (x + apart, y), pose))
         for value in values:
             self._log(HANDS[hand], value, thing, start, end)
         if part:
@@ -266,21 +255,22 @@ class Stage:
         held = self._held.pop(hand)
         self._touch(hand, held.thing, held.since, beat, ("holds",), 1, held.apart)
 
-    def _affect(self, effect: State | Fill, start: int, end: int) -> None:
-        beat = _part(start, end, effect.at)
-        until = beat + effect.lasts * BEATS
-        if isinstance(effect, State):
-            changes = self._changes.setdefault(effect.thing, [])
-            before = changes[-1][1] if changes else ""
-            changes.append((beat, effect.value))
-            if effect.lasts:
-                changes.append((until, before))
+    def _change(self, change: PropChange, start: int, end: int) -> None:
+        beat = _part(start, end, change.after)
+        changes = self._changes.setdefault(change.thing, [])
+        before = changes[-1][1] if changes else ""
+        changes.append((beat, change.value))
+        if change.lasts:
+            changes.append((beat + change.lasts * BEATS, before))
+
+    def _fill(self, fill: Fill, start: int, end: int) -> None:
+        beat = _part(start, end, fill.after)
+        self._go(fill.content, beat, beat, self._places[fill.to])
+        if not fill.lasts:
             return
-        self._go(effect.content, beat, beat, self._places[effect.to])
-        if not effect.lasts:
-            return
-        self.line.flows.append(Flow(beat, until, effect.content, effect.spout, effect.full))
-        changes = self._changes.get(effect.vessel, [])
+        until = beat + fill.lasts * BEATS
+        self.line.flows.append(Flow(beat, until, fill.content, fill.spout, fill.full))
+        changes = self._changes.get(fill.vessel, [])
         if changes and changes[-1][1] == "empty":
             changes.append((until, "full"))
 
@@ -297,19 +287,19 @@ class Stage:
                     self.line.states.setdefault((key, value), []).append((beat, min(until, end)))
 
 
-def _triples(key: str, at: At) -> list[tuple[str, str, str]]:
+def _triples(key: str, at: PropPlace) -> list[tuple[str, str, str]]:
     """The (source, value, target) that hold while the object is at that place."""
     triples = []
     for relation in at.relations:
         value, _, other = relation.partition(":")
-        backwards = value == "contains" or value.startswith("~")
-        ends = (other or at.parent, key) if backwards else (key, other or at.parent)
-        triples.append((ends[0], value.lstrip("~"), ends[1]))
+        other = other or at.parent
+        is_reversed = value == "contains" or value.startswith("~")
+        triples.append((other, value.lstrip("~"), key) if is_reversed else (key, value, other))
     return triples
 
 
-def _hands(act: Act) -> Iterator[str]:
-    yield from ("right", "left") if act.hand == "both" else (act.hand,)
+def _hands(act: Act) -> tuple[str, ...]:
+    return ("right", "left") if act.hand == "both" else (act.hand,)
 
 
 def _apart(act: Act) -> int:

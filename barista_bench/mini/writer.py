@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import as_completed
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
 
-from barista_bench.core.worker_processes import worker_processes
+from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import KITCHEN, replacing_folder
 from barista_bench.mini.annotate import FrameAnnotator, outline
@@ -60,10 +60,10 @@ def write_kitchen(
         ConfigError: a number cannot be used, or `out` is no folder that may be replaced: see `replacing_folder`.
     """
     plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds)
-    bar = tqdm(total=len(plans), desc="mini kitchen", unit="video", disable=not progress)
-    with replacing_folder(Path(out), KITCHEN) as work, bar:
-        for _ in _written(plans, work, num_proc):
-            bar.update()
+    with replacing_folder(Path(out), KITCHEN) as folder:
+        written = map_in_processes(partial(write_video, root=folder), plans, num_proc)
+        for _ in tqdm(written, total=len(plans), desc="mini kitchen", unit="video", disable=not progress):
+            pass
     return sorted(Path(out) / plan.video_id for plan in plans)
 
 
@@ -82,13 +82,3 @@ def write_video(plan: VideoPlan, root: Path) -> Path:
     encode_video(folder / VIDEO_FILE, pictures(), size=(plan.width, plan.height), fps=FPS)
     (folder / ANNOTATION_FILE).write_bytes(encode(release))
     return folder
-
-
-def _written(plans: list[VideoPlan], root: Path, num_proc: int) -> Iterator[Path]:
-    if num_proc <= 1 or len(plans) == 1:
-        for plan in plans:
-            yield write_video(plan, root)
-        return
-    with worker_processes(min(num_proc, len(plans))) as pool:
-        for job in as_completed([pool.submit(write_video, plan, root) for plan in plans]):
-            yield job.result()

@@ -1,8 +1,8 @@
-"""What typed decoding cannot see: ids that nothing declares, frames past the end, boxes outside the frame.
+"""Checks that types cannot make: ids that nothing declares, frames past the end, boxes outside the frame.
 
-A record that cannot be used is left out and reported; the rest of the file stays usable. What is odd but can be used
-(a second annotation of an object on a frame, a box beyond the frame, a segment without a frame) is kept, as the
-released code keeps it, with a warning.
+A record that cannot be used is left out and reported; the rest of the file stays usable. What is odd but usable (a
+second annotation of an object on a frame, a box beyond the frame, a segment without a frame) is kept with a warning, as
+the released code keeps it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from barista_bench.scene_graph.problems import ProblemLog
 from barista_bench.scene_graph.reading import ReadRelease
 from barista_bench.scene_graph.release import ReleaseAttribute, ReleaseCategory, ReleaseRange, ReleaseRelation
 
-_LARGEST = 1e150
-"""Pixels from the origin that a box may reach: its area is a number still."""
+_FARTHEST = 1e150
+"""Pixels from the origin that a box may reach, so that its area is still a finite number."""
 _ID_REMEDY = "declare it in object_id_to_category_id"
 
 
 def check(read: ReadRelease, log: ProblemLog) -> None:
-    """Leave out of `read`, in place, what its own tables contradict, and boxes that are no numbers.
+    """Remove from `read` what its own tables contradict, and boxes that are no finite numbers.
 
     Each omission is reported in `log`.
     """
@@ -65,7 +65,7 @@ def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
     known = columns.object >= 0
     late = columns.frame >= video.frame_count
     # NaN compares as false.
-    bounded = np.all(np.abs(columns.bbox) <= _LARGEST, axis=1)
+    bounded = np.all(np.abs(columns.bbox) <= _FARTHEST, axis=1)
     for position in np.flatnonzero(~known | late | ~bounded).tolist():
         annotation, key = annotations[position], f"annotations[{read.row('annotations', position)}]"
         if not known[position]:
@@ -129,31 +129,25 @@ def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:
     kept = []
     for position, record in enumerate(records):
         key = f"{section}[{read.row(section, position)}]"
-        unknown = [
-            (name, getattr(record, name))
-            for name in ("object_id", "source_object_id", "target_object_id")
-            if getattr(record, name, None) not in table and hasattr(record, name)
-        ]
+        id_fields = ("object_id",) if isinstance(record, ReleaseAttribute) else ("source_object_id", "target_object_id")
+        unknown = next((name for name in id_fields if getattr(record, name) not in table), None)
         if unknown:
-            name, value = unknown[0]
-            log.error(f"{key}.{name}", f"unknown object id {value!r}: left out", _ID_REMEDY)
+            what = f"unknown object id {getattr(record, unknown)!r}: left out"
+            log.error(f"{key}.{unknown}", what, _ID_REMEDY)
             continue
         ranges = [
-            checked
+            _check_range(span, f"{key}.image_ranges[{index}]", frame_count, log)
             for index, span in enumerate(record.image_ranges)
-            if (checked := _check_range(span, f"{key}.image_ranges[{index}]", frame_count, log))
         ]
-        if len(ranges) < len(record.image_ranges) or any(
-            a is not b for a, b in zip(ranges, record.image_ranges, strict=False)
-        ):
-            record.image_ranges = ranges
+        if ranges != record.image_ranges:
+            record.image_ranges = [span for span in ranges if span]
         kept.append(position)
     if len(kept) < len(records):
         read.keep(section, kept)
 
 
 def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
-    """Warn of odd segments. All are kept as they stand: a segment's frames and its place in the file are in ids."""
+    """Warn of odd segments. All are kept as they are: example ids hold their frames and their index in the file."""
     frame_count = read.release.video_metadata[0].frame_count
     for position, segment in enumerate(getattr(read.release, section)):
         key = f"{section}[{read.row(section, position)}]"
@@ -177,17 +171,13 @@ def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
 def _check_range(span: ReleaseRange, key: str, frame_count: int, log: ProblemLog) -> ReleaseRange | None:
     """The range cut to the video, or None where nothing of it lies inside. A one-frame [n, n] has no frame here."""
     start, end = max(0, span.image_id_start), min(span.image_id_end, frame_count)
-    shown = f"[{span.image_id_start}, {span.image_id_end})"
+    stated = f"[{span.image_id_start}, {span.image_id_end})"
     if start >= end:
-        log.error(
-            key,
-            f"range {shown} has no frame among the {frame_count}: left out",
-            "give start < end <= frame_count",
-        )
+        what = f"range {stated} has no frame among the {frame_count}: left out"
+        log.error(key, what, "give start < end <= frame_count")
         return None
-    if (start, end) != (span.image_id_start, span.image_id_end):
-        log.error(
-            key, f"range {shown} runs past the end: cut to {frame_count} frames", "give 0 <= start, end <= frame_count"
-        )
-        return ReleaseRange(start, end)
-    return span
+    if (start, end) == (span.image_id_start, span.image_id_end):
+        return span
+    what = f"range {stated} runs past the end: cut to {frame_count} frames"
+    log.error(key, what, "give 0 <= start, end <= frame_count")
+    return ReleaseRange(start, end)

@@ -15,8 +15,8 @@ from barista_bench.scene_graph.release import MALFORMED
 
 LONGEST_RUN_CODE = 7
 """Characters a run may take: 35 bits, far more than any frame has pixels."""
-_QUICK_RUN_CODE = 6
-"""Characters of a run that the quick look reads: 30 bits with their sign."""
+_ARRAY_RUN_CODE = 6
+"""Characters of a run that arrays of 32 bits hold: 30 bits with their sign."""
 _MOST_PIXELS = 2**28
 _PART_BYTES = 2**16
 
@@ -39,36 +39,36 @@ def parse_segmentation(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle
     Raises:
         DataError: it is neither form, its size is not (height, width), or its runs do not fill the frame.
     """
-    (found,) = parse_segmentations([raw], height, width)
-    if isinstance(found, DataError):
-        raise found
-    return found
+    (parsed,) = parse_segmentations([raw], height, width)
+    if isinstance(parsed, DataError):
+        raise parsed
+    return parsed
 
 
 def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width: int) -> list[Rle | DataError]:
     """As `parse_segmentation`, of many at once: what it would return or raise for each."""
-    found = [_unchecked(raw, height, width) for raw in raws]
-    doubtful = [place for place, rle in enumerate(found) if isinstance(rle, Rle)]
-    problems = run_problems([rle.counts for rle in found if isinstance(rle, Rle)], height * width)
-    for place, problem in zip(doubtful, problems, strict=True):
+    parsed = [_parse_unchecked(raw, height, width) for raw in raws]
+    encoded = [index for index, rle in enumerate(parsed) if isinstance(rle, Rle)]
+    problems = run_problems([rle.counts for rle in parsed if isinstance(rle, Rle)], height * width)
+    for index, problem in zip(encoded, problems, strict=True):
         if problem:
-            found[place] = DataError(f"mask counts are not a run-length encoding: {problem}")
-    return found
+            parsed[index] = DataError(f"mask counts are not a run-length encoding: {problem}")
+    return parsed
 
 
-def _unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle | DataError:
+def _parse_unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle | DataError:
     """An encoding of the frame's size whose runs are still to be checked."""
     try:
-        parsed = msgspec.json.decode(raw, type=Rle | Polygons)
-        if isinstance(parsed, list):
-            return _from_polygons(parsed, height, width)
+        segmentation = msgspec.json.decode(raw, type=Rle | Polygons)
+        if isinstance(segmentation, list):
+            return _from_polygons(segmentation, height, width)
     except MALFORMED as error:
         return DataError(f"segmentation is neither run-length encoded nor polygons: {error}")
     except DataError as error:
         return error
-    if parsed.size != (height, width):
-        return DataError(f"mask size {list(parsed.size)} is not the frame's [{height}, {width}]")
-    return parsed
+    if segmentation.size != (height, width):
+        return DataError(f"mask size {list(segmentation.size)} is not the frame's [{height}, {width}]")
+    return segmentation
 
 
 def decode_mask(rle: Rle) -> NDArray[np.bool_]:
@@ -101,7 +101,7 @@ def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
     written in characters of 5 bits, low bits first, 48 added, bit 5 set on all but its last character, bit 4 of the
     last one the sign; from the fourth run on, the run two places back is subtracted.
 
-    A quick look that only says yes or no passes healthy strings; what it does not pass is taken apart with care.
+    Arrays over many strings pass those that are right; each of the others is read by itself, to say what is wrong.
     """
     problems: list[str | None] = [None] * len(counts)
     usable: Sequence[int] = range(len(counts))
@@ -111,21 +111,40 @@ def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
         lengths = lengths[usable]
         for index in set(range(len(counts))).difference(usable):
             problems[index] = "empty, or not ASCII"
-    texts = [counts[index] for index in usable]
-    data = "".join(texts).encode("ascii")
+    data = "".join(counts[index] for index in usable).encode("ascii")
     edges = np.concatenate(([0], np.cumsum(lengths))).tolist()
     for part in _parts(lengths):
-        sound = _sound(data[edges[part.start] : edges[part.stop]], lengths[part], pixels)
-        doubtful = (part.start + np.flatnonzero(~sound)).tolist()
-        if doubtful:
-            found = _check_runs([texts[place].encode("ascii") for place in doubtful], pixels)
-            for place, problem in zip(doubtful, found, strict=True):
-                problems[usable[place]] = problem
+        are_sound = _surely_sound(data[edges[part.start] : edges[part.stop]], lengths[part], pixels)
+        for position in (part.start + np.flatnonzero(~are_sound)).tolist():
+            problems[usable[position]] = _run_problem(counts[usable[position]], pixels)
     return problems
 
 
+def _run_problem(counts: str, pixels: int) -> str | None:
+    """What is wrong with one ASCII string, read run by run."""
+    codes = [ord(character) - 48 for character in counts]
+    if min(codes) < 0 or max(codes) > 63:
+        return "characters outside the code"
+    if codes[-1] & 32:
+        return "the last run is cut off"
+    runs: list[int] = []
+    value = bits = 0
+    for code in codes:
+        value |= (code & 31) << bits
+        bits += 5
+        if bits > 5 * LONGEST_RUN_CODE:
+            return "a run is too long"
+        if not code & 32:
+            value -= (code >> 4) << bits  # the sign
+            runs.append(value + (runs[-2] if len(runs) > 2 else 0))
+            value = bits = 0
+    if min(runs) < 0:
+        return "a run is negative"
+    return None if sum(runs) == pixels else f"runs cover {sum(runs)} of {pixels} pixels"
+
+
 def _parts(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Stretches of strings of about `_PART_BYTES` in all, so that the arrays of one stay in the processor's cache."""
+    """Slices of about `_PART_BYTES` of strings, whose arrays fit the processor's cache."""
     part_of = np.cumsum(lengths) // _PART_BYTES
     cuts = np.flatnonzero(np.diff(part_of)) + 1
     edges = [0, *cuts.tolist(), len(lengths)]
@@ -134,10 +153,10 @@ def _parts(lengths: NDArray[np.int64]) -> Iterator[slice]:
             yield slice(start, stop)
 
 
-def _sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArray[np.bool_]:
-    """Whether each of the joined strings is surely right. False means: look closer, not: wrong.
+def _surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArray[np.bool_]:
+    """Whether each of the joined strings is certainly right; the others may be right or wrong.
 
-    Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet none is passed by mistake: as long as
+    Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet no wrong string passes: as long as
     all runs so far are within 0..pixels, the next one, which differs by less than 2^29, cannot wrap.
     """
     code = np.frombuffer(data, dtype=np.uint8) - np.uint8(48)
@@ -160,7 +179,7 @@ def _sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArray[np.b
 
 
 def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    """The numbers as written, or None where one takes more than 6 characters. `ongoing`: places that do not end one."""
+    """The numbers as written, or None where one has more than 6 characters. `ongoing`: positions that end none."""
     low = code & np.uint8(31)
     sign = np.uint8(16)
     ending = (low[code < 32] ^ sign) - sign
@@ -168,14 +187,14 @@ def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.i
     if not len(ongoing):
         return value
     # Few numbers are longer than one character. Before the character at `ongoing[i]`, `ongoing[i] - i` numbers ended.
-    place = np.arange(len(ongoing), dtype=np.int32)
-    number = ongoing - place
+    digit = np.arange(len(ongoing), dtype=np.int32)
+    number = ongoing - digit
     heads = np.concatenate(([0], np.flatnonzero(number[1:] != number[:-1]) + 1))
     extra = _gaps(heads, len(ongoing))
-    if extra.max() >= _QUICK_RUN_CODE:
+    if extra.max() >= _ARRAY_RUN_CODE:
         return None
-    place -= np.repeat(heads.astype(np.int32), extra)
-    parts = np.add.reduceat(low[ongoing].astype(np.int32) << (5 * place), heads)
+    digit -= np.repeat(heads.astype(np.int32), extra)
+    parts = np.add.reduceat(low[ongoing].astype(np.int32) << (5 * digit), heads)
     long = number[heads]
     value[long] = (value[long] << (5 * extra).astype(np.int32)) + parts
     return value
@@ -184,7 +203,7 @@ def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.i
 def _runs(value: NDArray[np.int32], first: NDArray[np.int64]) -> NDArray[np.int32]:
     """Undo the differences: from its second run on, a string's run is the sum over every other value up to it.
 
-    The first run of a string stands alone. Sums run on over all strings, and what came before a string is subtracted.
+    The first run of a string stands alone. Sums run over all strings; the sum before each string is subtracted.
     """
     runs = np.empty_like(value)
     for parity in (0, 1):
@@ -204,58 +223,6 @@ def _gaps(edges: NDArray[np.int64], end: int) -> NDArray[np.int64]:
     np.subtract(edges[1:], edges[:-1], out=gaps[:-1])
     gaps[-1] = end - edges[-1]
     return gaps
-
-
-def _check_runs(strings: list[bytes], pixels: int) -> list[str | None]:
-    lengths = np.array([len(s) for s in strings])
-    code = np.frombuffer(b"".join(strings), dtype=np.uint8).astype(np.int64) - 48
-    owner = np.repeat(np.arange(len(strings)), lengths)
-    ends = np.cumsum(lengths) - 1
-    last = (code & 32) == 0
-    bad_code = _any_of((code < 0) | (code > 63), owner, len(strings))
-    open_ended = ~last[ends]
-    last[ends] = True
-
-    stop = np.flatnonzero(last)
-    start = np.concatenate(([0], stop[:-1] + 1))
-    size = stop - start + 1
-    too_long = _any_of(size > LONGEST_RUN_CODE, owner[start], len(strings))
-    place = np.minimum(np.arange(len(code)) - np.repeat(start, size), LONGEST_RUN_CODE)
-    value = np.add.reduceat((code & 31) << (5 * place), start)
-    value -= np.where(code[stop] & 16, np.int64(1) << np.minimum(5 * size, 60), 0)
-
-    runs, run_owner = _undo_differences(value, owner[start])
-    negative = _any_of(runs < 0, run_owner, len(strings))
-    total = np.bincount(run_owner, weights=runs, minlength=len(strings))
-    return [
-        "characters outside the code" if bad_code[i]
-        else "the last run is cut off" if open_ended[i]
-        else "a run is too long" if too_long[i]
-        else "a run is negative" if negative[i]
-        else f"runs cover {int(total[i])} of {pixels} pixels" if total[i] != pixels
-        else None
-        for i in range(len(strings))
-    ]  # fmt: skip
-
-
-def _undo_differences(
-    value: NDArray[np.int64], owner: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Runs from the second on are sums over every other value of their string; the first stands alone."""
-    first = np.searchsorted(owner, np.arange(owner[-1] + 1))
-    place = np.arange(len(value)) - first[owner]
-    runs = value.copy()
-    for parity in (0, 1):
-        chosen = np.flatnonzero((place % 2 == parity) & (place > 0))
-        if len(chosen):
-            summed = np.cumsum(value[chosen])
-            begins = np.searchsorted(owner[chosen], owner[chosen])
-            runs[chosen] = summed - (summed[begins] - value[chosen[begins]])
-    return runs, owner
-
-
-def _any_of(flags: NDArray[np.bool_], owner: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    return np.bincount(owner[flags], minlength=count) > 0
 
 
 def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle:

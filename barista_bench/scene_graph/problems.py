@@ -1,4 +1,4 @@
-"""What is wrong with a release: every problem names file, key and index, says what was done, and the remedy."""
+"""Problems of a release: each names file, key and index, what was done about it, and the remedy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Literal, get_args
 Severity = Literal["error", "warning"]
 
 KEPT_PER_FILE = 1000
-"""Errors, and as many warnings, kept word for word for one file; the rest are counted, so that none costs memory."""
+"""Errors, and as many warnings, kept word for word for one file; the rest are only counted, to bound memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding. An `error` cost a record or a video; a `warning` cost nothing.
+    """An `error` cost a record or a video; a `warning` cost nothing.
 
     Args:
         file: path relative to the data root.
@@ -31,13 +31,13 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        place = f"{self.file}: {self.key}" if self.key else self.file
-        return f"{self.severity}: {place}: {self.what}. Remedy: {self.remedy}"
+        where = f"{self.file}: {self.key}" if self.key else self.file
+        return f"{self.severity}: {where}: {self.what}. Remedy: {self.remedy}"
 
 
 @dataclass(slots=True)
 class ProblemLog:
-    """Collects the problems of one file. However many warnings there are, they hide no error."""
+    """Collects the problems of one file. Errors and warnings are limited separately: neither hides the other."""
 
     file: str
     kept: list[Problem] = field(default_factory=list)
@@ -55,7 +55,7 @@ class ProblemLog:
         self.add("warning", key, what, remedy)
 
     def __iter__(self) -> Iterator[Problem]:
-        """Those kept, and how many there are beside them."""
+        """The problems kept, and how many more there were."""
         yield from self.kept
         for severity in get_args(Severity):
             if (more := self.counts[severity] - KEPT_PER_FILE) > 0:

@@ -1,8 +1,7 @@
-"""Bytes of a `coco_annotation.json` to typed records: a bad record costs that record, and is reported.
+"""Reads a `coco_annotation.json` into typed records; a bad record is left out and reported.
 
-The whole file is decoded in one typed pass first. Only a file with something wrong in it is taken apart section by
-section and record by record, so that healthy files stay fast. Python's `json` writes NaN and Infinity, which are no
-JSON: they cost the record whose number they stand for, not the file.
+A file is decoded in one typed pass. Only where that fails is it read section by section and record by record. Python's
+`json` writes NaN and Infinity, which are not JSON: they cost the record that holds them, not the file.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from barista_bench.errors import DataError
 from barista_bench.scene_graph.problems import ProblemLog
 from barista_bench.scene_graph.release import (
     MALFORMED,
-    Release,
     ReleaseAnnotation,
     ReleaseAttribute,
     ReleaseCategory,
+    ReleaseFile,
     ReleaseRecord,
     ReleaseRelation,
     ReleaseSegment,
@@ -35,16 +34,16 @@ MAX_BYTES = 2**30
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
 
 Extras = dict[str, dict[str, msgspec.Raw]]
-"""Keys unknown to the format, by place (`""` for the top level, `annotations[3]` for a record)."""
+"""Fields unknown to the format, by where they stand (`""` for the top level, `annotations[3]` for a record)."""
 
 RecordT = TypeVar("RecordT", bound=ReleaseRecord)
 _CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_RELEASE = msgspec.json.Decoder(Release)
+_RELEASE = msgspec.json.Decoder(ReleaseFile)
 _RAW_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RAW_LIST = msgspec.json.Decoder(list[msgspec.Raw])
-_NO_NUMBERS = {token: b'{"no number":"%s"}' % token for token in (b"NaN", b"Infinity", b"-Infinity")}
-"""JSON that fits no field, for what Python's `json` writes where a number is not finite."""
-_NO_NUMBER = re.compile(rb"NaN|Infinity|-Infinity")
+_REPLACEMENTS = {token: b'{"no number":"%s"}' % token for token in (b"NaN", b"Infinity", b"-Infinity")}
+"""JSON that no typed field accepts, for numbers that are not finite."""
+_NON_FINITE = re.compile(rb"NaN|Infinity|-Infinity")
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _REQUIRED = ("video_metadata", "categories", "object_id_to_category_id", "annotations")
 _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
@@ -58,7 +57,7 @@ _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
 
 
 class AnnotationColumns(NamedTuple):
-    """The annotations as arrays, one entry a record: asking the records one by one costs more than decoding them.
+    """The annotations as arrays, one entry a record: reading the records one by one costs more than decoding them.
 
     `object` indexes the object table, -1 for an id that it lacks. Where `boxed` is false, `bbox` is (0, 0, 1, 1).
     """
@@ -72,18 +71,18 @@ class AnnotationColumns(NamedTuple):
 class ReadRelease(msgspec.Struct):
     """A decoded file. `rows[section][i]` is the index in the file of the i-th record kept; absent means all were."""
 
-    release: Release
+    release: ReleaseFile
     rows: dict[str, list[int]]
     extras: Extras
     _columns: AnnotationColumns | None = None
 
     def row(self, section: str, position: int) -> int:
-        """The index in the file of the record that now stands at `position`."""
+        """The index in the file of the record at `position`."""
         kept = self.rows.get(section)
         return position if kept is None else kept[position]
 
     def keep(self, section: str, positions: list[int]) -> None:
-        """Leave out all records of a section but those at `positions`, and remember where they came from."""
+        """Keep only the records of a section at `positions`, and their indices in the file."""
         self.rows[section] = [self.row(section, position) for position in positions]
         records = getattr(self.release, section)
         setattr(self.release, section, [records[position] for position in positions])
@@ -114,7 +113,7 @@ def read_release(data: bytes, log: ProblemLog) -> ReadRelease:
     try:
         release = _RELEASE.decode(data)
     except MALFORMED:
-        return _salvage(_without_no_numbers(data), log)
+        return _read_by_record(_replace_non_finite(data), log)
     if not release.video_metadata:
         raise DataError(f"{log.file}: video_metadata is empty. Remedy: give width, height and frame_count")
     _unify_ids(release, log)
@@ -135,8 +134,8 @@ def canonical_id(text: str) -> str:
         return text
 
 
-def _unify_ids(release: Release, log: ProblemLog) -> None:
-    """Write every id of objects, categories and activity classes one way, in place."""
+def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
+    """Bring every id of objects, categories and activity classes into one spelling, in place."""
     known: dict[str, str] = {}
 
     def unified(text: str) -> str:
@@ -166,7 +165,7 @@ def _unify_ids(release: Release, log: ProblemLog) -> None:
             segment.activity_class_id = unified(segment.activity_class_id)
 
 
-def _annotation_columns(release: Release) -> AnnotationColumns:
+def _annotation_columns(release: ReleaseFile) -> AnnotationColumns:
     annotations, count = release.annotations, len(release.annotations)
     codes = {object_id: code for code, object_id in enumerate(release.object_id_to_category_id)}
     boxes = [annotation.bbox or (0.0, 0.0, 1.0, 1.0) for annotation in annotations]
@@ -189,25 +188,25 @@ def _as_float(number: float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def _without_no_numbers(data: bytes) -> bytes:
-    """NaN, Infinity and -Infinity, outside of strings, as JSON that only a field of any type takes."""
+def _replace_non_finite(data: bytes) -> bytes:
+    """Replace NaN, Infinity and -Infinity, outside of strings, by JSON that no typed field accepts."""
     parts, in_string, end = [], False, 0
-    for match in _NO_NUMBER.finditer(data):
+    for match in _NON_FINITE.finditer(data):
         before = data[end : match.start()]
         in_string ^= _ESCAPED.sub(b"", before).count(b'"') % 2 == 1
-        parts += [before, match[0] if in_string else _NO_NUMBERS[match[0]]]
+        parts += [before, match[0] if in_string else _REPLACEMENTS[match[0]]]
         end = match.end()
     return b"".join([*parts, data[end:]])
 
 
-def with_no_numbers(data: bytes) -> bytes:
-    """NaN and Infinity as the file had them, where they stood in what no typed field holds: masks, unknown keys."""
-    for token, replacement in _NO_NUMBERS.items():
+def restore_non_finite(data: bytes) -> bytes:
+    """The inverse, for what is not typed: masks and unknown fields."""
+    for token, replacement in _REPLACEMENTS.items():
         data = data.replace(replacement, token)
     return data
 
 
-def _salvage(data: bytes, log: ProblemLog) -> ReadRelease:
+def _read_by_record(data: bytes, log: ProblemLog) -> ReadRelease:
     try:
         sections = _RAW_OBJECT.decode(data)
     except MALFORMED as error:
@@ -233,7 +232,7 @@ def _salvage(data: bytes, log: ProblemLog) -> ReadRelease:
         )
     release = msgspec.convert(
         {"video_metadata": videos, "object_id_to_category_id": objects, **kept},
-        Release,
+        ReleaseFile,
         from_attributes=False,
     )
     _unify_ids(release, log)
@@ -259,7 +258,7 @@ def _section(
 
 
 def _record(
-    place: str, raw: msgspec.Raw, decoder: msgspec.json.Decoder[RecordT], extras: Extras, log: ProblemLog
+    key: str, raw: msgspec.Raw, decoder: msgspec.json.Decoder[RecordT], extras: Extras, log: ProblemLog
 ) -> RecordT | None:
     try:
         return decoder.decode(raw)
@@ -268,25 +267,25 @@ def _record(
     try:
         fields = _RAW_OBJECT.decode(raw)
         known = {name: fields.pop(name) for name in decoder.type.__struct_fields__ if name in fields}
-        corrected = decoder.type is ReleaseVideo and _leave_out_durations(known, place, log)
+        corrected = decoder.type is ReleaseVideo and _leave_out_durations(known, key, log)
         # strict=False reads the release's "int-like" frame indices, e.g. "12".
         record = msgspec.json.decode(msgspec.json.encode(known), type=decoder.type, strict=False)
     except MALFORMED as error:
         what, _, path = str(error).partition(" - at `$")
-        if with_no_numbers(bytes(raw)) != bytes(raw):
+        if restore_non_finite(bytes(raw)) != bytes(raw):
             what += " (the record holds NaN or Infinity)"
-        log.error(place + path.rstrip("`"), f"{what}: the record is left out", "correct the record")
+        log.error(key + path.rstrip("`"), f"{what}: the record is left out", "correct the record")
         return None
     if fields:
-        extras[place] = fields
-        log.warning(place, f"unknown key {next(iter(fields))!r}: kept, not used", "none needed if it is meant")
+        extras[key] = fields
+        log.warning(key, f"unknown key {next(iter(fields))!r}: kept, not used", "none needed if it is meant")
     elif not corrected:
-        log.warning(place, f"{first_error.partition(' - at ')[0]}: read as a number", "write a JSON number")
+        log.warning(key, f"{first_error.partition(' - at ')[0]}: read as a number", "write a JSON number")
     return record
 
 
-def _leave_out_durations(known: dict[str, msgspec.Raw], place: str, log: ProblemLog) -> bool:
-    """Take out how fast or long a video is where that is no finite number: its frames are counted without it."""
+def _leave_out_durations(known: dict[str, msgspec.Raw], key: str, log: ProblemLog) -> bool:
+    """Remove frame rate or duration where it is not a finite number: a video can be used without."""
     left_out = False
     for name in ("fps", "length_in_ms"):
         try:
@@ -295,7 +294,7 @@ def _leave_out_durations(known: dict[str, msgspec.Raw], place: str, log: Problem
             number = math.nan
         if number is not None and not math.isfinite(number):
             del known[name]
-            log.error(f"{place}.{name}", "not a finite number: left out", "give a number")
+            log.error(f"{key}.{name}", "not a finite number: left out", "give a number")
             left_out = True
     return left_out
 

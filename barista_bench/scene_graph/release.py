@@ -16,18 +16,18 @@ ANNOTATION_FILE = "coco_annotation.json"
 VIDEO_FILE = "video.mp4"
 
 MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises of bytes that are no JSON, no UTF-8, nested too deep, or not of the wanted type."""
+"""What msgspec raises for bytes that are not JSON, not UTF-8, nested too deeply, or of another type."""
 
 MAX_FRAMES = 10_000_000
-"""Frames a video may claim (over 90 hours at 30 fps). More is a mistake or an attack, and costs that video."""
+"""Frames a video may claim (over 90 hours at 30 fps). A video that claims more is refused."""
 
-FrameIndex = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+FrameNumber = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 RangeEnd = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 PixelCount = Annotated[int, msgspec.Meta(ge=1, le=16384)]
 
 
 class ReleaseRecord(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
-    """Base of all records. A key that the format does not know is not ignored: reading keeps and reports it."""
+    """Base of all records. Decoding refuses unknown fields; reading then keeps and reports them."""
 
 
 class ReleaseVideo(ReleaseRecord):
@@ -50,10 +50,10 @@ class ReleaseCategory(ReleaseRecord):
 class ReleaseAnnotation(ReleaseRecord, gc=False):
     """One object on one frame. `segmentation` stays undecoded JSON until a mask is asked for.
 
-    A file has tens of thousands, none of which can be part of a cycle: the collector need not look at them.
+    A file has tens of thousands, none of which can be part of a cycle, so the garbage collector skips them.
     """
 
-    image_id: FrameIndex
+    image_id: FrameNumber
     object_id: str
     bbox: tuple[int | float, int | float, int | float, int | float] | None = None
     segmentation: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -89,7 +89,7 @@ class ReleaseSegment(ReleaseRecord):
     display_name: str
 
 
-class Release(ReleaseRecord):
+class ReleaseFile(ReleaseRecord):
     """One whole `coco_annotation.json`."""
 
     video_metadata: list[ReleaseVideo]
@@ -108,6 +108,6 @@ def rle_segmentation(size: tuple[int, int], counts: str) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(record))
 
 
-def encode(release: Release) -> bytes:
+def encode(release: ReleaseFile) -> bytes:
     """The file's bytes: deterministic, keys in the order of the format."""
     return msgspec.json.encode(release)

@@ -20,8 +20,8 @@ from barista_bench.scene_graph.video_graph import VideoGraph
 class SceneGraph:
     """Every video graph under a data root, read lazily.
 
-    A folder counts as a video when it holds `coco_annotation.json`; videos come in sorted order. Bad records cost
-    themselves, a bad file costs its video; both are listed in `problems` of the video or of this object.
+    A folder counts as a video when it holds `coco_annotation.json`; videos come in sorted order. A bad record is
+    left out, a bad file costs its video; both are listed in `problems` of the video or of this object.
 
     Args:
         root: folder that holds one folder a video.
@@ -44,7 +44,7 @@ class SceneGraph:
             raise DataError(str(self._root_problems[0]))
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the graphs that it keeps: another process reads what it needs itself."""
+        """Without cached graphs: another process reads what it needs itself."""
         return {**self.__dict__, "_cache": OrderedDict()}
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class SceneGraph:
         return self._cache[video_id]
 
     def videos(self, video_ids: Iterable[str] | None = None, *, progress: bool = False) -> Iterator[VideoGraph]:
-        """Usable video graphs, sorted by id; unusable ones are passed over and listed in `problems`."""
+        """Usable video graphs, sorted by id; unusable ones are skipped and listed in `problems`."""
         chosen = self.video_ids if video_ids is None else tuple(sorted(set(video_ids)))
         for video_id in tqdm(chosen, desc="reading graphs", unit="video", disable=not progress):
             try:
@@ -116,7 +116,7 @@ class SceneGraph:
 def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
     if not root.is_dir():
         raise DataError(f"{root}: no such folder. Remedy: give the folder that holds one folder a video")
-    found, problems = [], []
+    video_ids, problems = [], []
     for entry in sorted(root.iterdir(), key=lambda path: path.name):
         if not entry.is_dir():
             continue
@@ -130,17 +130,17 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
             problems.append(Problem("error", repr(entry.name), "", f"{what}: left out", "rename it or copy it in"))
             continue
         if annotation.is_file():
-            found.append(entry.name)
+            video_ids.append(entry.name)
         elif (entry / VIDEO_FILE).exists():
             what = f"the video has no {ANNOTATION_FILE}: left out"
             problems.append(Problem("error", f"{entry.name}/{ANNOTATION_FILE}", "", what, "fetch the annotation"))
-    if not found:
+    if not video_ids:
         detail = f" ({problems[0]})" if problems else ""
         raise DataError(
             f"{root}: no folder with a {ANNOTATION_FILE} in it{detail}. "
             "Remedy: give the folder that holds one folder a video"
         )
-    return tuple(found), problems
+    return tuple(video_ids), problems
 
 
 def _file_problem(video_id: str, error: DataError) -> Problem:

@@ -1,32 +1,34 @@
 """The statistics of a release as plots, after figures 3 and 4 of the paper. Needs matplotlib, the extra `viz`.
 
-One hue where there is one series; where there are two, hue and hatching differ, so that grey print tells them apart.
+One hue where there is one series; where there are two, hue and hatching differ, so that they differ in grey print too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from barista_bench.errors import ConfigError
-from barista_bench.scene_graph.statistics import Statistics
+from barista_bench.scene_graph.statistics import ReleaseStatistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
-"""Of the palette of Okabe and Ito, which people of all kinds of colour vision can tell apart."""
+"""From the palette of Okabe and Ito, made for all kinds of colour vision."""
 SERIES: tuple[tuple[str, str], ...] = ((BLUE, ""), (ORANGE, "//"), (GREEN, ".."), (PINK, "xx"))
 TOP_CATEGORIES, TOP_ACTIVITIES = 30, 40
 _LONGEST_NAME = 40
 _DPI = 150
+_OUTLINE: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.4}
 
 
-def write_plots(stats: Statistics, folder: Path) -> list[Path]:
+def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
     """Write the PNG files; returns their paths.
 
     Raises:
@@ -64,14 +66,14 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _overview(stats: Statistics) -> Figure:
+def _overview(stats: ReleaseStatistics) -> Figure:
     """Preparation types, objects a frame, durations of videos and of activities (figure 3)."""
     figure = _figure(10, 7)
     first, second, third, fourth = figure.subplots(2, 2).ravel()
-    _draw_bars(first, stats.preparation_counts, 0)
+    _draw_bars(first, stats.preparation_counts)
     _finish(first, "a  Preparation types", "videos", "")
     histogram = stats.objects_per_frame.histogram
-    second.bar(range(len(histogram)), histogram, width=0.85, color=BLUE, edgecolor="black", linewidth=0.4)
+    second.bar(range(len(histogram)), histogram, width=0.85, color=BLUE, **_OUTLINE)
     second.axvline(stats.objects_per_frame.mean, color="black", linestyle="--", linewidth=1)
     _note(second, f"dashed: mean {stats.objects_per_frame.mean:.2f}")
     _whole_numbers(second, "x")
@@ -91,7 +93,7 @@ def _histogram(axes: Axes, values: Sequence[float]) -> None:
     top = max(float(np.percentile(values, 99)), 1e-9)
     edges = np.linspace(0, top, min(30, max(5, len(values) // 4)) + 1)
     counts = np.histogram(np.minimum(values, top), edges)[0]
-    axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=BLUE, edgecolor="black", linewidth=0.4)
+    axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=BLUE, **_OUTLINE)
     axes.set_xlim(0, top)
     if max(values) > 1.05 * top:
         _note(axes, f"last bar: up to {max(values):.1f} s")
@@ -106,7 +108,7 @@ def _bars(counts: Mapping[str, int], what: str, unit: str, top: int) -> Figure:
     shown = dict(list(counts.items())[:top])
     figure = _figure(8, 1.2 + 0.24 * max(3, len(shown)))
     axes = figure.subplots()
-    _draw_bars(axes, shown, 0)
+    _draw_bars(axes, shown)
     rest = f", {len(shown)} most frequent of {len(counts)}" if len(counts) > len(shown) else f", {len(counts)} in all"
     _finish(axes, f"{what.capitalize()}{rest}", unit, "")
     return figure
@@ -118,12 +120,9 @@ def _grouped_bars(groups: Mapping[str, Mapping[str, int]], what: str, unit: str)
     figure = _figure(8, 1.4 + 0.26 * max(3, sum(map(len, shown.values())) + len(shown)))
     axes = figure.subplots()
     offset, ticks, names = 0, list[int](), list[str]()
-    for place, (kind, values) in enumerate(shown.items()):
-        color, hatch = SERIES[place % len(SERIES)]
+    for (kind, values), (colour, hatch) in zip(shown.items(), cycle(SERIES), strict=False):
         rows = range(offset, offset + len(values))
-        axes.barh(
-            rows, list(values.values()), color=color, hatch=hatch, edgecolor="black", linewidth=0.4, label=_name(kind)
-        )
+        axes.barh(rows, list(values.values()), color=colour, hatch=hatch, label=_name(kind), **_OUTLINE)
         ticks += rows
         names += map(_name, values)
         offset += len(values) + 1
@@ -138,9 +137,8 @@ def _grouped_bars(groups: Mapping[str, Mapping[str, int]], what: str, unit: str)
     return figure
 
 
-def _draw_bars(axes: Axes, counts: Mapping[str, int], place: int) -> None:
-    color, hatch = SERIES[place]
-    axes.barh(range(len(counts)), list(counts.values()), color=color, hatch=hatch, edgecolor="black", linewidth=0.4)
+def _draw_bars(axes: Axes, counts: Mapping[str, int]) -> None:
+    axes.barh(range(len(counts)), list(counts.values()), color=BLUE, **_OUTLINE)
     axes.set_yticks(range(len(counts)), [_name(name) for name in counts])
     axes.invert_yaxis()
     axes.margins(y=0.01)
@@ -169,7 +167,7 @@ def _whole_numbers(axes: Axes, which: str) -> None:
 
 
 def _name(text: str) -> str:
-    """A name out of a file as a label: short, and no mathematics where it holds dollar signs."""
+    """A name from a file as a label: short, its dollar signs escaped (they would start a formula)."""
     text = " ".join(text.split())
     short = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
     return short.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""The scene graph of one video: typed tables as arrays, and the questions that tasks ask of them.
+"""The scene graph of one video: its tables as arrays, and queries on them.
 
 Conventions: frames count from 0; boxes are `[x, y, width, height]` in pixels of the displayed frame; a span is one
 frame index, or a pair `(start, stop)` with stop excluded, or None for the whole video; ranges are half-open
@@ -34,9 +34,9 @@ Box = tuple[float, float, float, float]
 HANDS = {"left hand": "left", "right hand": "right"}
 HAND_RELATION = "human_actions"
 UNNAMED = "unknown"
-"""The category of things that nobody named."""
+"""The category of objects without a name."""
 NAMELESS = frozenset({UNNAMED, *HANDS})
-"""Categories of what no question asks for by name, in lower case."""
+"""Categories that no question asks for by name, in lower case."""
 
 
 class SceneObject(NamedTuple):
@@ -98,7 +98,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Boxed objects sorted by frame, then by place in the file. `object` indexes `VideoGraph.objects`.
+    """Boxed objects sorted by frame, then by index in the file. `object` indexes `VideoGraph.objects`.
 
     A file may annotate an object twice on a frame: the last one counts where its box is asked for by its id.
     """
@@ -149,7 +149,7 @@ def bounds(span: int | tuple[int, int]) -> tuple[int, int]:
 class VideoGraph:
     """One video's graph. Made by `SceneGraph`; immutable.
 
-    `read` are the file's records that are kept, masks included.
+    `read` holds the records kept from the file, masks included.
     """
 
     def __init__(self, video_id: str, read: ReadRelease, problems: Sequence[Problem] = ()) -> None:
@@ -201,29 +201,24 @@ class VideoGraph:
         return [self.objects[i] for i in np.unique(table.object[table.slice(span)]).tolist()]
 
     def instances(self, span: Span = None) -> list[Instance]:
+        """Boxed objects in the span, by frame, then in the order of the file."""
+        return self._instances_in(self.instances_table.slice(span))
+
+    def instance(self, position: int) -> Instance:
+        """The boxed object at a row of the instances table."""
+        return self._instances_in(slice(position, position + 1))[0]
+
+    def _instances_in(self, part: slice) -> list[Instance]:
         table = self.instances_table
-        part = table.slice(span)
+        columns = (column[part].tolist() for column in (table.frame, table.object, table.bbox, table.row))
         return [
-            Instance(frame, self.objects[index], (x, y, width, height), row)
-            for frame, index, (x, y, width, height), row in zip(
-                table.frame[part].tolist(),
-                table.object[part].tolist(),
-                table.bbox[part].tolist(),
-                table.row[part].tolist(),
-                strict=True,
-            )
+            Instance(frame, self.objects[index], tuple(box), row)
+            for frame, index, box, row in zip(*columns, strict=True)
         ]
 
-    def instance(self, place: int) -> Instance:
-        """The boxed object at a row of the instances table."""
-        table = self.instances_table
-        x, y, width, height = table.bbox[place].tolist()
-        item = self.objects[int(table.object[place])]
-        return Instance(int(table.frame[place]), item, (x, y, width, height), int(table.row[place]))
-
-    def stated_box(self, place: int) -> Sequence[int | float]:
+    def stated_box(self, position: int) -> Sequence[int | float]:
         """The box at a row of the instances table as the file writes it, whole numbers as such."""
-        return self._annotation(int(self.instances_table.row[place])).bbox or ()
+        return self._annotation(int(self.instances_table.row[position])).bbox or ()
 
     def boxes(self, frame: int) -> dict[str, Box]:
         """Object id to box (x, y, width, height), pixels, for one frame."""
@@ -235,23 +230,27 @@ class VideoGraph:
         Raises:
             DataError: the annotation has no mask, or its mask is not one of this frame size.
         """
-        (found,) = self.rles([instance])
-        if isinstance(found, DataError):
-            raise found
-        return found
+        (rle,) = self.rles([instance])
+        if isinstance(rle, DataError):
+            raise rle
+        return rle
 
     def rles(self, instances: Sequence[Instance]) -> list[Rle | DataError]:
-        """What `rle` returns or raises for each instance; many masks at once cost little more than one."""
-        raws = [self._mask_json(instance) for instance in instances]
-        usable = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
-        parsed = iter(parse_segmentations(usable, self.video.height, self.video.width))
-        found: list[Rle | DataError] = []
+        """What `rle` returns or raises for each instance; many masks at once are checked far faster than one by one."""
+        raws = [self._annotation(instance.row).segmentation for instance in instances]
+        present = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
+        parsed = iter(parse_segmentations(present, self.video.height, self.video.width))
+        rles: list[Rle | DataError] = []
         for instance, raw in zip(instances, raws, strict=True):
-            rle = next(parsed) if isinstance(raw, msgspec.Raw) else raw
-            if isinstance(rle, DataError) and isinstance(raw, msgspec.Raw):
-                rle = DataError(f"{self._mask_key(instance)}: {rle}. Remedy: write a COCO mask of the frame's size")
-            found.append(rle)
-        return found
+            key = f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
+            if not isinstance(raw, msgspec.Raw):
+                rles.append(DataError(f"{key}: missing. Remedy: add the mask, or leave this frame out"))
+                continue
+            rle = next(parsed)
+            if isinstance(rle, DataError):
+                rle = DataError(f"{key}: {rle}. Remedy: write a COCO mask of the frame's size")
+            rles.append(rle)
+        return rles
 
     def mask(self, instance: Instance) -> NDArray[np.bool_]:
         """The instance's mask, (height, width) booleans. Raises DataError as `rle` does."""
@@ -277,13 +276,21 @@ class VideoGraph:
 
     def relation_frames(self, position: int, span: Span = None) -> NDArray[np.int32]:
         """Frames of the span on which the relation range at `position` holds and both its ends have a box."""
-        table = self.relations_table
+        return self.frames_with_boxes(self.relations_table, position, span)
+
+    def frames_with_boxes(self, table: Ranges, position: int, span: Span = None) -> NDArray[np.int32]:
+        """Frames of the span on which the range at `position` holds and the object, or both objects, have a box."""
         start, stop = bounds(span) if span is not None else (0, self.frame_count)
         low, high = max(start, int(table.start[position])), min(stop, int(table.end[position]))
-        source, target = (self.frames_of(int(end[position])) for end in (table.source, table.target))
-        source = source[slice(*np.searchsorted(source, [low, high]))]
-        target = target[slice(*np.searchsorted(target, [low, high]))]
-        return np.intersect1d(source, target, assume_unique=True)
+        source, target = int(table.source[position]), int(table.target[position])
+        frames = self._frames_of_within(source, low, high)
+        if target < 0:
+            return frames
+        return np.intersect1d(frames, self._frames_of_within(target, low, high), assume_unique=True)
+
+    def _frames_of_within(self, index: int, low: int, high: int) -> NDArray[np.int32]:
+        frames = self.frames_of(index)
+        return frames[slice(*np.searchsorted(frames, [low, high]))]
 
     def held_labels(self) -> tuple[tuple[str, str], ...]:
         """The (type, value) pairs of relations that hold on some frame, in the order of the file."""
@@ -303,7 +310,8 @@ class VideoGraph:
         ]
 
     def activities(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
-        """Activity segments with a frame in the span. `inclusive` counts frame `end` too (upstream.md 1.2)."""
+        """Activity segments with a frame in the span. `inclusive` counts frame `end` too, as some of
+        the release's rules do."""
         return _overlapping(self._activities, span, inclusive)
 
     def steps(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
@@ -320,16 +328,6 @@ class VideoGraph:
             bbox=columns.bbox[order],
             row=self.read.annotation_rows()[order],
         )
-
-    def _mask_key(self, instance: Instance) -> str:
-        return f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
-
-    def _mask_json(self, instance: Instance) -> msgspec.Raw | DataError:
-        """The undecoded mask of one annotation."""
-        raw = self._annotation(instance.row).segmentation
-        if isinstance(raw, msgspec.Raw):
-            return raw
-        return DataError(f"{self._mask_key(instance)}: missing. Remedy: add the mask, or leave this frame out")
 
     def _annotation(self, row: int) -> ReleaseAnnotation:
         """The annotation of a row of the file."""
@@ -355,15 +353,10 @@ class VideoGraph:
         return Ranges(sources, targets, codes, table[:, 3], table[:, 4], table[:, 5], tuple(labels))
 
     def _segments(self, section: str, records: Sequence[ReleaseSegment]) -> list[Segment]:
+        spans = [(record.image_range.image_id_start, record.image_range.image_id_end) for record in records]
         return [
-            Segment(
-                record.image_range.image_id_start,
-                record.image_range.image_id_end,
-                record.activity_class_id,
-                record.display_name,
-                self.read.row(section, position),
-            )
-            for position, record in enumerate(records)
+            Segment(*span, record.activity_class_id, record.display_name, self.read.row(section, position))
+            for position, (span, record) in enumerate(zip(spans, records, strict=True))
         ]
 
 

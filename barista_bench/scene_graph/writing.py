@@ -1,4 +1,4 @@
-"""A video graph back to the release layout. Reading what was written gives an equal graph, unknown keys included."""
+"""Writes a video graph in the release layout. Reading it again gives an equal graph, unknown fields included."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import msgspec
 from barista_bench.errors import DataError
 from barista_bench.files.atomic import replacing
 from barista_bench.files.paths import confined, valid_video_id
-from barista_bench.scene_graph.reading import with_no_numbers
+from barista_bench.scene_graph.reading import restore_non_finite
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
 from barista_bench.scene_graph.video_graph import VideoGraph
 
-_PLACE = re.compile(r"(\w+)\[(\d+)\]")
+_RECORD_KEY = re.compile(r"(\w+)\[(\d+)\]")
 
 
 def release_bytes(graph: VideoGraph) -> bytes:
@@ -24,7 +24,7 @@ def release_bytes(graph: VideoGraph) -> bytes:
     if graph.read.extras:
         document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         data = msgspec.json.encode(_with_extras(document, graph))
-    return with_no_numbers(data)
+    return restore_non_finite(data)
 
 
 def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | None = None) -> Path:
@@ -48,8 +48,8 @@ def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | No
 
 def _with_extras(document: dict[str, msgspec.Raw], graph: VideoGraph) -> dict[str, object]:
     by_section: dict[str, dict[int, dict[str, msgspec.Raw]]] = {}
-    for place, fields in graph.read.extras.items():
-        match = _PLACE.fullmatch(place)
+    for key, fields in graph.read.extras.items():
+        match = _RECORD_KEY.fullmatch(key)
         if match:
             by_section.setdefault(match[1], {})[int(match[2])] = fields
     merged: dict[str, object] = {**document, **graph.read.extras.get("", {})}

@@ -51,7 +51,7 @@ def blobs(count: int, height: int, width: int) -> list[np.ndarray]:
 def test_many_masks_at_once_pass_and_one_changed_character_is_found_where_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """More strings than one stretch of the quick look holds, of one run and of many."""
+    """More strings than one stretch of arrays holds, of one run and of many."""
     monkeypatch.setattr(masks_module, "_PART_BYTES", 2**14)
     found = [encode_mask(mask).counts for mask in blobs(400, 120, 160)]
     assert len("".join(found)) > 3 * masks_module._PART_BYTES
@@ -71,21 +71,22 @@ code_texts = st.text(st.characters(min_codepoint=48, max_codepoint=111), min_siz
 
 @settings(max_examples=500)
 @given(st.lists(code_texts, min_size=1, max_size=5), st.integers(1, 2**28))
-def test_the_quick_look_passes_nothing_that_the_careful_one_does_not(texts: list[str], pixels: int) -> None:
+def test_arrays_pass_nothing_that_reading_run_by_run_does_not(texts: list[str], pixels: int) -> None:
     data, lengths = "".join(texts).encode(), np.array([len(text) for text in texts])
-    careful = masks_module._check_runs([text.encode() for text in texts], pixels)
-    sound = masks_module._sound(data, lengths, pixels)
-    assert not [text for text, ok, problem in zip(texts, sound, careful, strict=True) if ok and problem]
+    are_sound = masks_module._surely_sound(data, lengths, pixels)
+    assert not [
+        text for text, ok in zip(texts, are_sound, strict=True) if ok and masks_module._run_problem(text, pixels)
+    ]
 
 
 @settings(max_examples=300)
 @given(st.lists(st.lists(st.integers(0, 2**20), min_size=1, max_size=12), min_size=1, max_size=8))
-def test_the_quick_look_passes_all_that_is_right(runs: list[list[int]]) -> None:
+def test_arrays_pass_all_that_is_right(runs: list[list[int]]) -> None:
     """Any runs of one sum, also those that pycocotools would not write: zeros anywhere."""
     pixels = max(map(sum, runs)) + 1
     texts = [as_counts([*item, pixels - sum(item)]) for item in runs]
     lengths = np.array([len(text) for text in texts])
-    assert masks_module._sound("".join(texts).encode(), lengths, pixels).all()
+    assert masks_module._surely_sound("".join(texts).encode(), lengths, pixels).all()
 
 
 def as_counts(runs: list[int]) -> str:

@@ -12,12 +12,13 @@ from PIL import Image
 
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.statistics import Statistics, statistics, write_statistics
+from barista_bench.scene_graph.statistics import ReleaseStatistics, statistics
+from barista_bench.scene_graph.statistics_files import write_statistics
 from tests.releases import CUP, MACHINE, document, relation, span, write_release
 
 
 @pytest.fixture
-def stats(tmp_path: Path) -> Statistics:
+def stats(tmp_path: Path) -> ReleaseStatistics:
     """Two videos of 40 frames; the second has other ranges, no fps and a broken neighbour."""
     write_release(tmp_path, "a", video=False)
     other = document("portafilter")
@@ -42,7 +43,7 @@ def stats(tmp_path: Path) -> Statistics:
     return statistics(SceneGraph(tmp_path))
 
 
-def test_layers_are_counted(stats: Statistics) -> None:
+def test_layers_are_counted(stats: ReleaseStatistics) -> None:
     assert (stats.videos, stats.unusable_videos, stats.frames) == (2, 1, 80)
     # Of each video 40 frames show machine, cup and button, 20 the left and 30 the right hand; b lacks 20 cups.
     assert stats.instances == 170 + 150
@@ -52,7 +53,7 @@ def test_layers_are_counted(stats: Statistics) -> None:
     assert list(stats.category_counts) == ["button", "coffee machine", "coffee cup", "right hand", "left hand"]
 
 
-def test_relations_count_where_both_ends_are_boxed_and_once_a_record(stats: Statistics) -> None:
+def test_relations_count_where_both_ends_are_boxed_and_once_a_record(stats: ReleaseStatistics) -> None:
     # Video a: part of 40, under 40, left holds 20 (boxed to 19), right holds [10, 15) and [30, 40).
     # Video b: under 15, on 5.
     assert stats.predicate_counts == {
@@ -62,7 +63,7 @@ def test_relations_count_where_both_ends_are_boxed_and_once_a_record(stats: Stat
     assert (stats.relation_rows, stats.relation_ranges, stats.predicates) == (135, 8, 4)
 
 
-def test_attributes_count_where_the_object_is_boxed_and_once_a_record(stats: Statistics) -> None:
+def test_attributes_count_where_the_object_is_boxed_and_once_a_record(stats: ReleaseStatistics) -> None:
     # Video a: the cup is white and the machine of a type all along, and extracting [20, 30). Video b: red [0, 20).
     assert stats.attribute_counts == {
         "color": {"white": 40, "red": 20},
@@ -72,7 +73,7 @@ def test_attributes_count_where_the_object_is_boxed_and_once_a_record(stats: Sta
     assert (stats.attribute_rows, stats.attribute_ranges) == (110, 5)
 
 
-def test_objects_and_relations_on_a_frame(stats: Statistics) -> None:
+def test_objects_and_relations_on_a_frame(stats: ReleaseStatistics) -> None:
     # Video a: 4, 5 and 4 objects on frames 0-9, 10-19, 20-39; video b: 4, 5 and 3.
     assert stats.objects_per_frame.histogram == [0, 0, 0, 20, 40, 20]
     assert (stats.objects_per_frame.mean, stats.objects_per_frame.median, stats.objects_per_frame.most) == (4.0, 4.0, 5)
@@ -82,26 +83,26 @@ def test_objects_and_relations_on_a_frame(stats: Statistics) -> None:
     assert stats.relations_per_frame.mean_where_any == pytest.approx(135 / 60)
 
 
-def test_segments_count_by_class_and_those_without_one_apart(stats: Statistics) -> None:
+def test_segments_count_by_class_and_those_without_one_apart(stats: ReleaseStatistics) -> None:
     assert (stats.activity_segments, stats.activity_classes, stats.segments_without_class) == (4, 3, 1)
     # The class is called as it is first; another class of that name shows its id.
     assert stats.activity_counts == {"Place cup (a-place-cup)": 2, "Place cup (a-other)": 1, "Press button": 1}
     assert (stats.process_steps, stats.step_classes, stats.step_counts) == (2, 1, {"Extract coffee": 2})
 
 
-def test_durations_are_seconds_of_videos_whose_frame_rate_is_known(stats: Statistics) -> None:
+def test_durations_are_seconds_of_videos_whose_frame_rate_is_known(stats: ReleaseStatistics) -> None:
     assert stats.video_durations.values == [1.3333]
     assert stats.activity_durations.values == [0.6667, 0.6667]
     assert stats.step_durations.mean == 1.3333
 
 
-def test_videos_by_preparation_device_and_resolution(stats: Statistics) -> None:
+def test_videos_by_preparation_device_and_resolution(stats: ReleaseStatistics) -> None:
     assert stats.preparation_counts == {"capsule": 1, "unknown": 1}
     assert stats.device_counts == {"smart glasses": 1, "smartphone": 1}
     assert stats.resolution_counts == {"96x64": 2}
 
 
-def test_what_is_written_is_json_tables_and_pictures(stats: Statistics, tmp_path: Path) -> None:
+def test_what_is_written_is_json_tables_and_pictures(stats: ReleaseStatistics, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     paths = write_statistics(stats, tmp_path / "out")
     assert json.loads(paths[0].read_text(encoding="utf-8")) == asdict(stats)
@@ -143,7 +144,7 @@ def test_a_release_without_segments_and_relations_is_shown_too(tmp_path: Path) -
 
 
 def test_without_matplotlib_the_tables_are_written_and_the_extra_is_named(
-    stats: Statistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stats: ReleaseStatistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = builtins.__import__
 

@@ -2,16 +2,16 @@
 
     from barista_bench.media.video import open_reader, read_frames
 
-    frames = read_frames("clip.mp4", [0, 12, 12, 3])      # uint8 RGB, shape (4, H, W, 3), in the order
-    asked with open_reader("clip.mp4") as reader: len(reader), reader.size, reader.fps               #
-    frames, (width, height) in pixels, frames per second
+    frames = read_frames("clip.mp4", [0, 12, 12, 3])  # uint8 RGB, shape (4, H, W, 3), in the order asked
+    with open_reader("clip.mp4") as reader:
+        len(reader), reader.size, reader.fps  # frames, (width, height) in pixels, frames per second
 
-Frame ``i`` is the i-th frame that a player shows, in presentation order, from 0. Edit lists and display
-rotation are applied, so images are in the orientation that players show; x runs right and y runs down.
+Frame `i` is the i-th frame that a player shows, in presentation order, from 0. Edit lists and display rotation are
+applied, so images are in the orientation that players show; x runs right and y runs down.
 
-Backends: ``pyav`` (``auto``: always exact), ``torchcodec`` and ``decord`` (optional; files on which they
-are known to return wrong frames are refused with a VideoError). A folder of images (`000000.jpg`, ...) is read like a
-video, whatever the backend; see `frame_folder`.
+Backends: `pyav` (`auto`: always exact), `torchcodec` and `decord` (optional; files on which they are known to return
+wrong frames are refused with a VideoError). A folder of images (`000000.jpg`, ...) is read like a video, whatever the
+backend; see `frame_folder`.
 """
 
 from barista_bench.media.video.base import FrameIndexError, FrameReader

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import VideoError
 from barista_bench.media.video.container import Stamp, stamp_of
-from barista_bench.media.video.index import FrameIndex, frame_index, renew_lock
+from barista_bench.media.video.index import VideoIndex, video_index
 from barista_bench.media.video.orientation import Image
 
 Images = NDArray[np.uint8]
@@ -23,9 +23,7 @@ Deliver = Callable[[int, Image], None]
 
 
 class FrameIndexError(VideoError, IndexError):
-    """A frame index that is not an integer or lies outside the video. Names the file, the index and the
-    range.
-    """
+    """A frame index that is not an integer or lies outside the video. Names the file, the index and the range."""
 
 
 class FrameReader(ABC):
@@ -44,7 +42,7 @@ class FrameReader(ABC):
         self._pid = os.getpid()
         self._closed = False
         self.stamp: Stamp = stamp_of(path)
-        self.index: FrameIndex = frame_index(self.stamp)
+        self.index: VideoIndex = video_index(self.stamp)
         _live.add(self)
 
     @property
@@ -78,9 +76,9 @@ class FrameReader(ABC):
         asked = check_indices(indices, len(self), self.path)
         width, height = self.size
         frames = np.empty((len(asked), height, width, 3), dtype=np.uint8)
-        places: dict[int, list[int]] = {}
-        for place, index in enumerate(asked):
-            places.setdefault(index, []).append(place)
+        positions: dict[int, list[int]] = {}
+        for position, index in enumerate(asked):
+            positions.setdefault(index, []).append(position)
 
         def deliver(index: int, image: Image) -> None:
             if image.shape != frames.shape[1:]:
@@ -88,15 +86,14 @@ class FrameReader(ABC):
                 raise VideoError(
                     f"{self.path}: frame {index} is {got}: the size changes. Remedy: re-encode it to one size"
                 )
-            for place in places[index]:
-                frames[place] = image
+            frames[positions[index]] = image
 
         with self._lock:
             self._enter_process()
             if self._closed:
                 raise VideoError(f"{self.path}: the reader is closed. Remedy: open it again with open_reader")
-            if places:
-                self._decode(sorted(places), deliver)
+            if positions:
+                self._decode(sorted(positions), deliver)
         return frames
 
     def close(self) -> None:
@@ -127,12 +124,10 @@ class FrameReader(ABC):
     def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
         """Call `deliver(index, image (H, W, 3))` once for each of the sorted, distinct, checked indices."""
 
-    @abstractmethod
-    def _release(self) -> None:
+    def _release(self) -> None:  # noqa: B027  (not every reader keeps a decoder)
         """Free the decoder, if one is open. The next `_decode` opens another."""
 
-    @abstractmethod
-    def _forget(self) -> None:
+    def _forget(self) -> None:  # noqa: B027
         """In a forked child: drop the parent's decoder without freeing it (see `_after_fork`)."""
 
 
@@ -140,12 +135,10 @@ _live: weakref.WeakSet[FrameReader] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """In a forked child: make the parent's decoders immortal, for freeing them waits for threads that are
-    not here.
+    """In a forked child: make the parent's decoders immortal, since freeing them waits for threads that are not here.
 
     Locks are renewed, since another thread of the parent may have held them.
     """
-    renew_lock()
     for reader in _live:
         reader._lock = threading.Lock()
         for part in vars(reader).values():

@@ -1,7 +1,7 @@
 """Open readers kept between calls: a bounded LRU for each thread of each process.
 
-Readers of the cache are never shared between threads, so none waits for another. A forked child starts with
-an empty cache: it never touches a reader of its parent. A thread's readers close when it ends.
+Readers of the cache are never shared between threads, so none waits for another. A forked child starts with an empty
+cache: it never touches a reader of its parent. A thread's readers close when it ends.
 """
 
 import os
@@ -17,7 +17,6 @@ from barista_bench.media.video.container import Stamp, stamp_of
 from barista_bench.media.video.registry import open_reader
 
 _limit = 4  # readers a thread: one of 1080p video takes 50 to 150 MB
-
 
 Readers: TypeAlias = OrderedDict[tuple[Stamp, str], FrameReader]
 
@@ -69,9 +68,8 @@ _cache = _Cache()
 def read_frames(path: str | os.PathLike[str], indices: Iterable[SupportsIndex], *, backend: str = "auto") -> Images:
     """Frames of a video by index, in the order asked, duplicates allowed: uint8 RGB of shape (n, H, W, 3).
 
-    The opened video is kept for the next call of this thread (see `set_reader_limit`); a file that changed
-    is opened anew. Raises VideoError (file, frame, cause, remedy), FrameIndexError for a bad index,
-    ConfigError for a backend.
+    The opened video is kept for the next call of this thread (see `set_reader_limit`); a file that changed is opened
+    anew. Raises VideoError (file, frame, cause, remedy), FrameIndexError for a bad index, ConfigError for a backend.
     """
     return _cache.get(path, backend).read(indices)
 
@@ -82,9 +80,7 @@ def close_readers() -> None:
 
 
 def set_reader_limit(count: int) -> None:
-    """How many videos `read_frames` keeps open for each thread (at least 1, default 4). Raises
-    ConfigError.
-    """
+    """How many videos `read_frames` keeps open for each thread (at least 1, default 4). Raises ConfigError."""
     global _limit
     if count < 1:
         raise ConfigError(f"reader limit {count}: nothing could stay open. Remedy: keep at least 1 video open")

@@ -1,8 +1,7 @@
-"""Open a video file with FFmpeg's libraries (PyAV) safely and quickly, with errors that name file,
-cause and remedy; and the stamps by which files, and folders of frames, are known.
-"""
+"""Opens a video file with FFmpeg's libraries (PyAV) safely and quickly, and stamps videos by what they hold."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +16,7 @@ from barista_bench.files.text_out import first_line
 from barista_bench.media.video.frame_folder import folder_state
 from barista_bench.media.video.limits import MAX_PIXELS, check_size
 
-# Only real video containers: FFmpeg would also open playlists that name other files, and draw plain text as
-# video.
+# Only real video containers: FFmpeg would also open playlists that name other files, and draw plain text as video.
 _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,mpeg,avi,flv,asf,ogg"
 _OPTIONS = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
 # Opening is 10 to 50 times faster when FFmpeg decodes nothing to guess the stream's parameters.
@@ -69,9 +67,8 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
 def open_video(name: str, *, threads: int = 1, probe: bool = False) -> tuple[InputContainer, VideoStream]:
     """Open the first video stream of the file `name`; other streams are not read.
 
-    `threads` is the number of frame threads of the decoder. `probe=True` lets FFmpeg decode some frames
-    first, as it does by default; the fast way falls back to it where the header says too little. Raises
-    VideoError.
+    `threads` is the number of frame threads of the decoder. `probe=True` lets FFmpeg decode some frames first, as it
+    does by default; the fast way falls back to it where the header says too little. Raises VideoError.
     """
     try:
         container = av.open(name, options=_OPTIONS if probe else _OPTIONS | _NO_PROBING)
@@ -79,22 +76,17 @@ def open_video(name: str, *, threads: int = 1, probe: bool = False) -> tuple[Inp
         if not probe:
             return open_video(name, threads=threads, probe=True)
         raise VideoError(f"{name}: not a readable video ({reason(error)}). Remedy: {REDOWNLOAD}") from error
-    try:
+    with ExitStack() as stack:
+        stack.callback(container.close)
         stream = _video_stream(container, name)
-    except VideoError:
-        container.close()
-        raise
-    if not probe and not (stream.codec_context.width and stream.time_base):
-        container.close()
-        return open_video(name, threads=threads, probe=True)
-    try:
-        check_size(name, stream.codec_context.width, stream.codec_context.height)
-    except VideoError:
-        container.close()
-        raise
-    stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
-    stream.codec_context.thread_type = "FRAME" if threads > 1 else "NONE"
-    stream.codec_context.thread_count = threads
+        context = stream.codec_context
+        if not probe and not (context.width and stream.time_base):
+            return open_video(name, threads=threads, probe=True)
+        check_size(name, context.width, context.height)
+        context.options = {"max_pixels": str(MAX_PIXELS)}
+        context.thread_type = "FRAME" if threads > 1 else "NONE"
+        context.thread_count = threads
+        stack.pop_all()  # it stays open
     return container, stream
 
 

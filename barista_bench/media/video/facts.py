@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import ConfigError
 from barista_bench.media.video.container import stamp_of
-from barista_bench.media.video.index import frame_index
+from barista_bench.media.video.index import video_index
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ def video_facts(path: str | os.PathLike[str], *, fps: float | None = None) -> Vi
     The index behind it is kept for the videos used last in this process, and is the readers' own.
 
     Args:
-        fps: frames a second of a folder of images, where the annotations tell it; frame i then stands at i / fps.
+        fps: frames a second of a folder of images, where the annotations give it; frame i then stands at i / fps.
             A video file knows its own times, and refuses it.
 
     Raises:
@@ -57,7 +57,7 @@ def video_facts(path: str | os.PathLike[str], *, fps: float | None = None) -> Vi
         ConfigError: `fps` is not a positive number, or given for a video file.
     """
     stamp = stamp_of(path)
-    index = frame_index(stamp)
+    index = video_index(stamp)
     seconds, known = index.seconds, index.fps
     if fps is not None:
         if not (math.isfinite(fps) and fps > 0):

@@ -1,8 +1,8 @@
-"""A folder of images that stands for a video: which files are its frames, in which order, and what they hold.
+"""A folder of images read as a video.
 
 Frames are the folder's JPEG, PNG and WebP files, in the natural order of their names (`frame_2` before `frame_10`).
-Hidden files, other files and folders below it are passed over. All frames have one size. No time is known of them.
-The rotation that a JPEG declares is applied.
+Hidden files, other files and subfolders are skipped. All frames have one size; their times are not known. The rotation
+that a JPEG declares is applied.
 """
 
 import functools
@@ -55,7 +55,7 @@ def frame_files(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def folder_state(folder: str | os.PathLike[str]) -> FolderState:
-    """What tells a folder's content from another one without reading it. Raises VideoError."""
+    """Identifies a folder's content without reading it. Raises VideoError."""
     digest, total = hashlib.sha256(), 0
     for path, size, changed in _listed(folder):
         name = os.fsencode(path.name)
@@ -102,19 +102,19 @@ def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
 def read_image(path: Path) -> NDArray[np.uint8]:
     """One frame as it is displayed: uint8 RGB, shape (H, W, 3). Raises VideoError naming the file."""
     with _opened(path) as image:
-        shown = ImageOps.exif_transpose(image) if image.format == _ROTATES else image
-        return np.asarray(shown.convert("RGB"), dtype=np.uint8)
+        upright = ImageOps.exif_transpose(image) if image.format == _ROTATES else image
+        return np.asarray(upright.convert("RGB"), dtype=np.uint8)
 
 
 def natural_key(name: str) -> tuple[str | int, ...]:
     """Sorts names by the numbers in them: `frame_2.jpg` before `frame_10.jpg`."""
-    return tuple(int(part) if at % 2 else part for at, part in enumerate(_NUMBER.split(name)))
+    return tuple(int(part) if index % 2 else part for index, part in enumerate(_NUMBER.split(name)))
 
 
 def _listed(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
     """(path, bytes, time of change in ns) of each frame, in order."""
     root = Path(os.path.abspath(os.fspath(folder)))
-    found: dict[tuple[str | int, ...], tuple[Path, int, int]] = {}
+    frames: dict[tuple[str | int, ...], tuple[Path, int, int]] = {}
     try:
         with os.scandir(root) as entries:
             for entry in entries:
@@ -122,22 +122,22 @@ def _listed(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
                     path = _inside(root, entry)
                     status = entry.stat()
                     key = natural_key(path.stem)
-                    if key in found:
-                        both = f"{min(path.name, found[key][0].name)} and {max(path.name, found[key][0].name)}"
-                        raise VideoError(f"{root}: {both} claim one place. Remedy: keep one of them")
-                    found[key] = (path, status.st_size, status.st_mtime_ns)
-                if len(found) > MAX_FRAMES:
+                    if key in frames:
+                        names = " and ".join(sorted([path.name, frames[key][0].name]))
+                        raise VideoError(f"{root}: {names} claim one place. Remedy: keep one of them")
+                    frames[key] = (path, status.st_size, status.st_mtime_ns)
+                if len(frames) > MAX_FRAMES:
                     raise VideoError(f"{root}: holds more than {MAX_FRAMES} images. Remedy: make a video of them")
     except OSError as error:
         raise VideoError(f"{root}: cannot be listed: {error.strerror or error}. Remedy: check its path") from error
-    if not found:
+    if not frames:
         kinds = ", ".join(sorted(SUFFIXES))
         raise VideoError(f"{root}: the folder holds no image ({kinds}). Remedy: give a video, or its folder of frames")
-    return [found[key] for key in sorted(found)]
+    return [frames[key] for key in sorted(frames)]
 
 
 def _is_frame(entry: os.DirEntry[str]) -> bool:
-    """Whether it is one by its name. Raises VideoError where it then is no file: later frames would change places."""
+    """Whether its name is a frame's. Raises VideoError if it is no file: leaving it out would shift later frames."""
     if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in SUFFIXES or entry.is_dir():
         return False
     if not entry.is_file():

@@ -1,16 +1,14 @@
 """The frames of a video and where they lie, found by reading packets without decoding them.
 
-Times are in ticks of the stream's time base. A frame is known by its presentation time (pts): the reader
-checks every decoded frame against it. Streams whose packets do not tell the frames (MPEG-TS, AVI, missing
-or repeated times, frames before the first keyframe) get their index from one decoding pass, and are read
-from the start (`seekable` is False).
+Times are in ticks of the stream's time base. A frame is known by its presentation time (pts): the reader checks every
+decoded frame against it. Streams whose packets do not tell the frames (MPEG-TS, AVI, missing or repeated times, frames
+before the first keyframe) get their index from one decoding pass, and are read from the start (`seekable` is False).
 
 A folder of images has an index too: every frame is a keyframe, and no time is known (the time base is 0).
 """
 
+import functools
 import os
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -33,14 +31,13 @@ Ticks = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class FrameIndex:
+class VideoIndex:
     """All n frames of a stream in presentation order, and its k keyframes.
 
-    `pts` (n,): presentation times. `start` (n,): for each frame the keyframe (0..k-1) from which decoding
-    reaches it. `key_pts`, `key_seek` (k,): times of the keyframes, and what to seek to for each. `size`:
-    (width, height) in pixels as displayed. `edited`: an edit list hides packets. `open_gop`: some frames
-    refer back over a keyframe. `droppable`: packets that the decoder knows as non-reference may be skipped
-    without changing other frames.
+    `pts` (n,): presentation times. `start` (n,): for each frame the keyframe (0..k-1) from which decoding reaches it.
+    `key_pts`, `key_seek` (k,): times of the keyframes, and what to seek to for each. `size`: (width, height) in pixels
+    as displayed. `edited`: an edit list hides packets. `open_gop`: some frames refer back over a keyframe. `droppable`:
+    packets that the decoder knows as non-reference may be skipped without changing other frames.
     """
 
     pts: Ticks
@@ -74,37 +71,19 @@ class FrameIndex:
 @dataclass
 class _Packets:
     pts: list[int]
-    shown: list[bool]
+    displayed: list[bool]
     key_at: list[int]  # decode positions of keyframes
     key_seek: list[int]
     complete: bool  # every packet tells its time
 
 
-_cache: OrderedDict[Stamp, FrameIndex] = OrderedDict()
-_lock = threading.Lock()
-
-
-def frame_index(stamp: Stamp) -> FrameIndex:
+@functools.lru_cache(maxsize=_CACHE_LIMIT)
+def video_index(stamp: Stamp) -> VideoIndex:
     """The index of a file, kept for the files used last in this process. Raises VideoError."""
-    with _lock:
-        if stamp in _cache:
-            _cache.move_to_end(stamp)
-            return _cache[stamp]
-    index = build_index(stamp.path)
-    with _lock:
-        _cache[stamp] = index
-        while len(_cache) > _CACHE_LIMIT:
-            _cache.popitem(last=False)
-    return index
+    return build_index(stamp.path)
 
 
-def renew_lock() -> None:
-    """In a forked child: another thread of the parent may have held the lock at that moment."""
-    global _lock
-    _lock = threading.Lock()
-
-
-def build_index(name: str) -> FrameIndex:
+def build_index(name: str) -> VideoIndex:
     """Read the file's packets (one pass over its bytes) and decode its first frame. Raises VideoError."""
     if os.path.isdir(name):
         return _of_folder(name)
@@ -117,10 +96,10 @@ def build_index(name: str) -> FrameIndex:
     return index or _scan(name)
 
 
-def _of_folder(name: str) -> FrameIndex:
+def _of_folder(name: str) -> VideoIndex:
     files = frame_files(name)
     each = np.arange(len(files), dtype=np.int64)
-    return FrameIndex(
+    return VideoIndex(
         pts=each,
         start=each,
         key_pts=each,
@@ -135,25 +114,25 @@ def _of_folder(name: str) -> FrameIndex:
 
 
 def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> _Packets:
-    found = _Packets([], [], [], [], True)
+    packets = _Packets([], [], [], [], True)
     by_pts = not container.format.name.startswith("mov")  # MP4 seeks by decoding time, Matroska by this
     try:
         for packet in container.demux(stream):
             if packet.size == 0:  # the end
                 continue
             if packet.is_corrupt:
-                raise VideoError(_truncated(name, len(found.pts), stream.frames))
+                raise VideoError(_truncated(name, len(packets.pts), stream.frames))
             if packet.pts is None:
-                found.complete = False
+                packets.complete = False
                 continue
             if packet.is_keyframe:
-                found.key_at.append(len(found.pts))
-                found.key_seek.append(packet.pts if packet.dts is None or by_pts else packet.dts)
-            found.pts.append(packet.pts)
-            found.shown.append(not packet.is_discard)
+                packets.key_at.append(len(packets.pts))
+                packets.key_seek.append(packet.pts if packet.dts is None or by_pts else packet.dts)
+            packets.pts.append(packet.pts)
+            packets.displayed.append(not packet.is_discard)
     except AV_ERRORS as error:
-        raise VideoError(_truncated(name, len(found.pts), stream.frames, f" ({reason(error)})")) from error
-    return found
+        raise VideoError(_truncated(name, len(packets.pts), stream.frames, f" ({reason(error)})")) from error
+    return packets
 
 
 def _truncated(name: str, got: int, promised: int, cause: str = "") -> str:
@@ -161,14 +140,16 @@ def _truncated(name: str, got: int, promised: int, cause: str = "") -> str:
     return f"{name}: the data end or are damaged at frame {got}{of}: a truncated file{cause}. Remedy: {REDOWNLOAD}"
 
 
-def _from_packets(container: InputContainer, stream: VideoStream, packets: _Packets, name: str) -> FrameIndex | None:
+def _from_packets(container: InputContainer, stream: VideoStream, packets: _Packets, name: str) -> VideoIndex | None:
     """The index from packet times, or None where they do not tell the frames surely."""
     times = np.array(packets.pts, dtype=np.int64)
     keys_at = np.array(packets.key_at, dtype=np.int64)
-    shown = np.flatnonzero(packets.shown)
-    if not packets.complete or not len(keys_at) or len(np.unique(times)) != len(times) or not len(shown):
+    displayed = np.flatnonzero(packets.displayed)
+    if not packets.complete or not len(keys_at) or len(np.unique(times)) != len(times) or not len(displayed):
         return None
-    order = shown[np.argsort(times[shown], kind="stable")]  # decode position of each frame, in presentation order
+    order = displayed[
+        np.argsort(times[displayed], kind="stable")
+    ]  # decode position of each frame, in presentation order
     pts, key_pts = times[order], times[keys_at]
     start = np.searchsorted(keys_at, order, side="right") - 1
     leading = pts < key_pts[start]  # shown before the keyframe that precedes it in the file
@@ -177,7 +158,7 @@ def _from_packets(container: InputContainer, stream: VideoStream, packets: _Pack
     if start.min() < 0:  # frames before the first keyframe: only decoding tells which of them appear
         return None
     turn, size = _first_frame(container, stream, int(packets.key_seek[0]), name)
-    return FrameIndex(
+    return VideoIndex(
         pts=pts,
         start=start,
         key_pts=key_pts,
@@ -188,7 +169,7 @@ def _from_packets(container: InputContainer, stream: VideoStream, packets: _Pack
         codec=stream.codec_context.name,
         container=container.format.name,
         seekable=True,
-        edited=len(shown) < len(times),
+        edited=len(displayed) < len(times),
         open_gop=bool(leading.any()),
         droppable=_droppable(stream),
     )
@@ -236,10 +217,8 @@ def _shape_of(frame: VideoFrame, name: str) -> tuple[Orientation, tuple[int, int
     return turn, turn.size(frame.width, frame.height)
 
 
-def _scan(name: str) -> FrameIndex:
-    """Decode the whole stream once and note each frame's time. Slow (a pass over the video) but always
-    right.
-    """
+def _scan(name: str) -> VideoIndex:
+    """Decode the whole stream once and note each frame's time. Slow (a pass over the video) but always right."""
     container, stream = open_video(name, threads=2, probe=True)
     times: list[int] = []
     shape: tuple[Orientation, tuple[int, int]] | None = None
@@ -254,7 +233,7 @@ def _scan(name: str) -> FrameIndex:
         if shape is None:
             raise VideoError(f"{name}: it holds no frame that can be decoded. Remedy: {REDOWNLOAD}")
         nothing = np.zeros(0, dtype=np.int64)
-        return FrameIndex(
+        return VideoIndex(
             pts=np.array(times, dtype=np.int64),
             start=np.zeros(len(times), dtype=np.int64),
             key_pts=nothing,

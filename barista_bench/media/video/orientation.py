@@ -14,9 +14,7 @@ Image = NDArray[np.uint8]
 
 
 class Orientation(NamedTuple):
-    """Mirror the stored image left to right if `mirrored`, then turn it `turns` x 90 degrees counter-
-    clockwise.
-    """
+    """Mirror the stored image left to right if `mirrored`, then turn it `turns` x 90 degrees counter-clockwise."""
 
     turns: int = 0
     mirrored: bool = False
@@ -30,8 +28,7 @@ class Orientation(NamedTuple):
         return (height, width) if self.turns % 2 else (width, height)
 
 
-# The display matrix (a, b; c, d) sends the stored point (x, y), y down, to the shown point (a x + c y, b x
-# + d y).
+# The display matrix (a, b; c, d) sends the stored point (x, y), y down, to the shown point (a x + c y, b x + d y).
 _ORIENTATIONS = {
     (1, 0, 0, 1): Orientation(0),
     (0, -1, 1, 0): Orientation(1),
@@ -53,8 +50,8 @@ def orientation_of(frame: VideoFrame, name: str) -> Orientation:
     rotation = (cells[0], cells[1], cells[3], cells[4])
     scale = max(*map(abs, rotation), 1)
     a, b, c, d = (round(cell / scale) for cell in rotation)
-    found = _ORIENTATIONS.get((a, b, c, d))
-    if found is None:
+    orientation = _ORIENTATIONS.get((a, b, c, d))
+    if orientation is None:
         text = f"{name}: its display matrix {cells} is no turn by right angles"
         raise VideoError(f"{text}. Remedy: re-encode it: ffmpeg -i IN OUT.mp4")
-    return found
+    return orientation

@@ -23,7 +23,7 @@ from av.video.frame import VideoFrame
 from barista_bench.errors import VideoError
 from barista_bench.media.video.base import Deliver, FrameReader
 from barista_bench.media.video.container import AV_ERRORS, open_video, reason
-from barista_bench.media.video.index import FrameIndex
+from barista_bench.media.video.index import VideoIndex
 from barista_bench.media.video.limits import REMUX
 
 _THREADS = 2  # more frame threads delay the first frame
@@ -34,7 +34,7 @@ _EARLIER = 2  # keyframes to step back before the whole file is decoded
 class _Decoder:
     """One open file: packets in, frames out."""
 
-    def __init__(self, name: str, index: FrameIndex, threads: int) -> None:
+    def __init__(self, name: str, index: VideoIndex, threads: int) -> None:
         self.index = index
         self.container, self.stream = open_video(name, threads=threads, probe=not index.seekable)
         self.context = self.stream.codec_context
@@ -42,9 +42,7 @@ class _Decoder:
         self._in_order: Iterator[VideoFrame] | None = None
 
     def run(self, key: int, wanted: set[int]) -> Iterator[VideoFrame]:
-        """Decode from keyframe `key` until all `wanted` times are submitted; yield what comes out, in
-        any order.
-        """
+        """Decode from keyframe `key` until all `wanted` times are submitted; yield what comes out, in any order."""
         index, context = self.index, self.context
         first = int(index.key_pts[key])
         self.container.seek(int(index.key_seek[key]), stream=self.stream, backward=True, any_frame=False)

@@ -67,8 +67,7 @@ class BuiltConfig:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What `build` wrote: `empty` are tasks without an example, `problems` the release's, `source` its origin,
-    `protocol` whose rules the examples follow, and `benchmark` whose they are."""
+    """What `build` wrote: `empty` are tasks without an example, `problems` and `source` the release's."""
 
     folder: Path
     configs: tuple[BuiltConfig, ...]
@@ -113,12 +112,11 @@ def published_card(name: str) -> DatasetCard:
         is_task = config in benchmark.task_names
         features = row_features(get_task(name, config), "frozen") if is_task else table_features(config)
         infos[config] = DatasetInfo(features=features, config_name=config)
-    rows = []
-    for task in benchmark.tasks:
-        limit = task.sampling.limit or "all"
-        rows.append(
-            f"| `{task.name}` | {limit} | {sampling_text(name, task.name, dataclasses.asdict(task.sampling))} |"
-        )
+    rows = [
+        f"| `{task.name}` | {task.sampling.limit or 'all'} | "
+        f"{sampling_text(name, task.name, dataclasses.asdict(task.sampling))} |"
+        for task in benchmark.tasks
+    ]
     source = "ramblr/BARISTA" if benchmark.open_release is None else "ANNOTATIONS"
     command = "barista-bench build" + ("" if name == DEFAULT else f" --benchmark {name}")
     return _card(
@@ -174,10 +172,10 @@ def _card(
     MetadataConfigs(
         {
             name: {
-                "data_files": [{"split": split, "path": f"{name}/{split}-*"} for split in found],
+                "data_files": [{"split": split, "path": f"{name}/{split}-*"} for split in names],
                 **({"default": True} if name == benchmark.task_names[0] else {}),
             }
-            for name, found in splits.items()
+            for name, names in splits.items()
         }
     ).to_dataset_card_data(data)
     notes = {task.name: task.row_note for task in benchmark.tasks} | _TABLE_NOTES
@@ -198,7 +196,7 @@ def _card(
 
 
 def _packaged(name: str) -> str:
-    """One text of `dataset_cards/`: the body that all cards share, or what is to be said about a benchmark."""
+    """One text of `dataset_cards/`: the body that all cards share, or the part about a benchmark."""
     return resources.files("barista_bench.dataset_cards").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -226,7 +224,7 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     """
     path = Path(folder) / MANIFEST
     remedy = "run `barista-bench build`"
-    found = read_bounded_json(path, MAX_MANIFEST, what="no built dataset here", remedy=remedy)
-    if not isinstance(found, dict):
-        raise DataError(f"{path}: is {type(found).__name__}, not an object. Remedy: {remedy}")
-    return found
+    manifest = read_bounded_json(path, MAX_MANIFEST, what="no built dataset here", remedy=remedy)
+    if not isinstance(manifest, dict):
+        raise DataError(f"{path}: is {type(manifest).__name__}, not an object. Remedy: {remedy}")
+    return manifest

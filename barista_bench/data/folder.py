@@ -28,11 +28,10 @@ from barista_bench.core.worker_processes import forked_workers
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.cache_entries import config_id, entry_id, make_newest
 from barista_bench.data.card import Built, BuiltConfig, write_card, write_manifest
-from barista_bench.data.frozen import lines_digest, write_frozen
+from barista_bench.data.frozen import lines_digest, write_frozen, write_released
 from barista_bench.data.media import JPEG_QUALITY, LostExample, file_sha256
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
-from barista_bench.data.released_layout import write_released
 from barista_bench.data.rows import FramesMode
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
@@ -111,7 +110,8 @@ def build(
             result = _result(origin, plans, out, [_drawn(plan) for plan in plans.plans.values()], protocol)
             if not dry_run:
                 with replacing_folder(out, kind) as folder:
-                    write_released(plans.plans.values(), folder)
+                    for plan in plans.plans.values():
+                        write_released(plan.task, plan.sampling, plan.examples, folder)
             return result
         with replacing_folder(out, kind) as folder:
             work = _Work(

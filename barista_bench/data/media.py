@@ -22,7 +22,7 @@ from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import folder_sha256
 
 JPEG_QUALITY = 75
-"""What the released harness sends: Pillow's default quality at native resolution (upstream.md 1.3)."""
+"""What the released harness sends: Pillow's default quality at native resolution (docs/upstream/barista.md)."""
 BATCH = 8
 """Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
 
@@ -39,8 +39,8 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file, or over a folder of frames, read once as long as size and time of change stay the same."""
     if path.is_dir():
         return folder_sha256(path)
-    found = path.stat()
-    return _sha256(path, found.st_size, found.st_mtime_ns)
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -87,7 +87,10 @@ def _render_video(
                 row = to_row(example, position, digest)
                 try:
                     if mode == "linked":
-                        _check_indices(example, len(reader), path)
+                        late = [f.frame_index for f in example.frames if f.frame_index >= len(reader)]
+                        if late:
+                            end = f"is past the end ({len(reader)} frames). Remedy: fetch the right video"
+                            raise DataError(f"{path}: frame {late[0]} {end}")
                         row["frames"] = link(example)
                     else:
                         row["images"] = _images(reader, decoded, task, example, jpeg_quality)
@@ -111,10 +114,9 @@ def _images(
 ) -> list[dict[str, Any]]:
     indices = [frame.frame_index for frame in example.frames]
     frames = [decoded[index] for index in indices] if decoded else list(reader.read(indices))
-    images = task.images(example, frames)
     return [
-        encode_image(image, overlay=index >= len(frames), jpeg_quality=jpeg_quality)
-        for index, image in enumerate(images)
+        encode_image(image, overlay=position >= len(frames), jpeg_quality=jpeg_quality)
+        for position, image in enumerate(task.images(example, frames))
     ]
 
 
@@ -126,9 +128,3 @@ def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int) -> dic
     else:
         image.save(buffer, "JPEG", quality=jpeg_quality)
     return {"bytes": buffer.getvalue(), "path": None}
-
-
-def _check_indices(example: Example, length: int, path: Path) -> None:
-    late = [frame.frame_index for frame in example.frames if frame.frame_index >= length]
-    if late:
-        raise DataError(f"{path}: frame {late[0]} is past the end ({length} frames). Remedy: fetch the right video")

@@ -23,7 +23,7 @@ from barista_bench.benchmarks import get_task
 from barista_bench.core.task import FrameRef
 from barista_bench.core.timing import StageClock
 from barista_bench.data import shared_frames as media
-from barista_bench.data.dataset import ExampleSet, Item, open_examples
+from barista_bench.data.dataset import ExampleSet, LoadedExample, open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.shared_frames import FrameStore, decode_image, size_of_images
 from barista_bench.errors import ConfigError, DataError, VideoError
@@ -371,7 +371,7 @@ class Asked(NamedTuple):
     index: int
 
     @property
-    def item(self) -> Item:
+    def item(self) -> LoadedExample:
         return self.examples[self.index]
 
     @property

@@ -18,7 +18,8 @@ from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.benchmark import Benchmark
 from barista_bench.core.task import ProtocolName
-from barista_bench.data.media import JPEG_QUALITY, LostExample, render_rows
+from barista_bench.data.manifest import LostExample
+from barista_bench.data.media import JPEG_QUALITY, render_rows
 from barista_bench.data.origin import GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
 from barista_bench.data.rows import FramesMode, row_features

@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.data.cache_entries import warn_of_others
-from barista_bench.data.card import MANIFEST
-from barista_bench.data.folder import quiet_datasets
+from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -185,6 +183,8 @@ def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
     """
     import datasets
 
+    from barista_bench.data.cache_entries import quiet_datasets
+
     names = [glob.escape(str(path.resolve())) for path in files]
     with quiet_datasets():
         try:
@@ -196,6 +196,8 @@ def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
 def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
     """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
     import datasets
+
+    from barista_bench.data.cache_entries import quiet_datasets, warn_of_others
 
     if not Path(data).exists():
         warn_of_others(str(data), config)

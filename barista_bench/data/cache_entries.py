@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,18 @@ class CacheEntry(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.id} (built {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self.built))})"
+
+
+@contextmanager
+def quiet_datasets() -> Iterator[None]:
+    """`datasets` draws a bar for every split, shard and cast; ours is one a config."""
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
 
 
 def entry_id(frames: FramesMode, content_hash: str) -> str:

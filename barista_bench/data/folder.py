@@ -10,8 +10,7 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -26,10 +25,11 @@ from barista_bench.benchmarks import get_benchmark, get_task, read_wording
 from barista_bench.core.task import ProtocolName
 from barista_bench.core.worker_processes import forked_workers
 from barista_bench.data.builder import BenchmarkBuilder
-from barista_bench.data.cache_entries import config_id, entry_id, make_newest
-from barista_bench.data.card import Built, BuiltConfig, write_card, write_manifest
+from barista_bench.data.cache_entries import config_id, entry_id, make_newest, quiet_datasets
+from barista_bench.data.card import write_card
 from barista_bench.data.frozen import lines_digest, write_frozen, write_released
-from barista_bench.data.media import JPEG_QUALITY, LostExample, file_sha256
+from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_manifest
+from barista_bench.data.media import JPEG_QUALITY, file_sha256
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
 from barista_bench.data.rows import FramesMode
@@ -171,18 +171,6 @@ def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig],
     # A local path says nothing to others, and may say too much.
     source = origin.identity if origin.identity["kind"] == "hub" else {"kind": "local"}
     return Built(out, tuple(configs), tuple(plans.empty), plans.problems, source, protocol, origin.benchmark.name)
-
-
-@contextmanager
-def quiet_datasets() -> Iterator[None]:
-    """`datasets` draws a bar for every split, shard and cast; ours is one a config."""
-    shown = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if shown:
-            datasets.enable_progress_bars()
 
 
 @dataclasses.dataclass(slots=True)

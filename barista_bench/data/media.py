@@ -6,7 +6,6 @@ import functools
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.core.task import Example, Task
+from barista_bench.data.manifest import LostExample
 from barista_bench.data.rows import FramesMode, link, to_row
 from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader, open_reader
@@ -25,14 +25,6 @@ JPEG_QUALITY = 75
 """What the released harness sends: Pillow's default quality at native resolution (docs/upstream/barista.md)."""
 BATCH = 8
 """Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class LostExample:
-    """An example whose frames or images cannot be made."""
-
-    example_id: str
-    reason: str
 
 
 def file_sha256(path: Path) -> str:

@@ -59,7 +59,7 @@ class FrameStore:
 
     Args:
         max_bytes: kept at the most; 0 keeps nothing.
-        clock: takes the time of `decode`, counted in frames.
+        clock: takes the time of `decode`.
 
     Raises:
         ConfigError: `max_bytes` is negative.
@@ -159,7 +159,7 @@ class FrameStore:
 
     def _index(self, stamp: Stamp) -> FrameIndex:
         self._turn_to(stamp.path)
-        with self.clock("decode", count=0):
+        with self.clock("decode"):
             return frame_index(stamp)
 
     def _turn_to(self, path: str) -> None:
@@ -170,7 +170,7 @@ class FrameStore:
 
     def _decode(self, lazy: LazyFrames, stamp: Stamp, keys: Sequence[_Key]) -> dict[_Key, _Value]:
         wanted = sorted(key.index for key in keys if isinstance(key, _Frame))
-        with self.clock("decode", count=len(wanted)):
+        with self.clock("decode"):
             images = LazyFrames(lazy.video, wanted, root=lazy.root, backend=lazy.backend).array()
         images.setflags(write=False)
         made: dict[_Key, _Value] = {}

@@ -102,5 +102,5 @@ def _segmentations(graph: VideoGraph, rows: Iterable[int]) -> list[dict[str, Any
             rle = msgspec.json.decode(raw, type=Rle) if isinstance(raw, msgspec.Raw) else None
         except msgspec.MsgspecError:
             rle = None
-        encodings.append(rle and {"size": list(rle.size), "counts": rle.counts})
+        encodings.append({"size": list(rle.size), "counts": rle.counts} if rle else None)
     return encodings

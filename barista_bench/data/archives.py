@@ -1,8 +1,8 @@
-"""Unpacking archives of video folders that somebody else made: what a release needs, and only if harmless.
+"""Unpacks archives of video folders, which are not trusted: only what a release needs, and only if harmless.
 
 Of every archive, only `<...>/<video_id>/coco_annotation.json` and `<...>/<video_id>/video.mp4` are written;
 files at the top of an archive belong to the video that the archive is named after. One hostile member (a path
-that leads elsewhere, a link, a device, a clash of names, a bomb) condemns the whole archive: nothing of it
+that leads elsewhere, a link, a device, a clash of names, a bomb) condemns the archive: nothing of it
 stays.
 """
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 _SUFFIX = re.compile(r"\.(zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 _CHUNK_BYTES = 1 << 20
-# A tar header (long name, pax record) is read whole: this bounds the memory that one can claim.
+# A tar header (long name, pax record) is read at once: this bounds the memory that one can claim.
 _MAX_HEADER_BYTES = 16 << 20
 # Below this size, a ratio says nothing: an empty mask repeated over a short video compresses very well.
 _RATIO_FREE_BYTES = 256 << 20

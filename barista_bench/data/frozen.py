@@ -29,7 +29,7 @@ MAX_LINE = 64 * 2**20
 """Bytes of one line; a longer one is refused."""
 _SPLIT = re.compile(r"\w+(\.\w+)*")  # what `datasets` takes for the name of one
 _NOT_RELEASED = "its release freezes no examples. Remedy: use the layout ours"
-UNSAID = {
+UNRELEASED_FIELDS = {
     "target": frozenset({"boxes"}),
     "metadata": frozenset({"colors", "relation", "related_category", "categories", "verbs"}),
 }
@@ -256,8 +256,10 @@ def _first_video(record: dict[str, Any]) -> str:
 def _fields(task: type[Task]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The names that a task's examples must have in inputs, target and metadata."""
     features = task().features()
-    parts = ("inputs", "target", "metadata")
-    return tuple((part, tuple(name for name in features[part] if name not in UNSAID.get(part, ()))) for part in parts)
+    return tuple(
+        (part, tuple(name for name in features[part] if name not in UNRELEASED_FIELDS.get(part, ())))
+        for part in ("inputs", "target", "metadata")
+    )
 
 
 def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Example:

@@ -79,7 +79,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """The frozen sets of several tasks, and what was learnt of the release on the way.
+    """The frozen sets of several tasks, and what drawing them told about the release.
 
     Args:
         plans: by task name, in the order asked for.
@@ -275,7 +275,7 @@ def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[Sk
 
 
 def task_overrides(benchmark: str, name: str, chosen: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """The overrides of one task: those under its own name, and those of all tasks whose name it reads.
+    """The overrides of one task: those under its name, and those of all tasks whose name it reads.
 
     Raises:
         ConfigError: a name is read by none of the chosen tasks.

@@ -54,8 +54,8 @@ _Value = Frame | Image.Image
 class FrameStore:
     """Frames by video file and index, stored images by the SHA-256 of their bytes. Safe to use from any thread.
 
-    Every thread reads with a reader of its own, of one video at a time: the reader closes when the thread goes on to
-    another video, and when it ends. What two threads want at once is decoded by one of them.
+    Each thread has its own reader, of one video at a time: the reader closes when the thread goes on to another video,
+    and when it ends. What two threads want at once is decoded by one of them.
 
     Args:
         max_bytes: kept at the most; 0 keeps nothing.
@@ -79,10 +79,10 @@ class FrameStore:
         return self._cache.counts
 
     def plan(self, frames: Iterable[FrameRef]) -> None:
-        """Say which frames will be asked for, each as often as it is: in place of an earlier plan.
+        """Announce the frames that will be asked for, each as often as it will be; replaces an earlier plan.
 
         With a plan, a frame that is on the way to a later one is decoded with it, and a frame is dropped after its
-        last use. It changes no pixel: frames outside it can be had all the same.
+        last use. It changes no pixel: frames outside it can still be had.
         """
         uses = Counter(frames)
         planned: dict[str, list[int]] = {}
@@ -117,7 +117,7 @@ class FrameStore:
         finally:
             # Counted when it is done, so that whoever is last drops it: no one comes later.
             self._cache.discard([_Frame(stamp, frame) for frame in self._used(video_id, lazy.indices)])
-        # Views, whose owner is read-only: nobody can make them writable again.
+        # Views, whose owner is read-only: they cannot be made writable again.
         return [cast("Frame", frames[key]).view() for key in keys]
 
     def images(self, stored: Sequence[bytes], name: str) -> tuple[Image.Image, ...]:

@@ -50,7 +50,7 @@ class SharedCache(Generic[KeyT, ValueT]):
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._kept: LRUCache[KeyT, ValueT] = LRUCache(max_bytes, size_of)
-        # None stands for a failure: whoever waited tries again, and meets an error of its own.
+        # None stands for a failure: a thread that waited tries again, and meets an error of its own.
         self._making: dict[KeyT, Future[ValueT | None]] = {}
         self._counts = CacheCounts()
 
@@ -71,10 +71,10 @@ class SharedCache(Generic[KeyT, ValueT]):
 
         Args:
             keys: what is wanted.
-            make: called with the keys that nobody has, and further ones worth making on the way; must return all of
-                the first, may leave out the second. What it raises is raised here.
-            candidates: given the keys to be made, names further ones, best first. Those that are not at hand yet are
-                made as well. Called while the cache is locked: it must not block, nor call the cache.
+            make: called with the keys to make, and further ones worth making on the way; must return all of the first,
+                may leave out the second. What it raises is raised here.
+            candidates: given the keys to make, names further ones, best first; those that are kept or being made are
+                passed over. Called while the cache is locked: it must not block, nor call the cache.
         """
         values: dict[KeyT, ValueT] = {}
         wanted = list(dict.fromkeys(keys))
@@ -92,7 +92,7 @@ class SharedCache(Generic[KeyT, ValueT]):
             values |= kept
             if mine:
                 values |= self._make(mine, further, make)
-            # Own work is done first, so two threads that wait for each other's values both get them.
+            # A thread does its own work first, so two threads that wait for each other's values both get them.
             for key, future in others.items():
                 value = future.result()
                 if value is not None:
@@ -102,7 +102,7 @@ class SharedCache(Generic[KeyT, ValueT]):
         return values
 
     def discard(self, keys: Iterable[KeyT]) -> None:
-        """Drop what nobody will want again, where it is kept."""
+        """Drop values that will not be wanted again, where they are kept."""
         with self._lock:
             for key in keys:
                 self._kept.pop(key, None)

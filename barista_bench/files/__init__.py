@@ -1,1 +1,1 @@
-"""Files of others read within bounds, ours written whole, names and texts that cannot do harm."""
+"""Files of others read within bounds, ours written atomically, names and texts made harmless."""

@@ -1,7 +1,7 @@
-"""Who owns a folder. A command replaces a folder only where a list in it names every byte that the command wrote there.
+"""Which command owns a folder. A command replaces a folder only if a list in it names every file, with its SHA-256.
 
-The list is part of a manifest, the last file that is written: `{"files": {path: SHA-256}, ...}`. Whatever else lies
-below the folder stops the command before its first change, and no command writes inside a folder of another one.
+The list is part of a manifest, the last file that is written: `{"files": {path: SHA-256}, ...}`. Anything else below
+the folder stops the command before its first change, and no command writes inside a folder of another one.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 MAX_MANIFEST = 2**24
 """Bytes of one: some KB a config of a dataset, about 100 bytes a file."""
 _WORK = ".barista_bench-"
-# A mount point, another file system (also a bind mount, a lower layer), a parent with a sticky bit or of somebody else.
+# A mount point, another file system (also a bind mount, a lower layer), a parent with a sticky bit or another owner.
 _CANNOT_BE_RENAMED = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES})
 _REMEDY = "move it away, or choose another folder"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a command makes of a folder. One in which all of `markers` (globs) match something is of this kind; `parts`
-    are names of folders in it that others may write."""
+    """What a command makes of a folder. A folder in which each of `markers` (globs) matches something is of this kind;
+    `parts` are names of folders in it that other commands may write."""
 
     name: str
     markers: tuple[str, ...]
@@ -226,7 +226,7 @@ def _files(folder: Path, besides: Collection[str] = ()) -> dict[str, str]:
 
 
 def _raise(error: OSError) -> None:
-    """`os.walk` passes over folders that it cannot read: nobody knows what lies in them."""
+    """`os.walk` would pass over folders that it cannot read, whatever they hold."""
     raise error
 
 
@@ -282,7 +282,7 @@ def _remove(folder: Path, listed: Collection[str]) -> None:
 def _exchange(fresh: Path, target: Path, kind: Kind | None, work: Path) -> None:
     """Put the finished files in the target's place one by one, within it.
 
-    The manifest leaves first and comes last: a folder that has one is whole.
+    The manifest leaves first and comes last: a folder that has one is complete.
     """
     manifest = kind.manifest if kind else None
     aside = Path(mkdtemp(prefix=_WORK, dir=target))

@@ -49,15 +49,15 @@ def load_yaml(
         raise error(f"{where}: has {len(data)} bytes, more than {MAX_BYTES}. Remedy: give the file that is meant")
     try:
         return yaml.load(data, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
-    # Beside its own errors, PyYAML lets through those of values that do not fit their tag, as of dates of month 13.
+    # Beside YAMLError, PyYAML raises what values raise that do not fit their tag, such as a date in month 13.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
         raise error(f"{where}: is no YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
 
 
 class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
-    """Refuses names that stand twice, and aliases, since a few lines of them can spell gigabytes.
+    """Refuses repeated names, and aliases, since a few lines of them can spell gigabytes.
 
-    Composes in Python over the events of either parser: libyaml's own composer crashes on deep nesting.
+    Composes in Python over the events of either parser: libyaml's composer crashes on deep nesting.
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:

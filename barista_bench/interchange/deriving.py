@@ -47,7 +47,7 @@ _DEFAULTS = {"timeout_sec": 180.0, "max_retries": 3, "vertexai": False}
 
 
 class JudgeScores(NamedTuple):
-    """Scores of all repetitions; none where nobody judged.
+    """Scores of all repetitions; none without a judge.
 
     Args:
         judge: name of the judge's model.
@@ -91,7 +91,7 @@ class _Repetition:
         predictions = tuple(self._scored(keep.record(PREDICTIONS, record, record["example_id"])) for record in made)
         figures = self._figures(made, predictions, config.get("concurrency"), params.get("geval_criteria"))
         metrics = keep.record(METRICS, figures)
-        # Figures of our own making, since those of a file may lack anything, and what only the file can say.
+        # Figures that we make, since those of a file may lack anything, and what only the file can say.
         run_figures = {name: metrics[name] for name in metrics if name in RUNNER_METRICS and metrics[name] is not None}
         shown = figures | run_figures
         source = keep.text(EXAMPLES_SOURCE, f"{self._read.described['data']['path']}\n")
@@ -199,7 +199,7 @@ class _Repetition:
         concurrency: int | None,
         criteria: Sequence[str] | None,
     ) -> JsonObject:
-        """From results of our own making: those of a file that others wrote may lack anything."""
+        """From results that we make: those of a file that others wrote may lack anything."""
         examples = {example.example_id: example for example in self._read.examples.examples}
         records = [
             ReleasedRecord(

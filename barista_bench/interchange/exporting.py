@@ -127,7 +127,7 @@ def _judging(
 
 
 def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedScore]:
-    """By criterion: the mean of its draws and the first one's reason; criteria that nobody was asked for are absent."""
+    """By criterion: the mean of its draws and the first one's reason; criteria that were never asked for are absent."""
     scores: dict[str, ReleasedScore] = {}
     for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
         asked = [v for v in verdicts if v.criterion == criterion and v.status != MISSING]

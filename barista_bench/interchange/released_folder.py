@@ -66,7 +66,7 @@ class ReleasedAnswer(msgspec.Struct, kw_only=True):
 
 
 class ReleasedPrediction(ReleasedAnswer, kw_only=True):
-    """A whole record of `predictions.jsonl`."""
+    """A record of `predictions.jsonl`."""
 
     example_id: str
     task_name: str

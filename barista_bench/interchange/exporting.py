@@ -1,4 +1,4 @@
-"""Run folders of ours in the layout of the released harness (docs/upstream/barista.md, "Runs"), under its rules."""
+"""Runs of ours as released run folders (docs/upstream/barista.md, "Runs"), under the released rules."""
 
 from __future__ import annotations
 

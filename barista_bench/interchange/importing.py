@@ -1,4 +1,4 @@
-"""Run folders of the released harness as run folders of ours: `score`, `report` and `export-run` take them.
+"""Released run folders as run folders of ours: `score`, `report` and `export-run` take them.
 
 A folder holds `predictions.jsonl` and, beside it, `benchmark_examples.jsonl`. Each folder becomes one run of the new
 folder; model, provider, settings, task and examples must be the same in all. What the release says of a sample stands:

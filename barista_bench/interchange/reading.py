@@ -1,4 +1,4 @@
-"""Run folders of the released harness: read, and checked to be one run of one thing."""
+"""Released run folders: read, and checked to be one run of one thing."""
 
 from __future__ import annotations
 

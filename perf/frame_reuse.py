@@ -20,12 +20,11 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.task import Example, Task
 from barista_bench.core.timing import StageClock
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.folder import build
-from barista_bench.data.graph_builder import TASK_CONFIGS
 from barista_bench.data.shared_frames import FrameStore, size_of_images
 from barista_bench.media.frames import decode_count
 from barista_bench.media.video import close_readers
@@ -65,7 +64,9 @@ def kitchen(quick: bool) -> Path:
 def asked_of(source: Path, folder: Path, limit: int) -> list[Asked]:
     """All examples of six tasks, task by task in the order of the frozen sets."""
     sampling = {"limit": limit, "referring": {"frame_step": 10}, "relations": {"frame_step": 10}}
-    made = build(source, folder, configs=TASK_CONFIGS, sampling=sampling, frames="linked", cache=False)
+    made = build(
+        source, folder, configs=get_benchmark("barista").task_names, sampling=sampling, frames="linked", cache=False
+    )
     sets = [open_examples(folder, "barista", config.name, root=source) for config in made.configs]
     tasks = [get_task("barista", config.name) for config in made.configs]
     return [Asked(task, examples, i) for task, examples in zip(tasks, sets, strict=True) for i in range(len(examples))]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import datasets
 
-from barista_bench.data.card import MANIFEST
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.folder import build
+from barista_bench.data.manifest import MANIFEST
 from barista_bench.mini import write_kitchen
 
 TASK = "relations"

@@ -96,6 +96,6 @@ def test_a_line_that_is_no_record_is_named_by_its_number(tmp_path: Path) -> None
 def test_a_file_of_lines_can_be_bounded_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("1\n2\n")
-    assert len(list(bounded_lines(path, MOST, whole=4))) == 2
+    assert len(list(bounded_lines(path, MOST, max_file=4))) == 2
     with pytest.raises(OSError, match="is larger than 3 bytes"):
-        next(bounded_lines(path, MOST, whole=3))
+        next(bounded_lines(path, MOST, max_file=3))

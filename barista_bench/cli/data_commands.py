@@ -258,8 +258,8 @@ def trace(
 ) -> None:
     """Show the examples of all tasks on one frame, and those near it about the same objects."""
     from barista_bench.data import trace as tracing
-    from barista_bench.data.card import DEFAULT, read_manifest
     from barista_bench.data.frozen import read_frozen
+    from barista_bench.data.manifest import DEFAULT, read_manifest
 
     with explained():
         files = sorted((data / "frozen").glob("*.jsonl"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """What somebody else's model said to one example. `text` is None where it said nothing: `error` says why.
+    """One answer that another harness recorded. `text` is None where there is none: `error` says why.
 
     A sample without text through no fault of the model's is an infrastructure error, never scored.
     """

@@ -106,10 +106,10 @@ class ReleaseRoot:
         try:
             return self._graph[video_id]
         except DataError as error:
-            raise DataError(f"the file holds no {what}, and the annotations are not at hand: {error}") from error
+            raise DataError(f"the file holds no {what}, and the annotations cannot be read: {error}") from error
 
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
-        """(relation type, value) pairs over all videos: reads the whole release, once.
+        """(relation type, value) pairs over all videos: reads the release once.
 
         Raises:
             DataError: there is none.
@@ -117,7 +117,7 @@ class ReleaseRoot:
         try:
             return self._relation_labels
         except DataError as error:
-            raise DataError(f"the file holds no vocabulary, and the annotations are not at hand: {error}") from error
+            raise DataError(f"the file holds no vocabulary, and the annotations cannot be read: {error}") from error
 
     @cached_property
     def _relation_labels(self) -> tuple[tuple[str, str], ...]:
@@ -127,7 +127,7 @@ class ReleaseRoot:
         """(width, height) in pixels, from the annotations, else from the video itself.
 
         Raises:
-            DataError: neither is at hand.
+            DataError: neither can be read.
         """
         if video_id not in self._sizes:
             self._sizes[video_id] = self._frame_size(video_id)

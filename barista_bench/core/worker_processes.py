@@ -1,4 +1,4 @@
-"""Processes that work for this one, and none of which is left when it is interrupted."""
+"""Worker processes, none of which is left when this one is interrupted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JobT = TypeVar("JobT")
 class _Worker(SpawnProcess):
     def start(self) -> None:
         """A terminal's Ctrl-C reaches every process: workers, from their first moment, leave it to this one."""
-        with _interruption_put_off():
+        with _interruption_deferred():
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which the worker inherits
             try:
                 super().start()
@@ -29,41 +29,41 @@ class _Worker(SpawnProcess):
 
 
 @contextmanager
-def _interruption_put_off() -> Iterator[None]:
+def _interruption_deferred() -> Iterator[None]:
     """Ctrl-C waits for the end of the block: a start that is broken off would show its insides."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if came:
+    if received:
         signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
 def forked_workers() -> Iterator[None]:
-    """For libraries that fork workers of their own: this process alone heeds Ctrl-C, whatever they make of it."""
-    is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_heeded or threading.current_thread() is not threading.main_thread():
+    """For libraries that fork workers: this process alone handles Ctrl-C, whatever the library makes of it."""
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or threading.current_thread() is not threading.main_thread():
         yield
         return
-    here = os.getpid()
-    came: list[int] = []
+    process = os.getpid()
+    received: list[int] = []
 
-    def heed(number: int, _: object) -> None:
-        if os.getpid() == here:
-            came.append(number)
+    def interrupt(number: int, _: object) -> None:
+        if os.getpid() == process:
+            received.append(number)
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, heed)
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
-    except Exception:  # none is kept back: a library may turn the interruption into an error of its own
-        if came:
+    except Exception:  # raised again: a library may have turned the interruption into its own error
+        if received:
             raise KeyboardInterrupt from None
         raise
     finally:
@@ -79,7 +79,7 @@ class _Spawning(SpawnContext):
 class _Executor(ProcessPoolExecutor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """The first job starts the executor's own thread: one that is half started could not be joined."""
-        with _interruption_put_off():
+        with _interruption_deferred():
             return super().submit(fn, *args, **kwargs)
 
 
@@ -88,7 +88,7 @@ def worker_processes(
     number: int, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
 ) -> Iterator[ProcessPoolExecutor]:
     """An executor of `number` processes, each of which begins with `initializer`. An error ends them at once."""
-    with _interruption_put_off():
+    with _interruption_deferred():
         pool = _Executor(number, _Spawning(), initializer, initargs)
     try:
         yield pool

@@ -1,8 +1,8 @@
-"""Unpacking archives of video folders that somebody else made: what a release needs, and only if harmless.
+"""Unpacks archives of video folders, which are not trusted: only what a release needs, and only if harmless.
 
 Of every archive, only `<...>/<video_id>/coco_annotation.json` and `<...>/<video_id>/video.mp4` are written;
 files at the top of an archive belong to the video that the archive is named after. One hostile member (a path
-that leads elsewhere, a link, a device, a clash of names, a bomb) condemns the whole archive: nothing of it
+that leads elsewhere, a link, a device, a clash of names, a bomb) condemns the archive: nothing of it
 stays.
 """
 
@@ -16,15 +16,16 @@ import shutil
 import stat
 import struct
 import tarfile
-import tempfile
 import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import IO, cast
+from tempfile import TemporaryDirectory
+from typing import IO, NamedTuple, cast
 
 from barista_bench.errors import SourceError
 from barista_bench.files.paths import name_problem
@@ -34,14 +35,11 @@ logger = logging.getLogger(__name__)
 
 _SUFFIX = re.compile(r"\.(zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 _CHUNK_BYTES = 1 << 20
-# A tar header (long name, pax record) is read whole: this bounds the memory that one can claim.
+# A tar header (long name, pax record) is read at once: this bounds the memory that one can claim.
 _MAX_HEADER_BYTES = 16 << 20
 # Below this size, a ratio says nothing: an empty mask repeated over a short video compresses very well.
 _RATIO_FREE_BYTES = 256 << 20
-_RELEASE_FILES = (ANNOTATION_FILE, VIDEO_FILE)
-# Since Python 3.11.4. A second net below the checks of this module.
-_DATA_FILTER = getattr(tarfile, "data_filter", None)
-_BROKEN = (
+_DAMAGED = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error,
     OSError, EOFError, ValueError, RuntimeError, NotImplementedError,
 )  # fmt: skip
@@ -56,13 +54,13 @@ class UnpackLimits:
     max_ratio: float = 200.0
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(NamedTuple):
     name: str
     size: int
     is_folder: bool
-    special: str | None  # what it is, if neither a file nor a folder
-    open: Callable[[], IO[bytes]]
+    special: str | None
+    """What it is, if neither a file nor a folder."""
+    open: Callable[[], IO[bytes] | None]
 
 
 def is_archive(name: str) -> bool:
@@ -88,55 +86,44 @@ def unpack_release(archive: Path, target: Path, *, name: str, limits: UnpackLimi
     if target.is_dir():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=target.parent))
-    try:
-        unpacker = _Unpacker(name, temporary, archive.stat().st_size, limits or UnpackLimits())
-        read = _zip_members if name.lower().endswith(".zip") else _tar_members
+    with TemporaryDirectory(prefix=".unpacking-", dir=target.parent, ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary, "release")
+        folder.mkdir()
+        unpacker = _Unpacker(name, folder, archive.stat().st_size, limits or UnpackLimits())
+        members = _zip_members(archive) if name.lower().endswith(".zip") else _tar_members(archive)
         try:
-            with closing(read(archive)) as members:
+            with closing(members):
                 for member in members:
                     unpacker.take(member)
-        except _BROKEN as error:
+        except _DAMAGED as error:
             raise SourceError(
                 f"{name}: cannot be unpacked ({type(error).__name__}: {error}). "
                 f"Remedy: if the file is damaged, delete {archive} and fetch it again"
             ) from error
-        unpacker.report()
-        _publish(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _publish(temporary: Path, target: Path) -> None:
-    temporary.chmod(0o755)  # mkdtemp is for the owner's eyes only
-    try:
-        temporary.rename(target)
-    except OSError:
-        # Another process was faster, and its result is as good.
-        if not target.is_dir():
-            raise
+        if unpacker.ignored:
+            logger.info(
+                "%s: left %d members packed that a release does not need, such as %s",
+                name, len(unpacker.ignored), unpacker.ignored[0],
+            )  # fmt: skip
+        try:
+            folder.rename(target)
+        except OSError:
+            if not target.is_dir():  # else another process was faster, and its result is as good
+                raise
 
 
 def _zip_members(archive: Path) -> Generator[_Member, None, None]:
     with zipfile.ZipFile(archive) as package:
         for info in package.infolist():
+            kind, special = stat.S_IFMT(info.external_attr >> 16), None
+            if info.flag_bits & 0x1:
+                special = "an encrypted file"
+            elif kind == stat.S_IFLNK:
+                special = "a symbolic link"
+            elif kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+                special = "a device, pipe or socket"
             # filename ends at a NUL byte, orig_filename does not: the check must see what was written.
-            yield _Member(
-                info.orig_filename,
-                info.file_size,
-                info.is_dir(),
-                _zip_special(info),
-                lambda info=info: package.open(info),  # type: ignore[misc]
-            )
-
-
-def _zip_special(info: zipfile.ZipInfo) -> str | None:
-    if info.flag_bits & 0x1:
-        return "an encrypted file"
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    if kind == stat.S_IFLNK:
-        return "a symbolic link"
-    return None if kind in (0, stat.S_IFREG, stat.S_IFDIR) else "a device, pipe or socket"
+            yield _Member(info.orig_filename, info.file_size, info.is_dir(), special, partial(package.open, info))
 
 
 class _BoundedReader:
@@ -161,29 +148,16 @@ def _tar_members(archive: Path) -> Generator[_Member, None, None]:
             reader = _BoundedReader(cast(IO[bytes], plain))
             with tarfile.open(fileobj=cast(IO[bytes], reader), mode="r:") as package:
                 for info in package:
-                    yield _tar_member(package, info)
+                    special = None
+                    if info.issym() or info.islnk():
+                        special = f"a {'symbolic' if info.issym() else 'hard'} link to {info.linkname!r}"
+                    elif info.issparse():
+                        special = "a sparse file"
+                    elif not (info.isdir() or info.isreg()):
+                        special = "a device, pipe or unknown kind of file"
+                    yield _Member(info.name, info.size, info.isdir(), special, partial(package.extractfile, info))
                     # tarfile remembers every member it has seen; an archive may have very many.
                     package.members.clear()  # type: ignore[attr-defined]
-
-
-def _tar_member(package: tarfile.TarFile, info: tarfile.TarInfo) -> _Member:
-    def open_checked() -> IO[bytes]:
-        if _DATA_FILTER is not None:
-            _DATA_FILTER(info, "/nowhere")
-        stream = package.extractfile(info)
-        if stream is None:
-            raise tarfile.ExtractError(f"{info.name} is no file")
-        return stream
-
-    return _Member(info.name, info.size, info.isdir(), _tar_special(info), open_checked)
-
-
-def _tar_special(info: tarfile.TarInfo) -> str | None:
-    if info.issym() or info.islnk():
-        return f"a {'symbolic' if info.issym() else 'hard'} link to {info.linkname!r}"
-    if info.issparse():
-        return "a sparse file"
-    return None if info.isdir() or info.isreg() else "a device, pipe or unknown kind of file"
 
 
 @dataclass
@@ -196,7 +170,7 @@ class _Unpacker:
     limits: UnpackLimits
     members: int = 0
     unpacked_bytes: int = 0
-    seen: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
     written: set[tuple[str, str]] = field(default_factory=set)
     ignored: list[str] = field(default_factory=list)
 
@@ -205,8 +179,12 @@ class _Unpacker:
         self._check_size(member)
         if member.is_folder:
             return
-        self._check_unique(member, parts)
-        if parts[-1] not in _RELEASE_FILES:
+        # As a file system without case, or with composed characters, would see it.
+        name = unicodedata.normalize("NFC", "/".join(parts)).casefold()
+        if name in self.names:
+            raise self._refuse(member, "an earlier member has the same name (case aside)")
+        self.names.add(name)
+        if parts[-1] not in (ANNOTATION_FILE, VIDEO_FILE):
             self.ignored.append(member.name)
             return
         folder = parts[-2] if len(parts) > 1 else archive_stem(self.archive)
@@ -214,13 +192,6 @@ class _Unpacker:
         if problem is not None:
             raise self._refuse(member, f"it would lie in {folder!r}: {problem}")
         self._write(member, folder, parts[-1])
-
-    def report(self) -> None:
-        if self.ignored:
-            logger.info(
-                "%s: left %d members packed that a release does not need, such as %s",
-                self.archive, len(self.ignored), self.ignored[0],
-            )  # fmt: skip
 
     def _refuse(self, member: _Member, reason: str, remedy: str = "") -> SourceError:
         remedy = remedy or "if you trust the archive, unpack it yourself and give the folder as the source"
@@ -243,27 +214,17 @@ class _Unpacker:
     def _check_size(self, member: _Member) -> None:
         self.members += 1
         self.unpacked_bytes += member.size
-        limits = self.limits
-        raise_limit = "raise the limit (UnpackLimits) if the archive is known to be sound"
+        limits, unpacked = self.limits, self.unpacked_bytes
+        reason = None
         if self.members > limits.max_members:
-            raise self._refuse(member, f"the archive has more than {limits.max_members} members", raise_limit)
-        if member.size < 0 or self.unpacked_bytes > limits.max_bytes:
-            reason = f"up to it the archive unpacks to {self.unpacked_bytes} bytes, above {limits.max_bytes}"
-            raise self._refuse(member, reason, raise_limit)
-        allowed = max(_RATIO_FREE_BYTES, limits.max_ratio * self.packed_bytes)
-        if self.unpacked_bytes > allowed:
-            reason = (
-                f"the archive's {self.packed_bytes} bytes unpack to {self.unpacked_bytes} or more, "
-                f"above {limits.max_ratio:g} to 1"
-            )
-            raise self._refuse(member, reason, raise_limit)
-
-    def _check_unique(self, member: _Member, parts: list[str]) -> None:
-        # As a file system without case, or with composed characters, would see it.
-        key = unicodedata.normalize("NFC", "/".join(parts)).casefold()
-        if key in self.seen:
-            raise self._refuse(member, "an earlier member has the same name (case aside)")
-        self.seen.add(key)
+            reason = f"the archive has more than {limits.max_members} members"
+        elif member.size < 0 or unpacked > limits.max_bytes:
+            reason = f"up to it the archive unpacks to {unpacked} bytes, above {limits.max_bytes}"
+        elif unpacked > max(_RATIO_FREE_BYTES, limits.max_ratio * self.packed_bytes):
+            ratio = f"{limits.max_ratio:g} to 1"
+            reason = f"the archive's {self.packed_bytes} bytes unpack to {unpacked} or more, above {ratio}"
+        if reason:
+            raise self._refuse(member, reason, "raise the limit (UnpackLimits) if the archive is known to be sound")
 
     def _write(self, member: _Member, video_id: str, file_name: str) -> None:
         key = (unicodedata.normalize("NFC", video_id).casefold(), file_name)
@@ -272,25 +233,20 @@ class _Unpacker:
         self.written.add(key)
         free = shutil.disk_usage(self.folder).free
         if member.size > free:
-            remedy = f"free some space at {self.folder.parent}, or set another cache folder"
+            remedy = f"free some space at {self.folder.parent.parent}, or set another cache folder"
             raise self._refuse(member, f"it needs {member.size} bytes, and {free} are free", remedy)
         path = self.folder / video_id / file_name
         path.parent.mkdir(exist_ok=True)
-        with member.open() as packed, path.open("xb") as plain:
-            copied = _copy(packed, plain, member.size)
+        stream = member.open()
+        if stream is None:
+            raise self._refuse(member, "it is no file")
+        copied = 0
+        with stream as packed, path.open("xb") as plain:
+            # One byte more than is claimed is enough to see a lie.
+            while chunk := packed.read(min(_CHUNK_BYTES, member.size + 1 - copied)):
+                plain.write(chunk)
+                copied += len(chunk)
+            plain.flush()
+            os.fsync(plain.fileno())
         if copied != member.size:
             raise self._refuse(member, f"it has {copied} bytes or more instead of the {member.size} it claims")
-
-
-def _copy(packed: IO[bytes], plain: IO[bytes], size: int) -> int:
-    """Copy at most `size` bytes and one; returns how many there were."""
-    copied = 0
-    while copied <= size:
-        chunk = packed.read(min(_CHUNK_BYTES, size + 1 - copied))
-        if not chunk:
-            break
-        plain.write(chunk)
-        copied += len(chunk)
-    plain.flush()
-    os.fsync(plain.fileno())
-    return copied

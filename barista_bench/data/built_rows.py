@@ -1,14 +1,15 @@
 """Rows of a built config: their columns at once, their pictures when the first is asked for.
 
-Whoever scores or reports reads no picture. The Parquet files of a folder that `build` made are therefore read column by
+Scoring and reporting read no picture. The Parquet files of a folder that `build` made are therefore read column by
 column, and `datasets`, which copies a set into its cache before it gives out a row, is called for their pictures alone.
-Files are somebody else's word: only the columns that examples are made of are read, and of those no more than fits.
+Files are not trusted: only the columns that examples are made of are read, and of those no more than fits.
 """
 
 from __future__ import annotations
 
 import glob
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -17,9 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.data.cache_entries import warn_of_others
-from barista_bench.data.card import MANIFEST
-from barista_bench.data.folder import quiet_datasets
+from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -78,13 +77,12 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> B
     Raises:
         DataError, ConfigError: there is no such dataset, config or split.
     """
+    where = f"{data}/{config}"
     if not (Path(data) / MANIFEST).is_file():
         loaded = _loaded(data, config, split)
-        drawn = _drawn_order(loaded.select_columns("position")[:], f"{data}/{config}")[:limit]
-        loaded = loaded.select(drawn)
-        light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])
-        return BuiltRows(light[:], lambda: loaded)
-    where = f"{data}/{config}"
+        light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])[:]
+        drawn = _drawn_order(light, where)[:limit]
+        return BuiltRows(light.take(drawn), lambda: loaded.select(drawn))
     files = _files(Path(data), config, split)
     columns = _read(files, where)
     drawn = _drawn_order(columns, where)[:limit]
@@ -109,25 +107,25 @@ def _shards(folder: Path) -> list[tuple[str, Path]]:
     Raises:
         DataError: a file of a split is missing.
     """
-    found: list[tuple[str, Path]] = []
-    numbers: dict[tuple[str, int], set[int]] = {}
+    shards: list[tuple[str, Path]] = []
+    numbers: dict[tuple[str, int], set[int]] = defaultdict(set)
     for path in sorted(folder.glob("*.parquet")):
         if match := _SHARD.fullmatch(path.name):
-            found.append((match[1], path))
-            numbers.setdefault((match[1], int(match[3])), set()).add(int(match[2]))
-    for (split, count), there in numbers.items():
-        if there != set(range(count)):
-            raise DataError(f"{folder}: {len(there)} of {count} files of {split} are here. Remedy: fetch them all")
-    return found
+            shards.append((match[1], path))
+            numbers[match[1], int(match[3])].add(int(match[2]))
+    for (split, count), present in numbers.items():
+        if present != set(range(count)):
+            raise DataError(f"{folder}: {len(present)} of {count} files of {split} are here. Remedy: fetch them all")
+    return shards
 
 
 def _files(folder: Path, config: str, split: str) -> list[Path]:
     """The Parquet files of a split, or of all."""
-    found = _shards(folder / config)
-    if not found:
+    shards = _shards(folder / config)
+    if not shards:
         raise DataError(f"{folder}: no config {config!r}. Remedy: run `barista-bench build`")
-    _refuse_unknown(f"{folder}/{config}", split, list(dict.fromkeys(name for name, _ in found)))
-    return [path for name, path in found if split in ("all", name)]
+    _refuse_unknown(f"{folder}/{config}", split, list(dict.fromkeys(name for name, _ in shards)))
+    return [path for name, path in shards if split in ("all", name)]
 
 
 def _read(files: Sequence[Path], where: str) -> pa.Table:
@@ -185,6 +183,8 @@ def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
     """
     import datasets
 
+    from barista_bench.data.cache_entries import quiet_datasets
+
     names = [glob.escape(str(path.resolve())) for path in files]
     with quiet_datasets():
         try:
@@ -197,6 +197,8 @@ def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
     """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
     import datasets
 
+    from barista_bench.data.cache_entries import quiet_datasets, warn_of_others
+
     if not Path(data).exists():
         warn_of_others(str(data), config)
     with quiet_datasets():
@@ -206,10 +208,7 @@ def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
             raise DataError(f"{data}: no config {config!r} ({error}). Remedy: run `barista-bench build`") from error
     _refuse_unknown(f"{data}/{config}", split, list(loaded))
     names = list(loaded) if split == "all" else [split]
-    rows = datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
-    if "position" not in rows.column_names:
-        raise DataError(f"{data}/{config}: has no column position. Remedy: build it with this package")
-    return rows
+    return datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
 
 
 def _refuse_unknown(where: str, split: str, known: list[str]) -> None:

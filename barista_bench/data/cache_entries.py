@@ -1,9 +1,9 @@
 """Entries of the `datasets` cache that `build` makes: told apart by content, the newest under the config's plain name.
 
-An entry lies where `load_dataset(benchmark, config, entry=ID)` looks for it, with or without this package. The plain
-name, `load_dataset(benchmark, config)`, is a link to the one built last, and `datasets` names the folder it took.
-Nothing else lies under it: of several folders `datasets` takes the one changed last, and `map` over older rows, which
-keeps its results beside them, would make that theirs.
+`load_dataset(benchmark, config, entry=ID)` finds an entry, with or without this package. The plain name,
+`load_dataset(benchmark, config)`, is a link to the one built last, and `datasets` names the folder it took. Nothing
+else lies under it: of several folders `datasets` takes the one changed last, and `map` over older rows, which keeps its
+results beside them, would change theirs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,13 +27,25 @@ _DIGITS = 16
 """Of the content's hash in an id: `datasets` keeps settings of up to 32 characters readable in names."""
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     id: str
     built: float
     """When last, in seconds since the epoch."""
 
     def __str__(self) -> str:
         return f"{self.id} (built {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self.built))})"
+
+
+@contextmanager
+def quiet_datasets() -> Iterator[None]:
+    """`datasets` draws a bar for every split, shard and cast; ours is one a config."""
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
 
 
 def entry_id(frames: FramesMode, content_hash: str) -> str:
@@ -79,6 +92,6 @@ def warn_of_others(benchmark: str, config: str) -> None:
     )  # fmt: skip
 
 
-def _entries(root: Path, config: str) -> Iterator[Entry]:
+def _entries(root: Path, config: str) -> Iterator[CacheEntry]:
     for info in root.glob(f"{config}-entry=*/*/*/{_INFO}"):
-        yield Entry(info.parent.name, info.stat().st_mtime)
+        yield CacheEntry(info.parent.name, info.stat().st_mtime)

@@ -1,13 +1,9 @@
-"""What a built folder says of itself: the card for people, the manifest for programs."""
+"""The dataset card: README.md of a built folder, and of the published sets."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,19 +16,10 @@ from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task, task_class
 from barista_bench.core.benchmark import Benchmark
 from barista_bench.core.prompt_sets import fill
-from barista_bench.core.task import ProtocolName, Sampling
-from barista_bench.data.media import LostExample
+from barista_bench.core.task import Sampling
+from barista_bench.data.manifest import DEFAULT, Built
 from barista_bench.data.rows import FramesMode, row_features
 from barista_bench.data.tables import GRAPH_TABLES, table_features
-from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_bounded_json
-from barista_bench.files.owned_folders import DATASET, MAX_MANIFEST
-from barista_bench.scene_graph import Problem
-
-DEFAULT = "barista"
-"""The benchmark that commands mean where none is named."""
-MANIFEST = DATASET.manifest
-"""Written last into a finished folder, whose files it lists."""
 
 _FRAMES_NOTE = {
     "frozen": "`images` holds what the model sees, in order: frames as JPEG, overlays as PNG.",
@@ -47,36 +34,6 @@ _TABLE_NOTES = {
     "graph_activities": "an activity segment",
     "graph_steps": "a process step",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltConfig:
-    """One config of the folder. `content_hash` identifies the frozen examples (SHA-256), None for graph tables."""
-
-    name: str
-    rows: Mapping[str, int]
-    content_hash: str | None = None
-    candidates: int | None = None
-    skipped: Sequence[str] = ()
-    lost: Sequence[LostExample] = ()
-    groups: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Examples by value of each metadata key by which results are broken down."""
-    labels: Mapping[str, int] = field(default_factory=dict)
-    sampling: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """What `build` wrote: `empty` are tasks without an example, `problems` the release's, `source` its origin,
-    `protocol` whose rules the examples follow, and `benchmark` whose they are."""
-
-    folder: Path
-    configs: tuple[BuiltConfig, ...]
-    empty: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    source: Mapping[str, Any]
-    protocol: ProtocolName = "release"
-    benchmark: str = "barista"
 
 
 def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: FramesMode) -> None:
@@ -113,12 +70,11 @@ def published_card(name: str) -> DatasetCard:
         is_task = config in benchmark.task_names
         features = row_features(get_task(name, config), "frozen") if is_task else table_features(config)
         infos[config] = DatasetInfo(features=features, config_name=config)
-    rows = []
-    for task in benchmark.tasks:
-        limit = task.sampling.limit or "all"
-        rows.append(
-            f"| `{task.name}` | {limit} | {sampling_text(name, task.name, dataclasses.asdict(task.sampling))} |"
-        )
+    rows = [
+        f"| `{task.name}` | {task.sampling.limit or 'all'} | "
+        f"{sampling_text(name, task.name, dataclasses.asdict(task.sampling))} |"
+        for task in benchmark.tasks
+    ]
     source = "ramblr/BARISTA" if benchmark.open_release is None else "ANNOTATIONS"
     command = "barista-bench build" + ("" if name == DEFAULT else f" --benchmark {name}")
     return _card(
@@ -174,10 +130,10 @@ def _card(
     MetadataConfigs(
         {
             name: {
-                "data_files": [{"split": split, "path": f"{name}/{split}-*"} for split in found],
+                "data_files": [{"split": split, "path": f"{name}/{split}-*"} for split in names],
                 **({"default": True} if name == benchmark.task_names[0] else {}),
             }
-            for name, found in splits.items()
+            for name, names in splits.items()
         }
     ).to_dataset_card_data(data)
     notes = {task.name: task.row_note for task in benchmark.tasks} | _TABLE_NOTES
@@ -198,35 +154,5 @@ def _card(
 
 
 def _packaged(name: str) -> str:
-    """One text of `dataset_cards/`: the body that all cards share, or what is to be said about a benchmark."""
+    """One text of `dataset_cards/`: the body that all cards share, or the part about a benchmark."""
     return resources.files("barista_bench.dataset_cards").joinpath(name).read_text(encoding="utf-8")
-
-
-def write_manifest(folder: Path, built: Built, frames: FramesMode, root: Path) -> None:
-    """Last file of all: its presence says that the folder is complete."""
-    counts = Counter(problem.severity for problem in built.problems)
-    manifest = {
-        "version": __version__,
-        "benchmark": built.benchmark,
-        "protocol": built.protocol,
-        "frames": frames,
-        "source": dict(built.source),
-        "data_root": os.path.relpath(root.resolve(), built.folder.resolve()) if frames == "linked" else None,
-        "problems": {"errors": counts["error"], "warnings": counts["warning"]},
-        "configs": [dataclasses.asdict(config) for config in built.configs],
-    }
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a built folder.
-
-    Raises:
-        DataError: the folder is none, or was not finished.
-    """
-    path = Path(folder) / MANIFEST
-    remedy = "run `barista-bench build`"
-    found = read_bounded_json(path, MAX_MANIFEST, what="no built dataset here", remedy=remedy)
-    if not isinstance(found, dict):
-        raise DataError(f"{path}: is {type(found).__name__}, not an object. Remedy: {remedy}")
-    return found

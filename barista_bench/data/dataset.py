@@ -7,10 +7,9 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,22 +20,18 @@ from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.task import Example, Task
 from barista_bench.core.timing import StageClock
 from barista_bench.data.built_rows import local_configs, open_rows, unloadable
-from barista_bench.data.card import MANIFEST, read_manifest
-from barista_bench.data.folder import quiet_datasets
 from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
+from barista_bench.data.manifest import MANIFEST, read_manifest
 from barista_bench.data.media import file_sha256
 from barista_bench.data.rows import from_row
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import LazyFrames
 
-MAX_FRAMES = 1024
-"""Frames of one example."""
-
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One example and where its media lie. `media_digest` identifies their content without decoding them."""
+class LoadedExample:
+    """One example with its media, not decoded yet. `media_digest` identifies their content without decoding them."""
 
     example: Example
     media: LinkedMedia | tuple[bytes, ...]
@@ -71,8 +66,8 @@ class LinkedMedia:
     sha256: str
 
     def frames(self, store: FrameStore, video_id: str) -> list[NDArray[np.uint8]]:
-        """Read-only uint8 RGB frames, each (height, width, 3). Raises DataError, see `Item.images`."""
-        with store.clock("decode", count=0):
+        """Read-only uint8 RGB frames, each (height, width, 3). Raises DataError, see `LoadedExample.images`."""
+        with store.clock("decode"):
             self._check_video()
         return store.frames(self.lazy, video_id)
 
@@ -80,11 +75,11 @@ class LinkedMedia:
         path = Path(self.lazy.path)
         if not path.exists():
             raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
-        found = file_sha256(path)
-        if found != self.sha256:
+        sha256 = file_sha256(path)
+        if sha256 != self.sha256:
             raise DataError(
-                f"{path}: is another video (SHA-256 {found[:12]}) than the dataset was made from ({self.sha256[:12]}). "
-                "Remedy: fetch that one, or build the dataset again"
+                f"{path}: is another video (SHA-256 {sha256[:12]}) than the dataset was made from "
+                f"({self.sha256[:12]}). Remedy: fetch that one, or build the dataset again"
             )
 
 
@@ -102,11 +97,11 @@ class ExampleSet(ABC):
     def __len__(self) -> int:
         return len(self.examples)
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[LoadedExample]:
         return (self[index] for index in range(len(self)))
 
     @abstractmethod
-    def __getitem__(self, index: int) -> Item:
+    def __getitem__(self, index: int) -> LoadedExample:
         """The example at `index` of `examples`; its media are read, not decoded."""
 
 
@@ -151,6 +146,8 @@ def config_names(data: str | Path) -> tuple[str, ...]:
         raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
     if (Path(data) / MANIFEST).is_file():
         return local_configs(Path(data))
+    from barista_bench.data.cache_entries import quiet_datasets
+
     with quiet_datasets():
         try:
             return tuple(datasets.get_dataset_config_names(str(data)))
@@ -177,7 +174,7 @@ class FrozenExamples(ExampleSet):
         super().__init__(examples[:limit], split)
         self.path, self.root = path, root
 
-    def __getitem__(self, index: int) -> Item:
+    def __getitem__(self, index: int) -> LoadedExample:
         example = self.examples[index]
         if self.root is None:
             raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
@@ -199,25 +196,24 @@ class BuiltExamples(ExampleSet):
         self._root = _data_root(data, root) if self._rows.is_linked else None
         super().__init__(list(_examples(data, self._rows.columns, (benchmark, config))), split)
 
-    def __getitem__(self, index: int) -> Item:
-        return self._item(self._rows[index], self.examples[index])
-
-    def _item(self, row: Mapping[str, Any], example: Example) -> Item:
+    def __getitem__(self, index: int) -> LoadedExample:
+        row, example = self._rows[index], self.examples[index]
         if self._rows.is_linked:
             link = _link(row.get("frames"), example, str(self._root))
             if not isinstance(sha256 := row.get("video_sha256"), str):
                 raise DataError(f"{example.example_id}: video_sha256 is missing. Remedy: build the dataset again")
             return _linked(example, link, sha256)
         images = row["images"] if isinstance(row["images"], list) else []
-        media = tuple(found for image in images if isinstance(found := _bytes_of(image), bytes) and found)
+        stored = [image.get("bytes") if isinstance(image, dict) else None for image in images]
+        media = tuple(content for content in stored if isinstance(content, bytes) and content)
         if not media or len(media) < len(images):
             raise DataError(f"{example.example_id}: a picture is missing. Remedy: build the dataset again")
         digests = [hashlib.sha256(data).hexdigest() for data in media]
-        return Item(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
+        return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
 
 
 def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> Iterator[Example]:
-    """Rows as examples of the benchmark and task wanted; what a row holds is somebody else's word until it is checked.
+    """Rows as examples of the benchmark and task wanted; no row is trusted before it is checked.
 
     Raises:
         DataError: a row is broken, or of another benchmark or task.
@@ -228,35 +224,19 @@ def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> I
             row = columns.slice(number, 1).to_pylist()[0]
             name = row.get("example_id")
             example = from_row(row)
-            _check_kinds(example)
             frozen_line(example)
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError, pa.ArrowException) as error:
             raise DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again") from error
-        if (example.benchmark, example.task) == wanted:
-            try:
-                refuse_other_version(row.get("task_version"), task_class(*wanted))
-            except DataError as error:
-                raise DataError(f"{data}: {error}") from error
-        else:
+        if (example.benchmark, example.task) != wanted:
             raise DataError(
                 f"{data}: row {number} ({example.example_id!r}) is of {example.benchmark}/{example.task}, not of "
                 f"{'/'.join(wanted)}. Remedy: name the benchmark and the task that this dataset is of"
             )
+        try:
+            refuse_other_version(row.get("task_version"), task_class(*wanted))
+        except DataError as error:
+            raise DataError(f"{data}: {error}") from error
         yield example
-
-
-def _check_kinds(example: Example) -> None:
-    """Raise TypeError or ValueError where a field is of another kind than every benchmark's is."""
-    for name in ("example_id", "benchmark", "task", "label"):
-        if not isinstance(getattr(example, name), str):
-            raise TypeError(f"{name} is no text")
-    if not 1 <= len(example.frames) <= MAX_FRAMES:
-        raise ValueError(f"{len(example.frames)} frame_indices, not 1 to {MAX_FRAMES}")
-    if not isinstance(example.video_id, str):
-        raise TypeError("video_id is no text")
-    for name in ("inputs", "target", "metadata", "evidence"):
-        if not isinstance(getattr(example, name), dict):
-            raise TypeError(f"{name} is no group of fields")
 
 
 def _link(frames: object, example: Example, root: str) -> LazyFrames:
@@ -269,15 +249,11 @@ def _link(frames: object, example: Example, root: str) -> LazyFrames:
     return LazyFrames(frames["video"], indices, root=root)
 
 
-def _bytes_of(image: object) -> object:
-    return image.get("bytes") if isinstance(image, dict) else None
-
-
-def _linked(example: Example, link: LazyFrames, sha256: str) -> Item:
+def _linked(example: Example, link: LazyFrames, sha256: str) -> LoadedExample:
     """Pixels are a function of the video's bytes, the frame indices, and what the task draws from its inputs."""
     identity = [sha256, list(link.indices), example.inputs]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-    return Item(example, LinkedMedia(link, sha256), digest)
+    return LoadedExample(example, LinkedMedia(link, sha256), digest)
 
 
 def _data_root(data: str | Path, root: str | Path | None) -> Path:
@@ -285,7 +261,7 @@ def _data_root(data: str | Path, root: str | Path | None) -> Path:
         return Path(root)
     if not (Path(data) / MANIFEST).is_file():
         raise ConfigError(f"{data}: its frames are linked to videos. Remedy: say where they lie with --root")
-    found = read_manifest(data).get("data_root")
-    if not isinstance(found, str) or "\0" in found:
+    recorded = read_manifest(data).get("data_root")
+    if not isinstance(recorded, str) or "\0" in recorded:
         raise ConfigError(f"{data}: does not say where its videos lie. Remedy: say so with --root")
-    return Path(os.path.normpath(Path(data).resolve() / found))
+    return Path(os.path.normpath(Path(data).resolve() / recorded))

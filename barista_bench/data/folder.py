@@ -10,8 +10,7 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -25,15 +24,15 @@ from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
 from barista_bench.core.task import ProtocolName
 from barista_bench.core.worker_processes import forked_workers
-from barista_bench.data.cache_entries import config_id, entry_id, make_newest
-from barista_bench.data.card import Built, BuiltConfig, write_card, write_manifest
-from barista_bench.data.frozen import lines_digest, write_frozen
-from barista_bench.data.media import JPEG_QUALITY, LostExample, file_sha256
+from barista_bench.data.builder import BenchmarkBuilder
+from barista_bench.data.cache_entries import config_id, entry_id, make_newest, quiet_datasets
+from barista_bench.data.card import write_card
+from barista_bench.data.frozen import lines_digest, write_frozen, write_released
+from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_manifest
+from barista_bench.data.media import JPEG_QUALITY, file_sha256
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
-from barista_bench.data.released_layout import write_released
 from barista_bench.data.rows import FramesMode
-from barista_bench.data.task_builder import TaskBuilder
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
 
@@ -79,7 +78,7 @@ def build(
         revision: commit of a Hub dataset.
         jpeg_quality: of frozen frames.
         cache: also prepare the `datasets` cache, so that loading works from any folder. What was built before keeps its
-            entry there (`builders.cache_entries`).
+            entry there (`data/cache_entries.py`).
         strict: stop at the first error in the release.
         dry_run: draw the examples and count them, but touch no video and write nothing.
         num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
@@ -92,18 +91,9 @@ def build(
     Raises:
         DataError, SourceError, ConfigError: the release, the source or a setting cannot be used.
     """
-    known = config_names_of(get_benchmark(benchmark).name)
+    known = config_names_of(benchmark)
     configs = known if configs is None else configs
-    unknown = [name for name in configs if name not in known]
-    if unknown:
-        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(known)}")
-    repeated = [name for name, count in Counter(configs).items() if count > 1]
-    if repeated:
-        raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
-    if not 1 <= jpeg_quality <= 100:
-        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give 1 to 100")
-    if prompts is not None and layout != "release":
-        raise ConfigError("prompts are frozen in the layout release alone. Remedy: give them to run, or leave them out")
+    _check_settings(configs, known, jpeg_quality, prompts, layout)
     out = Path(out or benchmark).absolute()
     tasks = [name for name in configs if name in get_benchmark(benchmark).task_names]
     overrides = {name: task_overrides(benchmark, name, tasks, sampling or {}) for name in tasks}
@@ -116,22 +106,38 @@ def build(
     settings |= {"source": str(origin.roots[-1]), "videos": str(videos) if videos else None}
     with TemporaryDirectory() as scratch, quiet_datasets():
         plans = _plans(origin, overrides, num_proc, progress, protocol, prompts)
-        drawn = [_drawn(plan) for plan in plans.plans.values()]
-        if dry_run:
-            return _result(origin, plans, out, drawn, protocol)
-        if layout == "release":
-            result = _result(origin, plans, out, drawn, protocol)
-            with replacing_folder(out, kind) as folder:
-                write_released(plans.plans.values(), folder)
+        if dry_run or layout == "release":
+            result = _result(origin, plans, out, [_drawn(plan) for plan in plans.plans.values()], protocol)
+            if not dry_run:
+                with replacing_folder(out, kind) as folder:
+                    for plan in plans.plans.values():
+                        write_released(plan.task, plan.sampling, plan.examples, folder)
             return result
         with replacing_folder(out, kind) as folder:
-            work = _Work(origin, plans, settings, overrides, folder, Path(scratch), cache, num_proc, progress)
+            work = _Work(
+                origin, plans, settings, overrides, folder, None if cache else Path(scratch), num_proc, progress
+            )
             infos = DatasetInfosDict()
             made = [work.make(name, infos) for name in configs if name not in plans.empty]
             result = _result(origin, plans, out, made, protocol)
             write_card(folder, result, infos, frames)
             write_manifest(folder, result, frames, origin.media)
     return result
+
+
+def _check_settings(
+    configs: Sequence[str], known: Sequence[str], jpeg_quality: int, prompts: str | Path | None, layout: Layout
+) -> None:
+    unknown = [name for name in configs if name not in known]
+    if unknown:
+        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(known)}")
+    repeated = [name for name, count in Counter(configs).items() if count > 1]
+    if repeated:
+        raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
+    if not 1 <= jpeg_quality <= 100:
+        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give 1 to 100")
+    if prompts is not None and layout != "release":
+        raise ConfigError("prompts are frozen in the layout release alone. Remedy: give them to run, or leave them out")
 
 
 def _plans(
@@ -143,19 +149,19 @@ def _plans(
     prompts: str | Path | None,
 ) -> Plans:
     """The examples of all chosen tasks, and the split."""
-    wanted = []
+    sampled = []
     for name, changes in overrides.items():
         texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
         task = get_task(origin.benchmark.name, name, texts, protocol=protocol)
-        wanted.append((task, task.sampling.with_overrides(changes, task.sampling_uses)))
-    plans = origin.plans(wanted, num_proc=num_proc, progress=progress)
+        sampled.append((task, task.sampling.with_overrides(changes, task.sampling_uses)))
+    plans = origin.plans(sampled, num_proc=num_proc, progress=progress)
     for name, reason in plans.empty.items():
         log.warning("%s: left out: %s", name, reason)
     return plans
 
 
-def _result(origin: Origin, plans: Plans, out: Path, made: list[BuiltConfig], protocol: ProtocolName) -> Built:
-    if not any(config.rows for config in made):
+def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig], protocol: ProtocolName) -> Built:
+    if not any(config.rows for config in configs):
         reasons = [str(reason) for reason in plans.empty.values()]
         raise DataError(
             reasons[0]
@@ -163,35 +169,21 @@ def _result(origin: Origin, plans: Plans, out: Path, made: list[BuiltConfig], pr
             else f"no example for any of {', '.join(plans.empty)}. Remedy: loosen the sampling. First: {reasons[0]}"
         )
     # A local path says nothing to others, and may say too much.
-    named = origin.identity if origin.identity["kind"] == "hub" else {"kind": "local"}
-    name = origin.benchmark.name
-    return Built(out, tuple(made), tuple(plans.empty), plans.problems, named, protocol, name)
-
-
-@contextmanager
-def quiet_datasets() -> Iterator[None]:
-    """`datasets` draws a bar for every split, shard and cast; ours is one a config."""
-    shown = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if shown:
-            datasets.enable_progress_bars()
+    source = origin.identity if origin.identity["kind"] == "hub" else {"kind": "local"}
+    return Built(out, tuple(configs), tuple(plans.empty), plans.problems, source, protocol, origin.benchmark.name)
 
 
 @dataclasses.dataclass(slots=True)
 class _Work:
-    """What building one config after the other shares."""
+    """What the building of all configs shares."""
 
     origin: Origin
     plans: Plans
     settings: dict[str, Any]
     overrides: dict[str, dict[str, Any]]
     folder: Path
-    scratch: Path
-    """Where `datasets` may keep what nobody wants."""
-    cache: bool
+    cache_dir: Path | None
+    """Where `datasets` prepares entries; None for its own cache."""
     num_proc: int
     progress: bool
 
@@ -206,43 +198,34 @@ class _Work:
             return BuiltConfig(name, rows)
         (self.folder / "frozen").mkdir(exist_ok=True)
         write_frozen(builder.plan.examples, self.folder / "frozen" / f"{name}.jsonl")
-        # Reasons name files; where the release lies on this machine is nobody else's business.
-        lost = [LostExample(one.example_id, self._without_roots(one.reason)) for one in builder.lost]
+        # Reasons name files; nothing published says where the release lies on this machine.
+        lost = [LostExample(example.example_id, self._without_roots(example.reason)) for example in builder.lost]
         drawn = _drawn(builder.plan)
         skipped = [self._without_roots(reason) for reason in drawn.skipped]
         return dataclasses.replace(drawn, rows=rows, lost=lost, skipped=skipped)
 
     def _without_roots(self, text: str) -> str:
-        """Without the folders of the release, however they were named; the longest first, as one may hold another."""
-        named = {str(path) for root in self.origin.roots for path in (root, root.absolute(), root.resolve())}
-        for root in sorted(named, key=len, reverse=True):
+        """Without the folders of the release, however they are written; the longest first, as one may hold another."""
+        names = {str(path) for root in self.origin.roots for path in (root, root.absolute(), root.resolve())}
+        for root in sorted(names, key=len, reverse=True):
             text = re.sub(rf"(?<![\w./-]){re.escape(root)}{os.sep}", "", text)
             if os.path.isabs(root):
                 text = re.sub(rf"(?<![\w./-]){re.escape(root)}(?![\w./-])", "the release", text)
         return text
 
-    def _prepared(self, name: str) -> TaskBuilder:
+    def _prepared(self, name: str) -> BenchmarkBuilder:
+        """Prepare the entry that `load_dataset(benchmark, name, entry=entry)` finds."""
         identity: list[Any] = [__version__, name, {k: self.settings[k] for k in ("frames", "jpeg_quality")}]
         plan = self.plans.plans.get(name)
         if plan:
             self.origin.fetch(plan.video_ids, progress=self.progress)
             identity += [lines_digest(plan.examples), _videos_digest(self.origin, plan.video_ids)]
         else:
-            identity += self.origin.table_identity(self.plans)
+            identity += self.origin.table_identity()
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         entry = entry_id(self.settings["frames"], content_hash)
-        builder = self._builder(name, None if self.cache else self.scratch, entry)
-        if plan:
-            builder.plan = plan
-        _prepare(builder, self.num_proc, self.progress)
-        if self.cache:
-            make_newest(Path(builder.cache_dir), self.origin.benchmark.name, name)
-        return builder
-
-    def _builder(self, name: str, cache_dir: Path | None, entry: str) -> TaskBuilder:
-        """It prepares the cache entry that `load_dataset(benchmark, name, entry=entry)` finds."""
-        builder = self.origin.builder_class(
-            cache_dir=str(cache_dir) if cache_dir else None,
+        builder = BenchmarkBuilder(
+            cache_dir=str(self.cache_dir) if self.cache_dir else None,
             dataset_name=self.origin.benchmark.name,
             config_name=name,
             hash=entry,
@@ -250,7 +233,12 @@ class _Work:
             sampling=self.overrides.get(name, {}),
             **self.settings,
         )
-        self.origin.equip(builder, self.plans)
+        builder.origin, builder.progress = self.origin, self.progress
+        if plan:
+            builder.plan = plan
+        _prepare(builder, self.num_proc)
+        if not self.cache_dir:
+            make_newest(Path(builder.cache_dir), self.origin.benchmark.name, name)
         return builder
 
 
@@ -276,9 +264,8 @@ def _drawn(plan: Plan) -> BuiltConfig:
     )
 
 
-def _prepare(builder: TaskBuilder, num_proc: int, progress: bool) -> None:
+def _prepare(builder: BenchmarkBuilder, num_proc: int) -> None:
     """Prepare the cache entry. Lost examples are part of what was made, so they are kept beside it."""
-    builder.progress = progress
     with forked_workers():
         builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
     # A split that lost all its examples: `datasets` writes it, but cannot read it.
@@ -293,7 +280,7 @@ def _prepare(builder: TaskBuilder, num_proc: int, progress: bool) -> None:
             builder.lost.extend(LostExample(**lost) for lost in json.loads(notes.read_text(encoding="utf-8")))
 
 
-def _export(builder: TaskBuilder, folder: Path) -> dict[str, int]:
+def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
     """Parquet shards, named as the Hub names them; graph tables get a shard a video, so that one can be fetched."""
     folder.mkdir()
     rows = {}
@@ -305,20 +292,16 @@ def _export(builder: TaskBuilder, folder: Path) -> dict[str, int]:
     return rows
 
 
-def _info(builder: TaskBuilder, folder: Path) -> datasets.DatasetInfo:
+def _info(builder: BenchmarkBuilder, folder: Path) -> datasets.DatasetInfo:
     """What the card says of a config. Sizes are those of the files: `datasets` counts bytes by parts of the work."""
     info = builder.info.copy()
-    for name, split in (info.splits or {}).items():
-        split.num_bytes = sum(_bytes(path) for path in sorted(folder.glob(f"{name}-*.parquet")))
-    info.dataset_size = sum(split.num_bytes for split in (info.splits or {}).values())
+    splits = info.splits or {}
+    for name, split in splits.items():
+        files = [pq.read_metadata(path) for path in folder.glob(f"{name}-*.parquet")]
+        split.num_bytes = sum(file.row_group(i).total_byte_size for file in files for i in range(file.num_row_groups))
+    info.dataset_size = sum(split.num_bytes for split in splits.values())
     info.download_size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
     return info
-
-
-def _bytes(path: Path) -> int:
-    """Of a Parquet file's columns before they are compressed."""
-    found = pq.read_metadata(path)
-    return sum(found.row_group(index).total_byte_size for index in range(found.num_row_groups))
 
 
 def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:

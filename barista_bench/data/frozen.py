@@ -3,7 +3,7 @@
     {example_id, task_name, label, frames: [{video_id, frame_index, mp4_path}], metadata, task_data}
 
 In ours `task_data` holds `inputs`, `target` and `evidence`, and the line names the task's version. In the release's it
-holds each task's own fields; such lines are read as they are, and written with `--layout release`. `mp4_path` is
+holds each task's own fields; such lines are read as they are, and written with `build --layout release`. `mp4_path` is
 written relative to the data root, so that the same examples have the same bytes in every folder; it is never read.
 """
 
@@ -20,6 +20,7 @@ from typing import Any
 
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.released_records import MAX_FRAMES, ReleaseRoot, frozen_line_of
+from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.bounded import read_json_lines
@@ -27,11 +28,12 @@ from barista_bench.files.bounded import read_json_lines
 MAX_LINE = 64 * 2**20
 """Bytes of one line; a longer one is refused."""
 _SPLIT = re.compile(r"\w+(\.\w+)*")  # what `datasets` takes for the name of one
-UNSAID = {
+_NOT_RELEASED = "its release freezes no examples. Remedy: use the layout ours"
+UNRELEASED_FIELDS = {
     "target": frozenset({"boxes"}),
     "metadata": frozenset({"colors", "relation", "related_category", "categories", "verbs"}),
 }
-"""Fields that the release's own lines do not say, so that imported examples lack them: tasks do without, or say so."""
+"""Fields that released lines lack, and so the examples read from them: tasks do without, or say so."""
 
 
 def frozen_line(example: Example) -> str:
@@ -67,7 +69,7 @@ def released_line(example: Example, question: str | None = None) -> str:
     """
     released = get_benchmark(example.benchmark).released_record
     if released is None:
-        raise ConfigError(f"{example.benchmark}: its release freezes no examples. Remedy: use the layout ours")
+        raise ConfigError(f"{example.benchmark}: {_NOT_RELEASED}")
     return json.dumps(released(example, question), sort_keys=True, allow_nan=False)
 
 
@@ -77,10 +79,12 @@ def content_hash(examples: Iterable[Example]) -> str:
     A benchmark whose release freezes examples says itself what that is (`Benchmark.identity`); of the others it is all
     of the frozen line.
     """
-    digest = hashlib.sha256()
-    for line in sorted(_identity(example) for example in examples):
-        digest.update(line.encode() + b"\n")
-    return digest.hexdigest()
+    return _digest(sorted(_identity(example) for example in examples))
+
+
+def lines_digest(examples: Iterable[Example]) -> str:
+    """SHA-256 over all that frozen lines hold, in their order."""
+    return _digest(map(frozen_line, examples))
 
 
 def _identity(example: Example) -> str:
@@ -89,11 +93,10 @@ def _identity(example: Example) -> str:
     return frozen_line(example) if fields is None else json.dumps(fields, sort_keys=True, allow_nan=False)
 
 
-def lines_digest(examples: Iterable[Example]) -> str:
-    """SHA-256 over all that frozen lines hold, in their order."""
+def _digest(lines: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for example in examples:
-        digest.update(frozen_line(example).encode() + b"\n")
+    for line in lines:
+        digest.update(line.encode() + b"\n")
     return digest.hexdigest()
 
 
@@ -108,15 +111,14 @@ def refuse_other_version(version: object, task: type[Task]) -> None:
 
 
 def refuse_unusable(examples: Sequence[Example], where: str) -> None:
-    """Raise DataError for examples that no set can hold: what was made of somebody's files is their word.
+    """Raise DataError for examples that no set can hold, since files of others may say anything.
 
     Args:
-        where: in messages, whose they are.
+        where: what messages begin with.
     """
     for example in examples:
-        name, split = example.example_id, example.metadata.get("split")
-        if not 1 <= len(example.frames) <= MAX_FRAMES:
-            count = len(example.frames)
+        name, split, count = example.example_id, example.metadata.get("split"), len(example.frames)
+        if not 1 <= count <= MAX_FRAMES:
             raise DataError(f"{where}: {name!r} has {count} frames. Remedy: ask for 1 to {MAX_FRAMES} of them")
         if not isinstance(split, str) or not _SPLIT.fullmatch(split) or split == "all":
             raise DataError(f"{where}: {name!r} is of split {split!r:.80}. Remedy: call it as test or train are called")
@@ -125,7 +127,7 @@ def refuse_unusable(examples: Sequence[Example], where: str) -> None:
         except ValueError as error:
             remedy = "correct its text (lone surrogates) and numbers (NaN)"
             raise DataError(f"{where}: {name!r} cannot be written ({error}). Remedy: {remedy}") from error
-    repeated = [name for name, count in Counter(one.example_id for one in examples).items() if count > 1]
+    repeated = [name for name, count in Counter(example.example_id for example in examples).items() if count > 1]
     if repeated:
         raise DataError(f"{where}: example {repeated[0]!r} is there twice. Remedy: keep one")
 
@@ -134,6 +136,31 @@ def write_frozen(examples: Iterable[Example], path: str | Path) -> None:
     with Path(path).open("w", encoding="utf-8", newline="\n") as file:
         for example in examples:
             file.write(frozen_line(example) + "\n")
+
+
+def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], folder: Path) -> None:
+    """A set as the benchmark's own harness reads it; no video is touched, since that harness decodes frames.
+
+        <folder>/<task_name>.jsonl          the frozen lines, in the order drawn
+        <folder>/<task_name>.config.json    task_params, shuffle_seed and limit that they were drawn with
+
+    Raises:
+        ConfigError: the benchmark's release freezes no examples, or has no parameter for something in the sampling.
+    """
+    parameters = get_benchmark(task.benchmark).released_parameters
+    if parameters is None:
+        raise ConfigError(f"{task.benchmark}: {_NOT_RELEASED}")
+    config = {
+        "task": task.upstream_name,
+        "task_params": dict(parameters(task.name, sampling)),
+        "shuffle_seed": sampling.seed,
+        "limit": sampling.limit,
+    }
+    lines = [released_line(example, task.frozen_question(example)) for example in examples]
+    frozen = folder / f"{task.upstream_name}.jsonl"
+    frozen.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    described = json.dumps(config, indent=2, sort_keys=True) + "\n"
+    frozen.with_suffix(".config.json").write_text(described, encoding="utf-8", newline="\n")
 
 
 def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Path | None = None) -> Iterator[Example]:
@@ -219,7 +246,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _first_video(record: dict[str, Any]) -> str:
-    """By what lines are sorted before they are read; of what is no example, anything."""
+    """What lines are sorted by before they are read; anything for what is no example."""
     try:
         return str(record["frames"][0]["video_id"])
     except (KeyError, IndexError, TypeError):
@@ -230,19 +257,21 @@ def _first_video(record: dict[str, Any]) -> str:
 def _fields(task: type[Task]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The names that a task's examples must have in inputs, target and metadata."""
     features = task().features()
-    parts = ("inputs", "target", "metadata")
-    return tuple((part, tuple(name for name in features[part] if name not in UNSAID.get(part, ()))) for part in parts)
+    return tuple(
+        (part, tuple(name for name in features[part] if name not in UNRELEASED_FIELDS.get(part, ())))
+        for part in ("inputs", "target", "metadata")
+    )
 
 
 def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Example:
-    owner = get_benchmark(benchmark)
+    described = get_benchmark(benchmark)
     # In a scene graph's release each video has a folder; elsewhere a video's id is its path below the media.
-    line = frozen_line_of(record, nested=owner.open_release is not None)
+    line = frozen_line_of(record, nested=described.open_release is not None)
     task, data = task_class(benchmark, line.task_name), line.task_data
     if "inputs" not in data or "target" not in data:
-        if owner.import_example is None:
+        if described.import_example is None:
             raise DataError("task_data has no inputs and target. Remedy: freeze again")
-        return owner.import_example(task, line, release)
+        return described.import_example(task, line, release)
     refuse_other_version(record.get("task_version"), task)
     fields = {"inputs": dict(data["inputs"]), "target": dict(data["target"]), "metadata": line.metadata}
     for part, names in _fields(task):

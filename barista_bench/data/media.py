@@ -6,7 +6,6 @@ import functools
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,31 +15,24 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.core.task import Example, Task
+from barista_bench.data.manifest import LostExample
 from barista_bench.data.rows import FramesMode, link, to_row
 from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import folder_sha256
 
 JPEG_QUALITY = 75
-"""What the released harness sends: Pillow's default quality at native resolution (upstream.md 1.3)."""
+"""What the released harness sends: Pillow's default quality at native resolution (docs/upstream/barista.md)."""
 BATCH = 8
 """Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class LostExample:
-    """An example whose frames or images cannot be made."""
-
-    example_id: str
-    reason: str
 
 
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file, or over a folder of frames, read once as long as size and time of change stay the same."""
     if path.is_dir():
         return folder_sha256(path)
-    found = path.stat()
-    return _sha256(path, found.st_size, found.st_mtime_ns)
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -87,7 +79,10 @@ def _render_video(
                 row = to_row(example, position, digest)
                 try:
                     if mode == "linked":
-                        _check_indices(example, len(reader), path)
+                        late = [f.frame_index for f in example.frames if f.frame_index >= len(reader)]
+                        if late:
+                            end = f"is past the end ({len(reader)} frames). Remedy: fetch the right video"
+                            raise DataError(f"{path}: frame {late[0]} {end}")
                         row["frames"] = link(example)
                     else:
                         row["images"] = _images(reader, decoded, task, example, jpeg_quality)
@@ -111,10 +106,9 @@ def _images(
 ) -> list[dict[str, Any]]:
     indices = [frame.frame_index for frame in example.frames]
     frames = [decoded[index] for index in indices] if decoded else list(reader.read(indices))
-    images = task.images(example, frames)
     return [
-        encode_image(image, overlay=index >= len(frames), jpeg_quality=jpeg_quality)
-        for index, image in enumerate(images)
+        encode_image(image, overlay=position >= len(frames), jpeg_quality=jpeg_quality)
+        for position, image in enumerate(task.images(example, frames))
     ]
 
 
@@ -126,9 +120,3 @@ def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int) -> dic
     else:
         image.save(buffer, "JPEG", quality=jpeg_quality)
     return {"bytes": buffer.getvalue(), "path": None}
-
-
-def _check_indices(example: Example, length: int, path: Path) -> None:
-    late = [frame.frame_index for frame in example.frames if frame.frame_index >= length]
-    if late:
-        raise DataError(f"{path}: frame {late[0]} is past the end ({length} frames). Remedy: fetch the right video")

@@ -1,12 +1,12 @@
-"""What `build` reads: the release of one benchmark, opened, whichever way it is laid out."""
+"""What `build` reads: the opened release of one benchmark, whichever way it is laid out."""
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.benchmark import Benchmark
@@ -14,70 +14,76 @@ from barista_bench.core.graph_task import GraphTask
 from barista_bench.core.release_task import Release
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Task
-from barista_bench.data.graph_builder import NAME, BaristaBuilder, PreparedBaristaBuilder, graph_digest
+from barista_bench.data.media import file_sha256
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
-from barista_bench.data.release_builder import ReleaseBuilder
-from barista_bench.data.sources import Source, open_source
+from barista_bench.data.sources import open_source
 from barista_bench.data.splits import split_of
 from barista_bench.data.tables import GRAPH_TABLES
-from barista_bench.data.task_builder import TaskBuilder
 from barista_bench.errors import ConfigError, SourceError
+from barista_bench.files.paths import confined
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.release import ANNOTATION_FILE
 
-Wanted = Sequence[tuple[Task, Sampling]]
+SampledTasks = Sequence[tuple[Task, Sampling]]
 
 
 class Origin(ABC):
     """An opened release.
 
-    `roots` are the folders whose names are nobody else's business; `media` is the one that video files are named from,
-    and `identity` says in the card where the release came from.
+    `roots` are the folders that nothing published may name, `media` the one that video files are named from, and
+    `identity` tells the card where the release came from.
     """
 
-    benchmark: Benchmark
     roots: tuple[Path, ...]
     media: Path
     identity: Mapping[str, str | None]
 
+    def __init__(self, benchmark: str) -> None:
+        self._name = benchmark  # not the record: builders travel to other processes, and its functions may not
+
+    @property
+    def benchmark(self) -> Benchmark:
+        return get_benchmark(self._name)
+
     @abstractmethod
-    def plans(self, wanted: Wanted, *, num_proc: int, progress: bool) -> Plans:
+    def plans(self, sampled: SampledTasks, *, num_proc: int = 1, progress: bool = False) -> Plans:
         """The examples of the tasks, drawn."""
 
     @abstractmethod
     def video_path(self, video_id: str) -> Path:
-        """Where a video lies."""
+        """The file of a video, or its folder of frames."""
 
-    @abstractmethod
     def fetch(self, video_ids: Iterable[str], *, progress: bool) -> None:
-        """Bring the videos here, where they can be fetched."""
+        """Download the videos, where the release is on the Hub."""
+        return
 
-    @abstractmethod
-    def table_identity(self, plans: Plans) -> list[object]:
-        """What configs that are no tasks are made of."""
-
-    @abstractmethod
-    def equip(self, builder: TaskBuilder, plans: Plans) -> None:
-        """Hand the opened release to a builder of `builder_class`."""
-
-    builder_class: ClassVar[type[TaskBuilder]]
+    def table_identity(self) -> list[object]:
+        """What the tables of a scene graph are made of."""
+        raise ConfigError(f"{self.benchmark.name} has no tables. Remedy: name its tasks")
 
 
 class GraphOrigin(Origin):
     """A scene graph: BARISTA, from a folder or the Hub."""
 
-    builder_class = PreparedBaristaBuilder
-
-    def __init__(self, source: str | Path, *, revision: str | None, strict: bool, split_file: str | None) -> None:
-        self.benchmark = get_benchmark(NAME)
-        self._source: Source = open_source(source, revision=revision)
+    def __init__(
+        self, benchmark: str, source: str | Path, *, revision: str | None, strict: bool, split_file: str | None
+    ) -> None:
+        super().__init__(benchmark)
+        self._source = open_source(source, revision=revision)
         self.graph = SceneGraph(self._source.root, strict=strict)
         self.roots, self.media, self.identity = (self.graph.root,), self._source.root, self._source.identity
-        self._split_file = split_file
+        self._split = partial(split_of, split_file)
 
-    def plans(self, wanted: Wanted, *, num_proc: int, progress: bool) -> Plans:
-        split = partial(split_of, self._split_file)
-        tasks = [(task, sampling) for task, sampling in wanted if isinstance(task, GraphTask)]
-        return plan_tasks(self.graph, tasks, split=split, num_proc=num_proc, progress=progress)
+    @cached_property
+    def splits(self) -> dict[str, str]:
+        """Video id to split; reads the whole release, unless `plans` has."""
+        return self._split({video.video_id: video.preparation for video in self.graph})
+
+    def plans(self, sampled: SampledTasks, *, num_proc: int = 1, progress: bool = False) -> Plans:
+        tasks = [(task, sampling) for task, sampling in sampled if isinstance(task, GraphTask)]
+        plans = plan_tasks(self.graph, tasks, split=self._split, num_proc=num_proc, progress=progress)
+        self.splits = plans.splits
+        return plans
 
     def video_path(self, video_id: str) -> Path:
         return self.graph.video_path(video_id)
@@ -86,51 +92,31 @@ class GraphOrigin(Origin):
         # Without a callback the hub client shows bars of its own.
         self._source.ensure_videos(video_ids, None if progress else lambda present, total: None)
 
-    def table_identity(self, plans: Plans) -> list[object]:
-        return [plans.splits, graph_digest(self.graph)]
-
-    def equip(self, builder: TaskBuilder, plans: Plans) -> None:
-        assert isinstance(builder, BaristaBuilder)
-        builder.graph, builder.splits = self.graph, plans.splits
+    def table_identity(self) -> list[object]:
+        digest = hashlib.sha256()
+        for video_id in self.graph.video_ids:
+            digest.update(f"{video_id} {file_sha256(confined(self.graph.root, video_id, ANNOTATION_FILE))}\n".encode())
+        return [self.splits, digest.hexdigest()]
 
 
 class ReleaseOrigin(Origin):
-    """Annotation files of a benchmark, with its media below the same folder or another."""
+    """Annotation files of a benchmark, with its media below the same folder or another; the user has fetched both."""
 
-    builder_class = ReleaseBuilder
-
-    def __init__(self, benchmark: Benchmark, source: str | Path, videos: str | Path | None) -> None:
-        if benchmark.open_release is None:
-            raise ConfigError(f"{benchmark.name}: is derived from a scene graph. Remedy: build it as such")
-        for folder in (source, videos):
-            if folder is not None and not Path(folder).exists():
-                raise SourceError(
-                    f"{folder}: does not exist. Remedy: fetch the release ({benchmark.homepage}) and name its folder"
-                )
-        self.benchmark = benchmark
-        self.release: Release = benchmark.open_release(Path(source), Path(videos) if videos else None)
-        self.roots, self.media = (self.release.videos, self.release.root), self.release.videos
+    def __init__(self, benchmark: str, release: Release, source: str | Path) -> None:
+        super().__init__(benchmark)
+        self.release = release
+        self.roots, self.media = (release.videos, release.root), release.videos
         self.identity = {"kind": "local", "id": str(source), "sha": None, "requested_revision": None}
 
-    def plans(self, wanted: Wanted, *, num_proc: int, progress: bool) -> Plans:
-        return plan_release(self.release, wanted, progress=progress)
+    def plans(self, sampled: SampledTasks, *, num_proc: int = 1, progress: bool = False) -> Plans:
+        return plan_release(self.release, sampled, progress=progress)
 
     def video_path(self, video_id: str) -> Path:
         return self.release.video_path(video_id)
 
-    def fetch(self, video_ids: Iterable[str], *, progress: bool) -> None:
-        """Media of these benchmarks have many owners: whoever uses them has fetched them."""
-
-    def table_identity(self, plans: Plans) -> list[object]:
-        raise ConfigError(f"{self.benchmark.name} has no tables. Remedy: name its tasks")
-
-    def equip(self, builder: TaskBuilder, plans: Plans) -> None:
-        assert isinstance(builder, ReleaseBuilder)
-        builder.release = self.release
-
 
 def open_origin(
-    benchmark: str,
+    name: str,
     source: str | Path,
     *,
     videos: str | Path | None = None,
@@ -144,18 +130,23 @@ def open_origin(
         SourceError, DataError: there is none.
         ConfigError: the benchmark is unknown, or takes no such setting.
     """
-    found = get_benchmark(benchmark)
-    if found.open_release is None:
+    benchmark = get_benchmark(name)
+    if benchmark.open_release is None:
         if videos is not None:
-            raise ConfigError(f"{benchmark}: its videos lie beside the annotations. Remedy: leave videos out")
-        return GraphOrigin(source, revision=revision, strict=strict, split_file=split_file)
-    for name, value in (("revision", revision), ("split_file", split_file), ("strict", strict or None)):
+            raise ConfigError(f"{name}: its videos lie beside the annotations. Remedy: leave videos out")
+        return GraphOrigin(name, source, revision=revision, strict=strict, split_file=split_file)
+    for setting, value in (("revision", revision), ("split_file", split_file), ("strict", strict or None)):
         if value is not None:
-            raise ConfigError(f"{benchmark} takes no {name}. Remedy: leave it out")
-    return ReleaseOrigin(found, source, videos)
+            raise ConfigError(f"{name} takes no {setting}. Remedy: leave it out")
+    for folder in (source, videos):
+        if folder is not None and not Path(folder).exists():
+            raise SourceError(
+                f"{folder}: does not exist. Remedy: fetch the release ({benchmark.homepage}) and name its folder"
+            )
+    return ReleaseOrigin(name, benchmark.open_release(Path(source), Path(videos) if videos else None), source)
 
 
-def config_names_of(benchmark: str) -> tuple[str, ...]:
+def config_names_of(name: str) -> tuple[str, ...]:
     """All configs of a benchmark: its tasks, and the tables of a scene graph."""
-    names = get_benchmark(benchmark).task_names
-    return (*names, *GRAPH_TABLES) if benchmark == NAME else names
+    benchmark = get_benchmark(name)
+    return (*benchmark.task_names, *(GRAPH_TABLES if benchmark.open_release is None else ()))

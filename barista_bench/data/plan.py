@@ -21,14 +21,12 @@ from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.data.splits import split_videos
 from barista_bench.data.survey import (
     BuildJob,
-    Shared,
+    BuildPass,
+    SurveyPass,
     TaskSurvey,
-    VideoPool,
     VideoSurvey,
-    Wanted,
-    build_video,
     joined,
-    survey_video,
+    video_passes,
 )
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import Problem, SceneGraph, Validation
@@ -81,7 +79,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """The frozen sets of several tasks, and what was learnt of the release on the way.
+    """The frozen sets of several tasks, and what drawing them told about the release.
 
     Args:
         plans: by task name, in the order asked for.
@@ -102,6 +100,8 @@ class Plans:
 class _Draw:
     """What one task draws: positions in `selected`, in the order drawn."""
 
+    task: GraphTask
+    sampling: Sampling
     selected: list[Candidate]
     order: list[int]
     vocabulary: Vocabulary
@@ -133,21 +133,20 @@ def plan_tasks(
     by_name = {task.name: (task, sampling) for task, sampling in wanted}
     for _, sampling in wanted:
         sampling.refuse_unknown_videos(graph)
-    with VideoPool(Shared(graph, by_name, check_masks), num_proc) as pool:
-        surveys = _surveyed(graph, pool, progress)
+    with video_passes(graph, by_name, check_masks, num_proc) as (survey_videos, build_videos):
+        surveys = _surveyed(graph, survey_videos, progress)
         splits = dict(split({survey.video_id: survey.preparation for survey in surveys}))
-        draws = {name: _draw(name, by_name, surveys, splits) for name in by_name}
+        draws = {name: _draw(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
         problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
         validations = tuple(survey.validation for survey in surveys if survey.validation)
         del surveys
-        built = _built(pool, draws, progress)
-    plans: dict[str, Plan] = {}
-    empty: dict[str, NoExamples] = {}
-    for name, draw in draws.items():
-        if draw.selected:
-            plans[name] = _plan(*by_name[name], draw, built[name], splits)
-        else:
-            empty[name] = _no_examples(str(graph.root), *by_name[name], draw.skipped)
+        built = _built(build_videos, draws, progress)
+    plans = {name: _plan(draw, built[name], splits) for name, draw in draws.items() if draw.selected}
+    empty = {
+        name: _no_examples(str(graph.root), draw.task, draw.sampling, draw.skipped)
+        for name, draw in draws.items()
+        if not draw.selected
+    }
     validation = Validation(str(graph.root), validations, graph.problems) if check_masks else None
     return Plans(plans, empty, splits, problems, validation)
 
@@ -163,20 +162,20 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
     empty: dict[str, NoExamples] = {}
     absent = {name for _, sampling in wanted for name in sampling.videos or ()}
     for task, sampling in wanted:
-        _refuse_of_graph(task, sampling)
+        name = f"{task.benchmark}/{task.name}"
+        for setting in ("preparations", "frame_range"):
+            if getattr(sampling, setting) is not None:
+                raise ConfigError(f"{name} is not drawn by {setting}. Remedy: leave it out")
         if not isinstance(task, ReleaseTask):
-            raise ConfigError(f"{task.benchmark}/{task.name} needs a scene graph. Remedy: build it from one")
-        items = tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress)
-        found = []
-        for item in items:
-            absent.discard(_video_id(item))
-            if _is_sampled(item, sampling):
-                found.append(item)
-        examples = [task.stamped(item) for item in found if isinstance(item, Example)]
-        skipped = tuple(item for item in found if isinstance(item, SkippedExample))
+            raise ConfigError(f"{name} needs a scene graph. Remedy: build it from one")
+        items = list(tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress))
+        absent -= {_video_id(item) for item in items}
+        sampled = [item for item in items if _is_sampled(item, sampling)]
+        examples = [task.stamped(item) for item in sampled if isinstance(item, Example)]
+        skipped = tuple(item for item in sampled if isinstance(item, SkippedExample))
         if any("split" not in example.metadata for example in examples):
-            raise ConfigError(f"{task.benchmark}/{task.name}: an example names no split. Remedy: correct the task")
-        refuse_unusable(examples, f"{release.root}: {task.benchmark}/{task.name}")
+            raise ConfigError(f"{name}: an example names no split. Remedy: correct the task")
+        refuse_unusable(examples, f"{release.root}: {name}")
         drawn = tuple(sampling.draw(examples))
         if drawn:
             plans[task.name] = Plan(task, sampling, drawn, skipped, len(examples), content_hash(drawn))
@@ -187,10 +186,16 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
     return Plans(plans, empty, {}, tuple(release.problems), None)
 
 
-def _refuse_of_graph(task: Task, sampling: Sampling) -> None:
-    for name in ("preparations", "frame_range"):
-        if getattr(sampling, name) is not None:
-            raise ConfigError(f"{task.benchmark}/{task.name} is not drawn by {name}. Remedy: leave it out")
+def plan_task(graph: SceneGraph, task: GraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
+    """Draw one task's frozen set.
+
+    Raises:
+        NoExamples: no candidate fits the sampling.
+    """
+    drawn = plan_tasks(graph, [(task, sampling)], split=lambda _: splits)
+    if drawn.empty:
+        raise drawn.empty[task.name]
+    return drawn.plans[task.name]
 
 
 def _video_id(item: Example | SkippedExample) -> str:
@@ -203,65 +208,51 @@ def _is_sampled(item: Example | SkippedExample, sampling: Sampling) -> bool:
     return isinstance(item, SkippedExample) or not sampling.splits or item.metadata.get("split") in sampling.splits
 
 
-def plan_task(graph: SceneGraph, task: GraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
-    """Draw one task's frozen set.
-
-    Raises:
-        NoExamples: no candidate fits the sampling.
-    """
-    found = plan_tasks(graph, [(task, sampling)], split=lambda _: splits)
-    if found.empty:
-        raise found.empty[task.name]
-    return found.plans[task.name]
-
-
-def _surveyed(graph: SceneGraph, pool: VideoPool, progress: bool) -> list[VideoSurvey]:
-    found = []
-    outcomes = pool.map(survey_video, graph.video_ids)
+def _surveyed(graph: SceneGraph, survey_videos: SurveyPass, progress: bool) -> list[VideoSurvey]:
+    surveys = []
+    outcomes = survey_videos(graph.video_ids)
     bar = tqdm(outcomes, "reading videos", len(graph), unit="video", disable=not progress)
     for video_id, outcome in zip(graph.video_ids, bar, strict=True):
         if isinstance(outcome, Problem):
             graph.failed[video_id] = outcome
         else:
-            found.append(outcome)
-    return found
+            surveys.append(outcome)
+    return surveys
 
 
-def _draw(name: str, wanted: Wanted, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]) -> _Draw:
+def _draw(task: GraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]) -> _Draw:
     """Caps over all videos, then the draw, of the candidates in the sampled splits."""
-    task, sampling = wanted[name]
-    inside = [s.tasks[name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits]
-    found, whole = joined(inside), joined(TaskSurvey(survey.tasks[name].vocabulary) for survey in surveys)
-    capped = list(task.select(found.candidates, whole.vocabulary, sampling))
+    inside = joined(s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits)
+    vocabulary = joined(TaskSurvey(survey.tasks[task.name].vocabulary) for survey in surveys).vocabulary
+    capped = list(task.select(inside.candidates, vocabulary, sampling))
     selected = [item for item in capped if isinstance(item, Candidate)]
-    skipped = (*found.skipped, *(item for item in capped if isinstance(item, SkippedExample)))
-    return _Draw(selected, sampling.draw(range(len(selected))), whole.vocabulary, skipped)
+    skipped = (*inside.skipped, *(item for item in capped if isinstance(item, SkippedExample)))
+    return _Draw(task, sampling, selected, sampling.draw(range(len(selected))), vocabulary, skipped)
 
 
-def _built(pool: VideoPool, draws: Mapping[str, _Draw], progress: bool) -> dict[str, dict[int, Example]]:
+def _built(build_videos: BuildPass, draws: Mapping[str, _Draw], progress: bool) -> dict[str, dict[int, Example]]:
     """By task name: the examples drawn, by their position among the candidates selected."""
-    places: dict[str, dict[str, list[int]]] = defaultdict(dict)
+    positions: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for name, draw in draws.items():
         for position in sorted(draw.order):
-            places[draw.selected[position].video_id].setdefault(name, []).append(position)
+            positions[draw.selected[position].video_id][name].append(position)
     jobs = [
         BuildJob(
             video_id,
-            {name: [draws[name].selected[position] for position in chosen] for name, chosen in by_task.items()},
+            {name: [draws[name].selected[position] for position in drawn] for name, drawn in by_task.items()},
             {name: draws[name].vocabulary for name in by_task},
         )
-        for video_id, by_task in sorted(places.items())
+        for video_id, by_task in sorted(positions.items())
     ]
     built: dict[str, dict[int, Example]] = {name: {} for name in draws}
-    outcomes = pool.map(build_video, jobs)
-    bar = tqdm(outcomes, "making examples", len(jobs), unit="video", disable=not progress)
+    bar = tqdm(build_videos(jobs), "making examples", len(jobs), unit="video", disable=not progress)
     for job, outcome in zip(jobs, bar, strict=True):
         for name, examples in outcome.items():
-            built[name].update(zip(places[job.video_id][name], examples, strict=True))
+            built[name].update(zip(positions[job.video_id][name], examples, strict=True))
     return built
 
 
-def _plan(task: Task, sampling: Sampling, draw: _Draw, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
+def _plan(draw: _Draw, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
     by_id: dict[str, Example] = {}
     repeated = []
     for example in (built[position] for position in draw.order):
@@ -271,8 +262,8 @@ def _plan(task: Task, sampling: Sampling, draw: _Draw, built: Mapping[int, Examp
         else:
             split = splits[example.video_id]
             by_id[example.example_id] = replace(example, metadata={**example.metadata, "split": split})
-    drawn = tuple(by_id.values())
-    return Plan(task, sampling, drawn, (*draw.skipped, *repeated), len(draw.selected), content_hash(drawn))
+    drawn, skipped = tuple(by_id.values()), (*draw.skipped, *repeated)
+    return Plan(draw.task, draw.sampling, drawn, skipped, len(draw.selected), content_hash(drawn))
 
 
 def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample]) -> NoExamples:
@@ -283,13 +274,8 @@ def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[Sk
     )
 
 
-def preparations(graph: SceneGraph) -> dict[str, str]:
-    """Video id to preparation type for every usable video."""
-    return {video.video_id: video.preparation for video in graph}
-
-
 def task_overrides(benchmark: str, name: str, chosen: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """The overrides of one task: those under its own name, and those of all tasks whose name it reads.
+    """The overrides of one task: those under its name, and those of all tasks whose name it reads.
 
     Raises:
         ConfigError: a name is read by none of the chosen tasks.
@@ -300,7 +286,7 @@ def task_overrides(benchmark: str, name: str, chosen: Sequence[str], sampling: M
         if not any(key in names for names in reads.values()):
             known = sorted(set().union(*reads.values()))
             raise ConfigError(f"sampling has no {key!r}. Remedy: use one of {', '.join(known)}, or a task's name")
-    own = sampling.get(name, {})
-    if not isinstance(own, Mapping):
-        raise ConfigError(f"sampling of {name} is {own!r}. Remedy: give name and value, e.g. {name}.limit=50")
-    return {**{key: value for key, value in shared.items() if key in reads[name]}, **own}
+    overrides = sampling.get(name, {})
+    if not isinstance(overrides, Mapping):
+        raise ConfigError(f"sampling of {name} is {overrides!r}. Remedy: give name and value, e.g. {name}.limit=50")
+    return {**{key: value for key, value in shared.items() if key in reads[name]}, **overrides}

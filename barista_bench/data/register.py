@@ -11,10 +11,11 @@ import datasets.load
 
 from barista_bench import __version__
 from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.data.builder import BenchmarkConfig
 from barista_bench.data.origin import config_names_of
-from barista_bench.data.task_builder import BenchmarkConfig
 from barista_bench.errors import ConfigError
 
+_MODULES = (datasets.load, datasets.inspect)
 _original = datasets.load.dataset_module_factory
 
 
@@ -23,14 +24,14 @@ def register() -> None:
 
     Afterwards `load_dataset("barista", "relations", source="/data/BARISTA", frames="linked")` works from any folder,
     and so does `load_dataset("vista", "all", source=ANNOTATIONS, videos=VIDEOS)`.
-    Keyword arguments are those of `BenchmarkConfig`; `source` is needed, as entries that `build` made are not looked
+    Keyword arguments are those of `BenchmarkConfig`. `source` is needed: entries that `build` made are not looked
     for. Prepared ones are kept in the `datasets` cache under the settings, the version of this package and the state of
-    the release (names, sizes and times of its files): a release that was changed is prepared anew.
+    the release (names, sizes and modification times of its files), so that a changed release is prepared anew.
 
     Raises:
         ConfigError: this version of `datasets` has no place to hook in.
     """
-    for module in (datasets.load, datasets.inspect):
+    for module in _MODULES:
         if not hasattr(module, "dataset_module_factory"):
             raise ConfigError(
                 f"datasets {datasets.__version__}: {module.__name__} has no dataset_module_factory. "
@@ -41,18 +42,16 @@ def register() -> None:
 
 def unregister() -> None:
     """Give `datasets` its own function back."""
-    for module in (datasets.load, datasets.inspect):
+    for module in _MODULES:
         module.dataset_module_factory = _original
 
 
 def _factory(path: str, *args: object, **kwargs: object) -> object:
     if path not in BENCHMARKS:
         return _original(path, *args, **kwargs)
-    is_graph = BENCHMARKS[path].open_release is None
-    module = "barista_bench.data.graph_builder" if is_graph else "barista_bench.data.release_builder"
     configs = [BenchmarkConfig(name=name) for name in config_names_of(path)]
     return datasets.load.DatasetModule(
-        module,
+        "barista_bench.data.builder",
         __version__,
         {"dataset_name": path, "base_path": None},
         builder_configs_parameters=datasets.load.BuilderConfigsParameters(builder_configs=configs),

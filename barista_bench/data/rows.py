@@ -9,9 +9,12 @@ indices}, to be cast to `VideoFrames`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
 
 from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
 
 if TYPE_CHECKING:
@@ -23,11 +26,7 @@ FramesMode = Literal["frozen", "linked"]
 def row_features(task: Task, frames: FramesMode) -> Features:
     from datasets import Features, Image, List, Value
 
-    media = (
-        {"images": List(Image())}
-        if frames == "frozen"
-        else {"frames": {"video": Value("string"), "indices": List(Value("int32"))}}
-    )
+    linked = {"frames": {"video": Value("string"), "indices": List(Value("int32"))}}
     features = task.features()
     if task.follows_paper and task.freezes_by_protocol():
         features["metadata"] = {**features["metadata"], "protocol": Value("string")}
@@ -42,7 +41,7 @@ def row_features(task: Task, frames: FramesMode) -> Features:
             "video_id": Value("string"),
             "video_sha256": Value("string"),
             "frame_indices": List(Value("int32")),
-            **media,
+            **(linked if frames == "linked" else {"images": List(Image())}),
             **features,
         }
     )
@@ -75,16 +74,32 @@ def link(example: Example) -> dict[str, Any]:
     }
 
 
+class BuiltRow(msgspec.Struct):
+    """The columns of a row that its example is made of."""
+
+    example_id: str
+    benchmark: str
+    task: str
+    label: str
+    video_id: str
+    frame_indices: Annotated[list[int], msgspec.Meta(min_length=1, max_length=MAX_FRAMES)]
+    inputs: dict[str, Any]
+    target: dict[str, Any]
+    metadata: dict[str, Any]
+    evidence: dict[str, Any]
+
+
 def from_row(row: Mapping[str, Any]) -> Example:
-    """The example that a row was made from."""
+    """The example that a row was made from. Raises ValueError where a column is missing or of another type."""
+    built = msgspec.convert(row, BuiltRow)
     return Example(
-        example_id=row["example_id"],
-        benchmark=row["benchmark"],
-        task=row["task"],
-        label=row["label"],
-        frames=tuple(FrameRef(row["video_id"], int(index)) for index in row["frame_indices"]),
-        inputs=row["inputs"],
-        target=row["target"],
-        metadata=row["metadata"],
-        evidence=row["evidence"],
+        example_id=built.example_id,
+        benchmark=built.benchmark,
+        task=built.task,
+        label=built.label,
+        frames=tuple(FrameRef(built.video_id, index) for index in built.frame_indices),
+        inputs=built.inputs,
+        target=built.target,
+        metadata=built.metadata,
+        evidence=built.evidence,
     )

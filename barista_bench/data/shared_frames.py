@@ -54,12 +54,12 @@ _Value = Frame | Image.Image
 class FrameStore:
     """Frames by video file and index, stored images by the SHA-256 of their bytes. Safe to use from any thread.
 
-    Every thread reads with a reader of its own, of one video at a time: the reader closes when the thread goes on to
-    another video, and when it ends. What two threads want at once is decoded by one of them.
+    Each thread has its own reader, of one video at a time: the reader closes when the thread goes on to another video,
+    and when it ends. What two threads want at once is decoded by one of them.
 
     Args:
         max_bytes: kept at the most; 0 keeps nothing.
-        clock: takes the time of `decode`, counted in frames.
+        clock: takes the time of `decode`.
 
     Raises:
         ConfigError: `max_bytes` is negative.
@@ -79,10 +79,10 @@ class FrameStore:
         return self._cache.counts
 
     def plan(self, frames: Iterable[FrameRef]) -> None:
-        """Say which frames will be asked for, each as often as it is: in place of an earlier plan.
+        """Announce the frames that will be asked for, each as often as it will be; replaces an earlier plan.
 
         With a plan, a frame that is on the way to a later one is decoded with it, and a frame is dropped after its
-        last use. It changes no pixel: frames outside it can be had all the same.
+        last use. It changes no pixel: frames outside it can still be had.
         """
         uses = Counter(frames)
         planned: dict[str, list[int]] = {}
@@ -113,12 +113,12 @@ class FrameStore:
 
         keys = [_Frame(stamp, frame) for frame in lazy.indices]
         try:
-            found = self._cache.get(keys, make, candidates=lambda mine: self._on_the_way(video_id, stamp, index, mine))
+            frames = self._cache.get(keys, make, candidates=lambda mine: self._on_the_way(video_id, stamp, index, mine))
         finally:
             # Counted when it is done, so that whoever is last drops it: no one comes later.
             self._cache.discard([_Frame(stamp, frame) for frame in self._used(video_id, lazy.indices)])
-        # Views, whose owner is read-only: nobody can make them writable again.
-        return [cast("Frame", found[key]).view() for key in keys]
+        # Views, whose owner is read-only: they cannot be made writable again.
+        return [cast("Frame", frames[key]).view() for key in keys]
 
     def images(self, stored: Sequence[bytes], name: str) -> tuple[Image.Image, ...]:
         """Stored JPEGs and PNGs of one example as RGB images of the caller's own; `name` is for errors.
@@ -159,26 +159,25 @@ class FrameStore:
 
     def _index(self, stamp: Stamp) -> VideoIndex:
         self._turn_to(stamp.path)
-        with self.clock("decode", count=0):
+        with self.clock("decode"):
             return video_index(stamp)
 
     def _turn_to(self, path: str) -> None:
         """The calling thread's reader of another video is closed: work goes from video to video."""
-        before = getattr(self._reading, "path", None)
-        if before is not None and before != path:
+        if getattr(self._reading, "path", path) not in (None, path):
             close_readers()
         self._reading.path = path
 
     def _decode(self, lazy: LazyFrames, stamp: Stamp, keys: Sequence[_Key]) -> dict[_Key, _Value]:
         wanted = sorted(key.index for key in keys if isinstance(key, _Frame))
-        with self.clock("decode", count=len(wanted)):
+        with self.clock("decode"):
             images = LazyFrames(lazy.video, wanted, root=lazy.root, backend=lazy.backend).array()
         images.setflags(write=False)
         made: dict[_Key, _Value] = {}
         for index, image in zip(wanted, images, strict=True):
-            own = image.copy() if len(wanted) > 1 else image  # a part of a larger array keeps all of it alive
-            own.setflags(write=False)
-            made[_Frame(stamp, index)] = own
+            copied = image.copy() if len(wanted) > 1 else image  # a part of a larger array keeps all of it alive
+            copied.setflags(write=False)
+            made[_Frame(stamp, index)] = copied
         return made
 
     def _used(self, video_id: str, indices: Sequence[int]) -> list[int]:
@@ -198,16 +197,16 @@ class FrameStore:
         if not wanted or not room:
             return []
         keyframes = {int(index.start[frame]) for frame in wanted}
-        found: list[_Key] = []
+        passed: list[_Key] = []
         with self._plan_lock:
             planned = self._planned.get(video_id, [])
             for frame in planned[bisect.bisect_right(planned, min(wanted)) :]:
-                if len(found) == room or frame >= count or int(index.start[frame]) > max(keyframes):
+                if len(passed) == room or frame >= count or int(index.start[frame]) > max(keyframes):
                     break
                 key = _Frame(stamp, frame)
                 if int(index.start[frame]) in keyframes and self._uses[FrameRef(video_id, frame)] > 0:
-                    found.append(key)
-        return found
+                    passed.append(key)
+        return passed
 
 
 def decode_image(data: bytes, name: str) -> Image.Image:

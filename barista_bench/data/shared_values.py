@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 from barista_bench.errors import ConfigError
 
@@ -15,7 +16,7 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CacheCounts:
     """What a cache did so far.
 
@@ -47,17 +48,17 @@ class SharedCache(Generic[KeyT, ValueT]):
         if max_bytes < 0:
             raise ConfigError(f"a cache of {max_bytes} bytes. Remedy: give 0 (keep nothing) or more")
         self.max_bytes = max_bytes
-        self._size_of = size_of
         self._lock = threading.Lock()
-        self._kept: OrderedDict[KeyT, ValueT] = OrderedDict()
-        # None stands for a failure: whoever waited tries again, and meets an error of its own.
+        self._kept: LRUCache[KeyT, ValueT] = LRUCache(max_bytes, size_of)
+        # None stands for a failure: a thread that waited tries again, and meets an error of its own.
         self._making: dict[KeyT, Future[ValueT | None]] = {}
         self._counts = CacheCounts()
 
     @property
     def counts(self) -> CacheCounts:
+        """As they stand now."""
         with self._lock:
-            return self._counts
+            return replace(self._counts, bytes=int(self._kept.currsize))
 
     def get(
         self,
@@ -70,60 +71,46 @@ class SharedCache(Generic[KeyT, ValueT]):
 
         Args:
             keys: what is wanted.
-            make: called with the keys that nobody has, and further ones worth making on the way; must return all of
-                the first, may leave out the second. What it raises is raised here.
-            candidates: given the keys to be made, names further ones, best first. Those that are not at hand yet are
-                made as well. Called while the cache is locked: it must not block, nor call the cache.
+            make: called with the keys to make, and further ones worth making on the way; must return all of the first,
+                may leave out the second. What it raises is raised here.
+            candidates: given the keys to make, names further ones, best first; those that are kept or being made are
+                passed over. Called while the cache is locked: it must not block, nor call the cache.
         """
-        found: dict[KeyT, ValueT] = {}
+        values: dict[KeyT, ValueT] = {}
         wanted = list(dict.fromkeys(keys))
-        while missing := [key for key in wanted if key not in found]:
+        while missing := [key for key in wanted if key not in values]:
             with self._lock:
-                mine, others = self._claim(missing, found)
-                further = [key for key in dict.fromkeys(candidates(mine)) if self._is_new(key, mine)] if mine else []
+                kept = {key: self._kept[key] for key in missing if key in self._kept}
+                others = {key: self._making[key] for key in missing if key in self._making}
+                mine = [key for key in missing if key not in kept and key not in others]
+                further = list(dict.fromkeys(candidates(mine))) if mine else []
+                further = [
+                    key for key in further if not any(key in known for known in (mine, self._kept, self._making))
+                ]
+                self._counts.reused += len(kept)
                 self._making |= {key: Future() for key in (*mine, *further)}
+            values |= kept
             if mine:
-                found |= self._make(mine, further, make)
-            # Own work is done first, so two threads that wait for each other's values both get them.
+                values |= self._make(mine, further, make)
+            # A thread does its own work first, so two threads that wait for each other's values both get them.
             for key, future in others.items():
                 value = future.result()
                 if value is not None:
-                    found[key] = value
-                    self._count(reused=1)
-        return found
+                    values[key] = value
+                    with self._lock:
+                        self._counts.reused += 1
+        return values
 
     def discard(self, keys: Iterable[KeyT]) -> None:
-        """Drop what nobody will want again, where it is kept."""
+        """Drop values that will not be wanted again, where they are kept."""
         with self._lock:
             for key in keys:
-                if key in self._kept:
-                    self._drop(key)
+                self._kept.pop(key, None)
 
     def clear(self) -> None:
         """Drop everything that is kept."""
         with self._lock:
             self._kept.clear()
-            self._counts = replace(self._counts, bytes=0)
-
-    def _claim(
-        self, missing: Sequence[KeyT], found: dict[KeyT, ValueT]
-    ) -> tuple[list[KeyT], dict[KeyT, Future[ValueT | None]]]:
-        """Put into `found` what is kept; the rest is this thread's to make, or being made by another."""
-        mine: list[KeyT] = []
-        others: dict[KeyT, Future[ValueT | None]] = {}
-        for key in missing:
-            if key in self._kept:
-                found[key] = self._kept[key]
-                self._kept.move_to_end(key)
-                self._counts = replace(self._counts, reused=self._counts.reused + 1)
-            elif key in self._making:
-                others[key] = self._making[key]
-            else:
-                mine.append(key)
-        return mine, others
-
-    def _is_new(self, key: KeyT, mine: Sequence[KeyT]) -> bool:
-        return key not in self._kept and key not in self._making and key not in mine
 
     def _make(
         self,
@@ -138,25 +125,10 @@ class SharedCache(Generic[KeyT, ValueT]):
         finally:  # also after an interrupt, or others would wait for ever
             with self._lock:
                 futures = {key: self._making.pop(key) for key in (*mine, *further)}
-                self._counts = replace(self._counts, decoded=self._counts.decoded + len(made))
-                for key, value in made.items():
-                    self._keep(key, value)
+                before = len(self._kept)
+                fitting = {key: value for key, value in made.items() if self._kept.getsizeof(value) <= self.max_bytes}
+                self._kept.update(fitting)
+                self._counts.decoded += len(made)
+                self._counts.evicted += before + len(fitting) - len(self._kept)
             for key, future in futures.items():
                 future.set_result(made.get(key))
-
-    def _keep(self, key: KeyT, value: ValueT) -> None:
-        size = self._size_of(value)
-        if size > self.max_bytes:
-            return
-        while self._counts.bytes + size > self.max_bytes:
-            self._drop(next(iter(self._kept)))
-            self._counts = replace(self._counts, evicted=self._counts.evicted + 1)
-        self._kept[key] = value
-        self._counts = replace(self._counts, bytes=self._counts.bytes + size)
-
-    def _drop(self, key: KeyT) -> None:
-        self._counts = replace(self._counts, bytes=self._counts.bytes - self._size_of(self._kept.pop(key)))
-
-    def _count(self, reused: int) -> None:
-        with self._lock:
-            self._counts = replace(self._counts, reused=self._counts.reused + reused)

@@ -13,9 +13,10 @@ import filecmp
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from glob import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -30,6 +31,7 @@ from barista_bench.data.archives import UnpackLimits, archive_stem, is_archive, 
 from barista_bench.errors import ConfigError, SourceError
 from barista_bench.files.atomic import place_file, write_whole
 from barista_bench.files.paths import valid_video_id
+from barista_bench.files.text_out import first_line
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 
 logger = logging.getLogger(__name__)
@@ -49,10 +51,14 @@ class Source:
     root: Path
     identity: dict[str, str | None]
 
+    def missing(self, video_ids: Iterable[str]) -> tuple[str, ...]:
+        """The videos, sorted, whose files are not under `root`."""
+        return tuple(name for name in sorted(set(video_ids)) if not (self.root / name / VIDEO_FILE).is_file())
+
     def ensure_videos(self, video_ids: Iterable[str], progress: Progress | None = None) -> tuple[str, ...]:
         """Bring the videos' files under `root`, and name those that the release does not hold."""
         del progress
-        return tuple(name for name in sorted(set(video_ids)) if not (self.root / name / VIDEO_FILE).is_file())
+        return self.missing(video_ids)
 
 
 def open_source(
@@ -74,16 +80,13 @@ def open_source(
     is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
     folder = Path(source).expanduser()
     if is_hub_id and (revision is not None or not folder.exists()):
-        return _open_hub(_Hub.at(str(source), revision, cache_dir, endpoint), limits or UnpackLimits())
+        return _open_hub(str(source), revision, cache_dir, endpoint, limits or UnpackLimits())
     if revision is not None:
         raise ConfigError(
             f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder. "
             "Remedy: leave the revision out, or give the data set as org/name"
         )
     return _open_local(folder)
-
-
-# ------------------------------------------------------------------------------------------------ local
 
 
 def _open_local(folder: Path) -> Source:
@@ -110,9 +113,6 @@ def _hint(root: Path) -> str:
     return ". Remedy: give the folder that holds one folder per video"
 
 
-# ------------------------------------------------------------------------------------------------ Hub
-
-
 class _SilentBar(tqdm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - tqdm's own arguments
         super().__init__(*args, **(kwargs | {"disable": True}))
@@ -123,59 +123,48 @@ def _explained(what: str, repo_id: str) -> Iterator[None]:
     """Turn the Hub client's errors into SourceErrors with a remedy."""
     try:
         yield
-    except hub_errors.GatedRepoError as error:
-        page = f"https://huggingface.co/datasets/{repo_id}"
-        remedy = f"accept its terms at {page}, then log in with `hf auth login`"
-        raise SourceError(f"{repo_id}: access to the data set is restricted ({what}). Remedy: {remedy}") from error
-    except hub_errors.RepositoryNotFoundError as error:
-        raise SourceError(
-            f"{repo_id}: no such data set is on the Hub, or it is private, and there is no folder "
-            f"{Path(repo_id).absolute()}. Remedy: check the name, or log in with `hf auth login`"
-        ) from error
-    except hub_errors.RevisionNotFoundError as error:
-        raise SourceError(f"{repo_id}: {what}: no such revision. Remedy: give a commit, branch or tag") from error
-    except (hub_errors.OfflineModeIsEnabled, hub_errors.LocalEntryNotFoundError) as error:
-        raise SourceError(
-            f"{repo_id}: {what} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {_line(error)}. "
-            "Remedy: go online once, or pin a revision that is in the cache"
-        ) from error
     # HTTPError: the base class of the HTTP library (httpx or httpx2) that the client uses.
     except (hub_errors.HTTPError, OSError, ValueError) as error:  # type: ignore[attr-defined]
-        raise SourceError(
-            f"{repo_id}: {what} failed ({type(error).__name__}: {_line(error)}). "
-            "Remedy: run it again: whole files are kept"
-        ) from error
+        problem, remedy = _explanation(error, what, repo_id)
+        raise SourceError(f"{repo_id}: {problem}. Remedy: {remedy}") from error
+
+
+def _explanation(error: Exception, what: str, repo_id: str) -> tuple[str, str]:
+    """What is wrong, and the remedy."""
+    if isinstance(error, hub_errors.GatedRepoError):
+        page = f"https://huggingface.co/datasets/{repo_id}"
+        remedy = f"accept its terms at {page}, then log in with `hf auth login`"
+        return f"access to the data set is restricted ({what})", remedy
+    if isinstance(error, hub_errors.RepositoryNotFoundError):
+        absent = f"no such data set is on the Hub, or it is private, and there is no folder {Path(repo_id).absolute()}"
+        return absent, "check the name, or log in with `hf auth login`"
+    if isinstance(error, hub_errors.RevisionNotFoundError):
+        return f"{what}: no such revision", "give a commit, branch or tag"
+    line = first_line(error)  # the client appends links and server output
+    if isinstance(error, hub_errors.OfflineModeIsEnabled | hub_errors.LocalEntryNotFoundError):
+        remedy = "go online once, or pin a revision that is in the cache"
+        return f"{what} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {line}", remedy
+    return f"{what} failed ({type(error).__name__}: {line})", "run it again: whole files are kept"
 
 
 @dataclass(frozen=True)
-class _Hub:
-    """One data set at one commit, and the folders that its files go to."""
+class HubSource(Source):
+    """A data set on the Hub at one commit. Videos are downloaded when `ensure_videos` asks for them."""
 
     repo_id: str
     sha: str
-    requested: str | None
     hub_cache: Path
-    folder: Path
     endpoint: str | None
-
-    @classmethod
-    def at(cls, repo_id: str, revision: str | None, cache_dir: str | Path | None, endpoint: str | None) -> _Hub:
-        hub_cache = Path(cache_dir, "hub") if cache_dir is not None else Path(hub_constants.HF_HUB_CACHE)
-        hub_cache = hub_cache.expanduser().absolute()
-        releases = hub_cache.parent / "barista_bench" / repo_id.replace("/", "--")
-        if revision is not None and _SHA.fullmatch(revision):
-            sha = revision
-        else:
-            sha = _resolved(repo_id, revision, endpoint, releases)
-        return cls(repo_id, sha, revision, hub_cache, releases / sha, endpoint)
+    limits: UnpackLimits = field(repr=False)
 
     @property
     def shown(self) -> str:
         return f"{self.repo_id}@{self.sha[:10]}"
 
-    def listing(self) -> list[str]:
+    @cached_property
+    def files(self) -> list[str]:
         """All file paths of the commit, sorted. A commit never changes: asked for once, then kept."""
-        path = self.folder / "files.json"
+        path = self.root.parent / "files.json"
         if path.is_file():
             return [str(name) for name in json.loads(path.read_text(encoding="utf-8"))]
         with _explained(f"listing the files of {self.sha}", self.repo_id):
@@ -185,7 +174,11 @@ class _Hub:
         write_whole(path, json.dumps(names))
         return names
 
-    def fetch(self, patterns: list[str], what: str, quiet: bool) -> Path:
+    @property
+    def archives(self) -> list[str]:
+        return [name for name in self.files if is_archive(name)]
+
+    def fetch(self, patterns: list[str], what: str, quiet: bool = False) -> Path:
         """Download the files that match, and return the folder that holds them under their paths."""
         with _explained(f"downloading {what}", self.repo_id):
             return Path(
@@ -199,6 +192,117 @@ class _Hub:
                     tqdm_class=_SilentBar if quiet else None,
                 )
             )
+
+    def ensure_videos(self, video_ids: Iterable[str], progress: Progress | None = None) -> tuple[str, ...]:
+        """Download the videos that are not there yet, and name those that the release annotates but does not hold.
+
+        Without `progress`, huggingface_hub shows its own bars. Raises SourceError for an id that the release does
+        not know, and for a download that fails; a second call goes on where it stopped.
+        """
+        wanted = sorted(set(video_ids))
+        known = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
+        unknown = [name for name in wanted if name not in known]
+        if unknown:
+            raise SourceError(f"{self.shown}: has no video {_some(unknown)}. Remedy: choose among {_some(known)}")
+
+        def report() -> None:
+            if progress:
+                progress(len(wanted) - len(self.missing(wanted)), len(wanted))
+
+        report()
+        self._download(self.missing(wanted), report, quiet=progress is not None)
+        missing = self.missing(wanted)
+        # An archive named after a missing video is the likeliest to hold it, and mostly spares the others.
+        for archive in sorted(self.archives, key=lambda name: archive_stem(name) not in missing):
+            if not self.missing(wanted):
+                break
+            self.place_archive(archive, quiet=progress is not None)
+            report()
+        absent = self.missing(wanted)
+        if absent:
+            reason = "neither as a file nor in an archive; their examples are lost"
+            logger.warning("%s: holds no %s of %s, %s", self.shown, VIDEO_FILE, _some(absent), reason)
+        return absent
+
+    def _download(self, missing: Sequence[str], report: Callable[[], None], quiet: bool) -> None:
+        paths = self.by_video(VIDEO_FILE)
+        names = [name for name in missing if name in paths]
+        # One call shows one set of bars; a caller with its own bar wants to hear of every few videos.
+        step = _VIDEOS_PER_CALL if quiet else max(1, len(names))
+        for start in range(0, len(names), step):
+            batch = names[start : start + step]
+            snapshot = self.fetch([escape(paths[name]) for name in batch], f"the videos {_some(batch)}", quiet)
+            for name in batch:
+                _place(snapshot / paths[name], self.root / name / VIDEO_FILE, paths[name])
+            report()
+
+    def place_annotations(self, paths: Mapping[str, str]) -> None:
+        """Download the annotation files, by video id, and bring them under `root`."""
+        targets = {video_id: self.root / video_id / ANNOTATION_FILE for video_id in paths}
+        if all(target.is_file() for target in targets.values()):
+            return
+        snapshot = self.fetch([f"*/{ANNOTATION_FILE}"], "the annotation files")
+        for video_id, path in paths.items():
+            _place(snapshot / path, targets[video_id], path)
+
+    def place_archive(self, name: str, quiet: bool = False) -> None:
+        """Download and unpack one archive, and bring its release files under `root`."""
+        unpacked = self.root.parent / "archives" / quote(name, safe="")
+        if not unpacked.is_dir():
+            snapshot = self.fetch([escape(name)], f"the archive {name}", quiet)
+            unpack_release(snapshot / name, unpacked, name=f"{self.shown}/{name}", limits=self.limits)
+        for path in sorted(unpacked.glob("*/*")):
+            _place(path, self.root / path.parent.name / path.name, name)
+
+    def by_video(self, file_name: str) -> dict[str, str]:
+        """{video id: path} of the files called `file_name`, each in a folder named after its video."""
+        paths: dict[str, str] = {}
+        for path in self.files:
+            parts = PurePosixPath(path).parts
+            if len(parts) < 2 or parts[-1] != file_name:
+                continue
+            name = parts[-2]
+            if not valid_video_id(name):
+                raise SourceError(
+                    f"{self.shown}: {path!r}: {name!r} is no name for a folder. Remedy: use another revision"
+                )
+            if name in paths:
+                raise SourceError(
+                    f"{self.shown}: the video {name!r} is there twice, as {paths[name]} and {path}. "
+                    "Remedy: download the data set yourself and give the folder that is meant"
+                )
+            paths[name] = path
+        return paths
+
+
+def _open_hub(
+    repo_id: str, revision: str | None, cache_dir: str | Path | None, endpoint: str | None, limits: UnpackLimits
+) -> HubSource:
+    hub_cache = Path(cache_dir, "hub") if cache_dir is not None else Path(hub_constants.HF_HUB_CACHE)
+    hub_cache = hub_cache.expanduser().absolute()
+    releases = hub_cache.parent / "barista_bench" / repo_id.replace("/", "--")
+    is_commit = revision is not None and _SHA.fullmatch(revision)
+    sha = str(revision) if is_commit else _resolved(repo_id, revision, endpoint, releases)
+    identity = {"kind": "hub", "id": repo_id, "sha": sha, "requested_revision": revision}
+    source = HubSource(releases / sha / "release", identity, repo_id, sha, hub_cache, endpoint, limits)
+    annotations, archives = source.by_video(ANNOTATION_FILE), source.archives
+    if annotations:
+        source.place_annotations(annotations)
+        return source
+    if not archives:
+        raise SourceError(
+            f"{source.shown}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
+            f".tgz); its files are {_some(source.files) or 'none'}. Remedy: check the data set's name and revision"
+        )
+    logger.info("%s: the videos lie in %d archives, which are fetched whole", source.shown, len(archives))
+    for archive in archives:
+        source.place_archive(archive)
+    if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):
+        raise SourceError(
+            f"{source.shown}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
+            "Remedy: check the data set's name and revision"
+        )
+    return source
 
 
 def _resolved(repo_id: str, revision: str | None, endpoint: str | None, releases: Path) -> str:
@@ -214,136 +318,6 @@ def _resolved(repo_id: str, revision: str | None, endpoint: str | None, releases
     asked = "no revision is given" if revision is None else f"the revision {revision} may move"
     logger.warning("%s: %s, using the commit %s; add --revision %s to pin it", repo_id, asked, sha, sha)
     return sha
-
-
-@dataclass(frozen=True)
-class HubSource(Source):
-    """A data set on the Hub. Videos are downloaded when `ensure_videos` asks for them."""
-
-    hub: _Hub
-    files: list[str] = field(repr=False)
-    limits: UnpackLimits = field(repr=False)
-
-    def ensure_videos(self, video_ids: Iterable[str], progress: Progress | None = None) -> tuple[str, ...]:
-        """Download the videos that are not there yet, and name those that the release annotates but does not hold.
-
-        Without `progress`, huggingface_hub shows its own bars. Raises SourceError for an id that the release does
-        not know, and for a download that fails; a second call goes on where it stopped.
-        """
-        wanted = sorted(set(video_ids))
-        unknown = [name for name in wanted if not self._has(name)]
-        if unknown:
-            raise SourceError(
-                f"{self.hub.shown}: has no video {_some(unknown)}. Remedy: choose among {_some(self._known())}"
-            )
-        tell = progress or (lambda present, total: None)
-        tell(len(wanted) - len(self._missing(wanted)), len(wanted))
-        self._download(self._missing(wanted), wanted, progress)
-        self._unpack(self._missing(wanted), wanted, progress)
-        missing = tuple(self._missing(wanted))
-        if missing:
-            logger.warning(
-                "%s: holds no %s of %s, neither as a file nor in an archive; their examples are lost",
-                self.hub.shown,
-                VIDEO_FILE,
-                _some(list(missing)),
-            )
-        return missing
-
-    def _known(self) -> list[str]:
-        return sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
-
-    def _has(self, name: str) -> bool:
-        return valid_video_id(name) and (self.root / name / ANNOTATION_FILE).is_file()
-
-    def _missing(self, wanted: list[str]) -> list[str]:
-        return [name for name in wanted if not (self.root / name / VIDEO_FILE).is_file()]
-
-    def _download(self, missing: list[str], wanted: list[str], progress: Progress | None) -> None:
-        paths = _by_video(self.files, VIDEO_FILE, self.hub.shown)
-        names = [name for name in missing if name in paths]
-        # One call shows one set of bars; a caller with its own bar wants to hear of every few videos.
-        step = _VIDEOS_PER_CALL if progress else max(1, len(names))
-        for start in range(0, len(names), step):
-            batch = names[start : start + step]
-            what = f"the videos {_some(batch)}"
-            snapshot = self.hub.fetch([escape(paths[n]) for n in batch], what, quiet=progress is not None)
-            for name in batch:
-                _place(snapshot / paths[name], self.root / name / VIDEO_FILE, paths[name])
-            if progress:
-                progress(len(wanted) - len(self._missing(wanted)), len(wanted))
-
-    def _unpack(self, missing: list[str], wanted: list[str], progress: Progress | None) -> None:
-        archives = [name for name in self.files if is_archive(name)]
-        # An archive named after a missing video is the likeliest place, and mostly spares the others.
-        archives.sort(key=lambda name: archive_stem(name) not in missing)
-        for archive in archives:
-            if not self._missing(wanted):
-                return
-            self.place_archive(archive, quiet=progress is not None)
-            if progress:
-                progress(len(wanted) - len(self._missing(wanted)), len(wanted))
-
-    def place_archive(self, name: str, quiet: bool = False) -> None:
-        """Download and unpack one archive, and bring its release files under `root`."""
-        unpacked = self.hub.folder / "archives" / quote(name, safe="")
-        if not unpacked.is_dir():
-            snapshot = self.hub.fetch([escape(name)], f"the archive {name}", quiet)
-            unpack_release(snapshot / name, unpacked, name=f"{self.hub.shown}/{name}", limits=self.limits)
-        for path in sorted(unpacked.glob("*/*")):
-            _place(path, self.root / path.parent.name / path.name, name)
-
-
-def _open_hub(hub: _Hub, limits: UnpackLimits) -> HubSource:
-    identity = {"kind": "hub", "id": hub.repo_id, "sha": hub.sha, "requested_revision": hub.requested}
-    source = HubSource(hub.folder / "release", identity, hub, hub.listing(), limits)
-    annotations = _by_video(source.files, ANNOTATION_FILE, hub.shown)
-    archives = [name for name in source.files if is_archive(name)]
-    if not annotations and not archives:
-        raise SourceError(
-            f"{hub.shown}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
-            f".tgz); its files are {_some(source.files) or 'none'}. Remedy: check the data set's name and revision"
-        )
-    if annotations:
-        _place_annotations(source, annotations)
-        return source
-    logger.info("%s: the videos lie in %d archives, which are fetched whole", hub.shown, len(archives))
-    for archive in archives:
-        source.place_archive(archive)
-    if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):
-        raise SourceError(
-            f"{hub.shown}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
-            "Remedy: check the data set's name and revision"
-        )
-    return source
-
-
-def _place_annotations(source: HubSource, annotations: dict[str, str]) -> None:
-    targets = {name: source.root / name / ANNOTATION_FILE for name in annotations}
-    if all(target.is_file() for target in targets.values()):
-        return
-    snapshot = source.hub.fetch([f"*/{ANNOTATION_FILE}"], "the annotation files", quiet=False)
-    for name, path in annotations.items():
-        _place(snapshot / path, targets[name], path)
-
-
-def _by_video(files: list[str], file_name: str, shown: str) -> dict[str, str]:
-    """{video id: path} of the files called `file_name`, each in a folder named after its video."""
-    found: dict[str, str] = {}
-    for path in files:
-        parts = PurePosixPath(path).parts
-        if len(parts) < 2 or parts[-1] != file_name:
-            continue
-        name = parts[-2]
-        if not valid_video_id(name):
-            raise SourceError(f"{shown}: {path!r}: {name!r} is no name for a folder. Remedy: use another revision")
-        if name in found:
-            raise SourceError(
-                f"{shown}: the video {name!r} is there twice, as {found[name]} and {path}. "
-                "Remedy: download the data set yourself and give the folder that is meant"
-            )
-        found[name] = path
-    return found
 
 
 def _place(origin: Path, target: Path, name: str) -> None:
@@ -365,11 +339,6 @@ def _place(origin: Path, target: Path, name: str) -> None:
         ) from None
 
 
-def _line(error: Exception) -> str:
-    """An error's first line: the Hub client appends links and server output."""
-    return str(error).partition("\n")[0]
-
-
-def _some(names: list[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     """The first few names, for a message."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

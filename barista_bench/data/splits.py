@@ -21,8 +21,8 @@ _REMEDY = 'write {"train": [ids], "test": [ids]}'
 def split_videos(preparations: Mapping[str, str], *, test_share: float = 0.2, seed: int = 42) -> dict[str, str]:
     """Video id to split. Depends on ids, preparations and seed alone, not on their order.
 
-    Test places go to the preparation types by largest remainder, so that their sum is the share of all videos; every
-    type of at least two videos gets one.
+    Test videos are allotted to the preparation types by largest remainder, so that their sum is the share of all
+    videos; every type of at least two videos gets one.
 
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}
@@ -31,9 +31,9 @@ def split_videos(preparations: Mapping[str, str], *, test_share: float = 0.2, se
     for video_id in sorted(preparations):
         strata[preparations[video_id]].append(video_id)
     chosen: set[str] = set()
-    for stratum, places in _test_places({k: len(v) for k, v in strata.items()}, test_share).items():
+    for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}, test_share).items():
         ranked = sorted(strata[stratum], key=lambda video_id: (content_seed("split", seed, video_id), video_id))
-        chosen.update(ranked[:places])
+        chosen.update(ranked[:count])
     return {video_id: TEST if video_id in chosen else TRAIN for video_id in sorted(preparations)}
 
 
@@ -63,11 +63,11 @@ def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
     return {video: of_video[video] for video in video_ids}
 
 
-def _test_places(sizes: Mapping[str, int], share: float) -> dict[str, int]:
+def _test_counts(sizes: Mapping[str, int], share: float) -> dict[str, int]:
     total = round(share * sum(sizes.values()))
     exact = {name: share * size for name, size in sizes.items()}
-    places = {name: int(value) for name, value in exact.items()}
-    by_remainder = sorted(sizes, key=lambda name: (places[name] - exact[name], name))
-    for name in by_remainder[: max(0, total - sum(places.values()))]:
-        places[name] += 1
-    return {name: max(count, int(sizes[name] >= 2)) for name, count in places.items()}
+    counts = {name: int(value) for name, value in exact.items()}
+    by_remainder = sorted(sizes, key=lambda name: (counts[name] - exact[name], name))
+    for name in by_remainder[: max(0, total - sum(counts.values()))]:
+        counts[name] += 1
+    return {name: max(count, int(sizes[name] >= 2)) for name, count in counts.items()}

@@ -7,11 +7,10 @@ in the order of videos whatever worker made them, so that the number of processe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from types import TracebackType
-from typing import ClassVar, TypeVar
 
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.task import Example, Sampling, SkippedExample
@@ -19,19 +18,8 @@ from barista_bench.core.worker_processes import worker_processes
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import Problem, SceneGraph, VideoValidation, validate_video
 
-Wanted = Mapping[str, tuple[GraphTask, Sampling]]
+SampledTasks = Mapping[str, tuple[GraphTask, Sampling]]
 """By task name: the task, and how it is sampled."""
-JobT = TypeVar("JobT")
-ResultT = TypeVar("ResultT")
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What all jobs of a pass read."""
-
-    graph: SceneGraph
-    wanted: Wanted
-    check_masks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,34 +51,41 @@ class BuildJob:
     vocabularies: dict[str, Vocabulary]
 
 
-def survey_video(shared: Shared, video_id: str) -> VideoSurvey | Problem:
-    """One video's candidates for every task; the problem where the video cannot be used at all.
+@dataclass(frozen=True, slots=True)
+class VideoReader:
+    """Derives from one video after the other what the tasks want."""
 
-    Raises:
-        DataError: the graph is strict, and there is an error in the file.
-    """
-    for video in shared.graph.videos([video_id]):
-        validation = validate_video(video, shared.graph.video_path(video_id)) if shared.check_masks else None
-        tasks = {}
-        for name, (task, sampling) in shared.wanted.items():
-            found = list(task.candidates(video, sampling)) if sampling.selects(video) else []
-            tasks[name] = TaskSurvey(
-                task.vocabulary(video, sampling),
-                tuple(item for item in found if isinstance(item, Candidate)),
-                tuple(item for item in found if isinstance(item, SkippedExample)),
-            )
-        return VideoSurvey(video_id, video.preparation, video.problems, tasks, validation)
-    return shared.graph.failed[video_id]
+    graph: SceneGraph
+    tasks: SampledTasks
+    check_masks: bool
 
+    def survey(self, video_id: str) -> VideoSurvey | Problem:
+        """One video's candidates for every task; the problem where the video cannot be used at all.
 
-def build_video(shared: Shared, job: BuildJob) -> dict[str, list[Example]]:
-    """The examples of a video's candidates, by task name, in their order."""
-    video = shared.graph[job.video_id]
-    built = {}
-    for name, candidates in job.candidates.items():
-        task, sampling = shared.wanted[name]
-        built[name] = list(task.build(video, candidates, job.vocabularies[name], sampling))
-    return built
+        Raises:
+            DataError: the graph is strict, and there is an error in the file.
+        """
+        for video in self.graph.videos([video_id]):
+            validation = validate_video(video, self.graph.video_path(video_id)) if self.check_masks else None
+            surveys = {}
+            for name, (task, sampling) in self.tasks.items():
+                items = list(task.candidates(video, sampling)) if sampling.selects(video) else []
+                surveys[name] = TaskSurvey(
+                    task.vocabulary(video, sampling),
+                    tuple(item for item in items if isinstance(item, Candidate)),
+                    tuple(item for item in items if isinstance(item, SkippedExample)),
+                )
+            return VideoSurvey(video_id, video.preparation, video.problems, surveys, validation)
+        return self.graph.failed[video_id]
+
+    def build(self, job: BuildJob) -> dict[str, list[Example]]:
+        """The examples of a video's candidates, by task name, in their order."""
+        video = self.graph[job.video_id]
+        built = {}
+        for name, candidates in job.candidates.items():
+            task, sampling = self.tasks[name]
+            built[name] = list(task.build(video, candidates, job.vocabularies[name], sampling))
+        return built
 
 
 def joined(surveys: Iterable[TaskSurvey]) -> TaskSurvey:
@@ -103,46 +98,42 @@ def joined(surveys: Iterable[TaskSurvey]) -> TaskSurvey:
     )
 
 
-class VideoPool:
-    """Runs functions over videos in this process, or in `num_proc` others that read the release themselves.
+SurveyPass = Callable[[Sequence[str]], Iterator[VideoSurvey | Problem]]
+BuildPass = Callable[[Sequence[BuildJob]], Iterator[dict[str, list[Example]]]]
+
+
+@contextmanager
+def video_passes(
+    graph: SceneGraph, tasks: SampledTasks, check_masks: bool, num_proc: int
+) -> Iterator[tuple[SurveyPass, BuildPass]]:
+    """`VideoReader.survey` and `.build` over many videos; workers of `num_proc` read the release themselves.
 
     Raises:
         ConfigError: `num_proc` is less than 1.
     """
-
-    def __init__(self, shared: Shared, num_proc: int = 1) -> None:
-        if num_proc < 1:
-            raise ConfigError(f"num_proc is {num_proc}. Remedy: give 1 or more")
-        self._shared, self._executor, self._processes = shared, None, ExitStack()
-        if num_proc > 1:
-            graph = shared.graph
-            settings = (str(graph.root), graph.strict, shared.wanted, shared.check_masks)
-            self._executor = self._processes.enter_context(worker_processes(num_proc, _Worker.start, settings))
-
-    def __enter__(self) -> VideoPool:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._processes.__exit__(kind, error, trace)
-
-    def map(self, function: Callable[[Shared, JobT], ResultT], jobs: Sequence[JobT]) -> Iterator[ResultT]:
-        """Results in the order of the jobs."""
-        if self._executor is None:
-            return (function(self._shared, job) for job in jobs)
-        return self._executor.map(_in_worker, [function] * len(jobs), jobs)
+    if num_proc < 1:
+        raise ConfigError(f"num_proc is {num_proc}. Remedy: give 1 or more")
+    if num_proc == 1:
+        reader = VideoReader(graph, tasks, check_masks)
+        yield partial(map, reader.survey), partial(map, reader.build)
+        return
+    with worker_processes(num_proc, _Worker.start, (str(graph.root), graph.strict, tasks, check_masks)) as pool:
+        yield partial(pool.map, _Worker.survey), partial(pool.map, _Worker.build)
 
 
 class _Worker:
     """What a worker process keeps between its jobs."""
 
-    shared: ClassVar[Shared]
+    reader: VideoReader
 
     @classmethod
-    def start(cls, root: str, strict: bool, wanted: Wanted, check_masks: bool) -> None:
-        cls.shared = Shared(SceneGraph(root, strict=strict, cache_videos=1), wanted, check_masks)
+    def start(cls, root: str, strict: bool, tasks: SampledTasks, check_masks: bool) -> None:
+        cls.reader = VideoReader(SceneGraph(root, strict=strict, cache_videos=1), tasks, check_masks)
 
+    @classmethod
+    def survey(cls, video_id: str) -> VideoSurvey | Problem:
+        return cls.reader.survey(video_id)
 
-def _in_worker(function: Callable[[Shared, JobT], ResultT], job: JobT) -> ResultT:
-    return function(_Worker.shared, job)
+    @classmethod
+    def build(cls, job: BuildJob) -> dict[str, list[Example]]:
+        return cls.reader.build(job)

@@ -43,9 +43,9 @@ class Trace:
     def objects(self) -> dict[str, tuple[str, ...]]:
         """Object id to the tasks that ask about it, those asked about by most tasks first."""
         tasks: dict[str, dict[str, None]] = {}
-        for item in (*self.here, *self.near):
-            for object_id in evidence_objects(item.example):
-                tasks.setdefault(object_id, {})[item.example.task] = None
+        for traced in (*self.here, *self.near):
+            for object_id in evidence_objects(traced.example):
+                tasks.setdefault(object_id, {})[traced.example.task] = None
         return {k: tuple(v) for k, v in sorted(tasks.items(), key=lambda entry: (-len(entry[1]), entry[0]))}
 
 
@@ -57,77 +57,62 @@ def trace(
     Where no example shows the frame, all examples within the range are near. Tasks come in the order given, examples
     by their distance, then by their id.
     """
-    of_video = {
-        task: [example for example in examples if example.video_id == video_id]
-        for task, examples in examples_by_task.items()
-    }
-    shown = {task: [e for e in found if _shows(e, frame)] for task, found in of_video.items()}
-    asked = {item for found in shown.values() for example in found for item in evidence_objects(example)}
-    anything = any(shown.values())
+    of_video = [[e for e in examples if e.video_id == video_id] for examples in examples_by_task.values()]
+    shown = [[e for e in examples if any(f.frame_index == frame for f in e.frames)] for examples in of_video]
+    object_ids = {object_id for examples in shown for e in examples for object_id in evidence_objects(e)}
     here, near = list[Traced](), list[Traced]()
-    for task, found in of_video.items():
-        here += _ordered(Traced(e, 0, _shared(e, asked)) for e in shown[task])
-        around = (
-            Traced(e, distance, _shared(e, asked))
-            for e in found
-            if not _shows(e, frame) and (distance := _distance(e, frame)) <= within
-        )
-        near += _ordered(item for item in around if item.shared or not anything)
+    for showing, examples in zip(shown, of_video, strict=True):
+        here += sorted((_traced(e, 0, object_ids) for e in showing), key=_order)
+        others = [_traced(e, _distance(e, frame), object_ids) for e in examples if e not in showing]
+        near += sorted((t for t in others if t.distance <= within and (t.shared or not any(shown))), key=_order)
     return Trace(video_id, frame, within, tuple(here), tuple(near))
 
 
-def _shows(example: Example, frame: int) -> bool:
-    return any(reference.frame_index == frame for reference in example.frames)
+def _traced(example: Example, distance: int, object_ids: set[str]) -> Traced:
+    shared = (object_id for object_id in dict.fromkeys(evidence_objects(example)) if object_id in object_ids)
+    return Traced(example, distance, tuple(shared))
 
 
 def _distance(example: Example, frame: int) -> int:
-    shown = [reference.frame_index for reference in example.frames]
-    return max(min(shown) - frame, frame - max(shown), 0)
+    frames = [reference.frame_index for reference in example.frames]
+    return max(min(frames) - frame, frame - max(frames), 0)
 
 
-def _shared(example: Example, asked: set[str]) -> tuple[str, ...]:
-    return tuple(item for item in dict.fromkeys(evidence_objects(example)) if item in asked)
+def _order(traced: Traced) -> tuple[int, int, str]:
+    return traced.distance, traced.example.frames[0].frame_index, traced.example.example_id
 
 
-def _ordered(items: Iterable[Traced]) -> list[Traced]:
-    return sorted(items, key=lambda item: (item.distance, item.example.frames[0].frame_index, item.example.example_id))
-
-
-def as_text(found: Trace) -> str:
+def as_text(trace: Trace) -> str:
     """For people: every example with its truth in words, then the objects and the tasks that ask about them."""
-    if not found.here and not found.near:
-        return (
-            f"{printable(found.video_id)}, frame {found.frame}: "
-            f"no example shows it, and none lies within {found.within} frames.\n"
-        )
-    tasks = {item.example.task for item in found.here}
-    lines = [
-        f"{found.video_id}, frame {found.frame}: {_many(len(found.here), 'example')} of {_many(len(tasks), 'task')}"
-    ]
-    for item in found.here:
-        lines += ["", *_example_lines(item)]
-    if found.near:
-        why = "that share an object with these" if found.here else "as none shows this frame"
-        lines += ["", f"Within {found.within} frames, {why}: {_many(len(found.near), 'example')}"]
-        for item in found.near:
-            lines += ["", *_example_lines(item)]
-    objects = found.objects()
-    if objects:
-        names = _names(found)
-        width = max(len(_label(item, names)) for item in objects)
+    where = f"{printable(trace.video_id)}, frame {trace.frame}: "
+    if not trace.here and not trace.near:
+        return f"{where}no example shows it, and none lies within {trace.within} frames.\n"
+    tasks = {traced.example.task for traced in trace.here}
+    lines = [f"{where}{_counted(len(trace.here), 'example')} of {_counted(len(tasks), 'task')}"]
+    for traced in trace.here:
+        lines += ["", *_example_lines(traced)]
+    if trace.near:
+        why = "that share an object with these" if trace.here else "as none shows this frame"
+        lines += ["", f"Within {trace.within} frames, {why}: {_counted(len(trace.near), 'example')}"]
+        for traced in trace.near:
+            lines += ["", *_example_lines(traced)]
+    if objects := trace.objects():
+        categories = _categories(trace)
+        labels = {name: f"{name[:_SHORT_ID]} {categories.get(name, '')}".rstrip() for name in objects}
+        width = max(map(len, labels.values()))
         lines += ["", "Objects and the tasks that ask about them"]
-        lines += [f"  {_label(item, names):{width}}  {', '.join(of)}" for item, of in objects.items()]
+        lines += [f"  {labels[object_id]:{width}}  {', '.join(names)}" for object_id, names in objects.items()]
     return "\n".join(map(printable, lines)) + "\n"
 
 
-def _example_lines(item: Traced) -> list[str]:
-    example = item.example
+def _example_lines(traced: Traced) -> list[str]:
+    example = traced.example
     frames = [reference.frame_index for reference in example.frames]
     where = f"frame {frames[0]}" if len(frames) == 1 else f"frames {', '.join(map(str, frames))}"
-    away = f", {item.distance} away" if item.distance else ""
+    away = f", {traced.distance} away" if traced.distance else ""
     lines = [f"{example.task}: {one_line(example.label)} ({where}{away})", f"  {example.example_id}"]
-    if item.shared:
-        lines.append(f"  objects: {', '.join(entry[:_SHORT_ID] for entry in item.shared)}")
+    if traced.shared:
+        lines.append(f"  objects: {', '.join(object_id[:_SHORT_ID] for object_id in traced.shared)}")
     rows = _truth(example)
     lines += [f"  - {one_line(row.text)}" for row in rows[:_TRUTH_LINES]]
     if len(rows) > _TRUTH_LINES:
@@ -142,20 +127,16 @@ def _truth(example: Example) -> tuple[ExplanationRow, ...]:
     return task.explain(example, parsed if isinstance(parsed, Prediction) else None).rows
 
 
-def _names(found: Trace) -> dict[str, str]:
-    """Categories of objects, as far as any example's inputs name them."""
-    names: dict[str, str] = {}
-    for item in (*found.here, *found.near):
-        listed = item.example.inputs.get("objects")
+def _categories(trace: Trace) -> dict[str, str]:
+    """Categories of objects by their id, as far as any example's inputs name them."""
+    categories: dict[str, str] = {}
+    for traced in (*trace.here, *trace.near):
+        listed = traced.example.inputs.get("objects")
         for entry in listed if isinstance(listed, Sequence) and not isinstance(listed, str) else ():
             if isinstance(entry, Mapping) and "object_id" in entry and "category" in entry:
-                names[str(entry["object_id"])] = str(entry["category"])
-    return names
+                categories[str(entry["object_id"])] = str(entry["category"])
+    return categories
 
 
-def _label(object_id: str, names: Mapping[str, str]) -> str:
-    return f"{object_id[:_SHORT_ID]} {names[object_id]}" if object_id in names else object_id[:_SHORT_ID]
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,1 +1,6 @@
-"""Files of others read within bounds, ours written whole, names and texts that cannot do harm."""
+"""Files and texts, without knowledge of what they hold.
+
+`bounded`, `yaml_files` and `schema` read files of others within bounds; `atomic` and `owned_folders` write ours without
+losing anything; `paths` keeps names inside a folder, `credentials` keeps keys out of files, `text_out` makes text fit
+to show, `checkpoints` loads what transformers reads.
+"""

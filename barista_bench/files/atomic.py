@@ -1,4 +1,4 @@
-"""Files that are whole at every moment: whoever reads sees the old one or the new one, also when a write is killed."""
+"""Atomic writes: a reader sees the old file or the new one, also when a write is killed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @contextmanager
 def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
-    """A hidden file to write beside `path`, which takes its place at the end.
+    """A hidden file to write beside `path`, which replaces it at the end.
 
     An error leaves `path` as it was. Several processes may do this at once: the last to end counts. Only a kill leaves
     the hidden file behind.
 
     Args:
-        durable: put it on disk before it takes its place, and its name after that, against a loss of power.
+        durable: sync the file before, and the folder after it replaces `path`, against a loss of power.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     with naming(path):
@@ -38,7 +38,7 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """The system's error for a disk without space names no file: from here it names `path`."""
+    """Add `path` to the system's error for a full disk, which names no file."""
     try:
         yield
     except OSError as error:
@@ -57,7 +57,7 @@ def sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write `path` at once; text as UTF-8."""
+    """Write `path` atomically; text as UTF-8."""
     with replacing(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
 

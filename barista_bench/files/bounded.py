@@ -1,4 +1,4 @@
-"""Files of others, read within bounds: whatever lies there, no more of it is held than its reader asked for.
+"""Files of others, read within bounds: whatever they hold, no more is held in memory than the reader asked for.
 
 `bounded_bytes` and `bounded_lines` raise OSError also for what is too large, for readers that log what they leave out;
 the functions above them raise errors of this package, which name the file and the remedy.
@@ -96,21 +96,21 @@ def bounded_bytes(path: str | Path, most: int) -> bytes:
 
 
 def bounded_lines(
-    path: str | Path, most: int, *, overlong: Literal["refuse", "cut"] = "refuse", whole: int | None = None
+    path: str | Path, most: int, *, overlong: Literal["refuse", "cut"] = "refuse", max_file: int | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Number, counted from 1, and content of each line that is not blank; one line at a time is held.
 
     Args:
         most: bytes of a line, its end included.
-        overlong: what becomes of a longer one: an error, or its first `most + 1` bytes, which tell it.
-        whole: bytes of the file, if bounded.
+        overlong: what becomes of a longer one: an error, or its first `most + 1` bytes, by which it is known.
+        max_file: bytes of the file, if bounded.
 
     Raises:
         OSError: EFBIG for what is too large.
     """
     with Path(path).open("rb") as file:
-        if whole is not None and os.fstat(file.fileno()).st_size > whole:
-            raise _too_large(path, f"is larger than {whole} bytes")
+        if max_file is not None and os.fstat(file.fileno()).st_size > max_file:
+            raise _too_large(path, f"is larger than {max_file} bytes")
         number = 0
         while line := file.readline(most + 1):
             number += 1
@@ -123,5 +123,5 @@ def bounded_lines(
                 yield number, line
 
 
-def _too_large(path: str | Path, said: str) -> OSError:
-    return OSError(errno.EFBIG, said, str(path))
+def _too_large(path: str | Path, problem: str) -> OSError:
+    return OSError(errno.EFBIG, problem, str(path))

@@ -55,16 +55,16 @@ def require_libraries() -> None:
         ) from error
 
 
-def device_of(wanted: str) -> torch.device:
+def device_of(name: str) -> torch.device:
     """The device of a name; `auto` takes a CUDA GPU where there is one. Raises ModelError for what is no device."""
     import torch
 
-    if wanted == "auto":
+    if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(wanted)
+        return torch.device(name)
     except RuntimeError as error:
-        raise ModelError(f"device {wanted!r}: {first_line(error)}. Remedy: give auto, cpu, cuda or cuda:0") from error
+        raise ModelError(f"device {name!r}: {first_line(error)}. Remedy: give auto, cpu, cuda or cuda:0") from error
 
 
 def load_pretrained(
@@ -102,7 +102,7 @@ def load_pretrained(
     from safetensors import SafetensorError
 
     _check_name(name, revision, role)
-    place = None if device is None else device_of(device)
+    target = None if device is None else device_of(device)
     shared = {"revision": revision or "main", "trust_remote_code": trust_remote_code}
     try:
         processor = read_processor(name, **shared)
@@ -113,12 +113,10 @@ def load_pretrained(
             check(model)
         missing = sorted(key for key in report["missing_keys"] if not key.startswith(optional))
         if missing:  # transformers only warns, and would answer with random weights
-            named = ", ".join(missing[:3])
-            raise ModelError(
-                f"{role} {name}: it is incomplete; weights are missing ({named}, ...). Remedy: download it again"
-            )
-        if place is not None:
-            model.to(place)  # type: ignore[arg-type]
+            absent = ", ".join(missing[:3])
+            raise ModelError(f"{role} {name}: weights are missing ({absent}, ...). Remedy: download it again")
+        if target is not None:
+            model.to(target)  # type: ignore[arg-type]
     except (
         OSError,
         ImportError,
@@ -136,7 +134,7 @@ def load_pretrained(
     return model, processor
 
 
-def _check_name(name: str, revision: str | None, role: str = "model") -> None:
+def _check_name(name: str, revision: str | None, role: str) -> None:
     """Raise ModelError for a path without a folder, and for a revision of a folder."""
     folder = Path(name).expanduser()
     if folder.is_dir() and revision is not None:

@@ -1,7 +1,7 @@
-"""Keys, tokens and passwords that stand where they would be written down: refused, and never repeated.
+"""Keys, tokens and passwords in settings: refused, and never repeated.
 
-Run folders and reports hold settings, and messages repeat them, so that a secret has one place alone: an environment
-variable, which a setting names.
+Run folders and reports hold settings, and messages repeat them. A secret belongs in an environment variable, which a
+setting names.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _KEY = re.compile(
     re.VERBOSE,
 )
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_DRAWN_BY_LOT = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{20,}")
+_RANDOM = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{20,}")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_WITHIN = re.compile(
+_CREDENTIAL = re.compile(
     "(?:api|access|private)keys?|(?:access|api|auth)token|authori[sz]ation|bearer|credential|passphrase|passw(?:or)?d|secret"
 )
-_WORDS = frozenset({"auth", "cookie", "cookies", "jwt", "pwd"})
-_LAST = frozenset({"key", "keys", "token"})
+_CREDENTIAL_WORDS = frozenset({"auth", "cookie", "cookies", "jwt", "pwd"})
+_LAST_WORDS = frozenset({"key", "keys", "token"})
 _HARMLESS_BEFORE_LAST = (
     frozenset({"cache", "routing", "sort"})  # keys
     | frozenset({"bos", "cls", "decoder", "end", "eos", "image", "mask", "pad", "sep", "start", "stop", "think", "unk"})
@@ -54,7 +54,7 @@ def check_variable_name(setting: str, value: str) -> None:
     Raises:
         ConfigError: names the setting alone.
     """
-    if not _VARIABLE.fullmatch(value) or holds_key(value) or _DRAWN_BY_LOT.search(value):
+    if not _VARIABLE.fullmatch(value) or holds_key(value) or _RANDOM.search(value):
         raise ConfigError(
             f"{setting}: is no name of an environment variable (not repeated here: it may be the secret itself). "
             "Remedy: put the secret into a variable, and give the variable's name, without $"
@@ -134,6 +134,6 @@ def is_local(url: str) -> bool:
 def _names_credential(name: str) -> bool:
     """By its words: `X-Api-Key`, `accessToken` and `password` are, `prompt_cache_key` and `eos_token` are not."""
     words = [word.lower() for word in _WORD.findall(name)]
-    if _WITHIN.search("".join(words)) or _WORDS & {*words}:
+    if _CREDENTIAL.search("".join(words)) or _CREDENTIAL_WORDS & {*words}:
         return True
-    return bool(words) and words[-1] in _LAST and not {*words[-2:-1]} & _HARMLESS_BEFORE_LAST
+    return bool(words) and words[-1] in _LAST_WORDS and not {*words[-2:-1]} & _HARMLESS_BEFORE_LAST

@@ -1,7 +1,7 @@
-"""Who owns a folder. A command replaces a folder only where a list in it names every byte that the command wrote there.
+"""Which command owns a folder. A command replaces a folder only if a list in it names every file, with its SHA-256.
 
-The list is part of a manifest, the last file that is written: `{"files": {path: SHA-256}, ...}`. Whatever else lies
-below the folder stops the command before its first change, and no command writes inside a folder of another one.
+The list is part of a manifest, the last file that is written: `{"files": {path: SHA-256}, ...}`. Anything else below
+the folder stops the command before its first change, and no command writes inside a folder of another one.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 MAX_MANIFEST = 2**24
 """Bytes of one: some KB a config of a dataset, about 100 bytes a file."""
 _WORK = ".barista_bench-"
-# A mount point, another file system (also a bind mount, a lower layer), a parent with a sticky bit or of somebody else.
+# A mount point, another file system (also a bind mount, a lower layer), a parent with a sticky bit or another owner.
 _CANNOT_BE_RENAMED = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES})
 _REMEDY = "move it away, or choose another folder"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a command makes of a folder. One in which all of `markers` (globs) match something is of this kind; `parts`
-    are names of folders in it that others may write."""
+    """What a command makes of a folder. A folder in which each of `markers` (globs) matches something is of this kind;
+    `parts` are names of folders in it that other commands may write."""
 
     name: str
     markers: tuple[str, ...]
@@ -65,39 +65,39 @@ def owner(folder: Path) -> Kind | None:
 
 
 def check_place(out: Path, kind: Kind | None = None) -> Path:
-    """Look at where a file or a folder is to be written that may be there already.
+    """Check the path of a file or a folder to write, which may be there already.
 
     Returns:
-        The place, links followed.
+        The path, links followed.
 
     Raises:
         ConfigError: it is anything but `kind`, lies in a folder of another kind, is a link to nothing, or may not be
             written.
         OSError: its name is too long, or leads through a file.
     """
-    place = _real(out)
+    target = _real(out)
     try:
-        os.lstat(place)
+        os.lstat(target)
     except FileNotFoundError:
         if out.is_symlink():
-            raise ConfigError(f"{out}: is a link to {place}, which is not there. Remedy: remove it") from None
-    for path in dict.fromkeys((Path(os.path.abspath(out)), place)):
+            raise ConfigError(f"{out}: is a link to {target}, which is not there. Remedy: remove it") from None
+    for path in dict.fromkeys((Path(os.path.abspath(out)), target)):
         _refuse_owned(out, path, kind)
-    above = next(path for path in (place, *place.parents) if path.exists())
-    if not os.access(above, os.W_OK):
-        raise ConfigError(f"{out}: {above} may not be written. Remedy: choose another place, or change its rights")
-    return place
+    existing = next(path for path in (target, *target.parents) if path.exists())
+    if not os.access(existing, os.W_OK):
+        raise ConfigError(f"{out}: {existing} may not be written. Remedy: choose another place, or change its rights")
+    return target
 
 
 def _refuse_owned(out: Path, path: Path, kind: Kind | None) -> None:
-    found = owner(path)
-    if found is not None and found != kind:
-        is_what = f"is {found.name}, not {kind.name}" if kind else f"is there already, and is {found.name}"
-        raise ConfigError(f"{out}: {is_what}. Remedy: choose another place")
+    owned = owner(path)
+    if owned is not None and owned != kind:
+        problem = f"is {owned.name}, not {kind.name}" if kind else f"is there already, and is {owned.name}"
+        raise ConfigError(f"{out}: {problem}. Remedy: choose another place")
     for folder in path.parents:
-        found = owner(folder)
-        if found is not None and path.relative_to(folder).as_posix() not in found.parts:
-            raise ConfigError(f"{out}: lies inside {folder}, which is {found.name}. Remedy: choose another place")
+        owned = owner(folder)
+        if owned is not None and path.relative_to(folder).as_posix() not in owned.parts:
+            raise ConfigError(f"{out}: lies inside {folder}, which is {owned.name}. Remedy: choose another place")
 
 
 def refuse_inside(out: Path, *inputs: str | Path | None) -> None:
@@ -108,7 +108,7 @@ def refuse_inside(out: Path, *inputs: str | Path | None) -> None:
 
 
 def check_target(out: Path, kind: Kind | None = None, besides: str = "") -> Path:
-    """Look at a folder before the work starts whose results will take its place.
+    """Check a folder before the work starts whose results will replace it.
 
     Args:
         out: may be absent or empty, a link to a folder, a mount point; otherwise holds what its list names, no more.
@@ -145,11 +145,11 @@ def replacing_folder(out: Path, kind: Kind | None = None) -> Iterator[Path]:
         ConfigError, OSError: as `check_target` does.
     """
     target = check_target(out, kind)
-    stays = _must_stay(target)
-    home = target if stays else target.parent
-    home.mkdir(parents=True, exist_ok=True)
+    in_place = _must_stay(target)
+    parent = target if in_place else target.parent
+    parent.mkdir(parents=True, exist_ok=True)
     with naming(out):
-        work = Path(mkdtemp(prefix=_WORK, dir=home))
+        work = Path(mkdtemp(prefix=_WORK, dir=parent))
         try:
             fresh = work / "new"
             fresh.mkdir()
@@ -158,7 +158,7 @@ def replacing_folder(out: Path, kind: Kind | None = None) -> Iterator[Path]:
             if kind is not None:
                 _write_list(fresh, kind)
             check_target(out, kind, besides=work.name)
-            if stays or not _swapped(fresh, target, kind):
+            if in_place or not _swapped(fresh, target, kind):
                 _exchange(fresh, target, kind, work)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -189,10 +189,10 @@ def _read_list(folder: Path, kind: Kind) -> dict[str, str]:
     """The files that a command wrote there, as paths relative to the folder, and their SHA-256."""
     path = folder / kind.manifest
     try:
-        found = read_bounded_json(path, MAX_MANIFEST, remedy=_REMEDY)
+        manifest = read_bounded_json(path, MAX_MANIFEST, remedy=_REMEDY)
     except DataError as error:
         raise ConfigError(str(error)) from error
-    listed = found.get("files") if isinstance(found, dict) else None
+    listed = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(listed, dict):
         raise ConfigError(f"{path}: lists no files that may be replaced: an older version made it. Remedy: {_REMEDY}")
     return {str(name): str(sha256) for name, sha256 in listed.items()}
@@ -208,26 +208,25 @@ def _write_list(folder: Path, kind: Kind) -> None:
 
 def _files(folder: Path, besides: Collection[str] = ()) -> dict[str, str]:
     """SHA-256 of every file below a folder; empty folders and what is no plain file count too, as what they are."""
-    found = {}
-    for place, folders, files in os.walk(folder, onerror=_raise):
-        top = Path(place) == folder
-        folders[:] = sorted(name for name in folders if not (top and name in besides))
-        for name in (*folders, *files):
-            path = Path(place, name)
-            if top and name in besides:
-                continue
+    digests = {}
+    for parent, folders, files in os.walk(folder, onerror=_raise):
+        if Path(parent) == folder:
+            folders[:] = [name for name in folders if name not in besides]
+            files = [name for name in files if name not in besides]
+        for path in (Path(parent, name) for name in (*folders, *files)):
+            relative = path.relative_to(folder).as_posix()
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                found[path.relative_to(folder).as_posix()] = "no plain file"
+                digests[relative] = "no plain file"
             elif path.is_file():
                 with path.open("rb") as file:
-                    found[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+                    digests[relative] = hashlib.file_digest(file, "sha256").hexdigest()
             elif not any(path.iterdir()):
-                found[f"{path.relative_to(folder).as_posix()}/"] = "an empty folder"
-    return found
+                digests[f"{relative}/"] = "an empty folder"
+    return digests
 
 
 def _raise(error: OSError) -> None:
-    """`os.walk` passes over folders that it cannot read: nobody knows what lies in them."""
+    """`os.walk` would pass over folders that it cannot read, whatever they hold."""
     raise error
 
 
@@ -235,8 +234,8 @@ def _must_stay(target: Path) -> bool:
     """Whether an existing folder cannot, or should not, be renamed: a shell that stands in it would lose it."""
     if not target.is_dir():
         return False
-    above = os.access(target.parent, os.W_OK | os.X_OK)
-    return not above or os.path.ismount(target) or Path.cwd().is_relative_to(target)
+    is_writable = os.access(target.parent, os.W_OK | os.X_OK)
+    return not is_writable or os.path.ismount(target) or Path.cwd().is_relative_to(target)
 
 
 def _swapped(fresh: Path, target: Path, kind: Kind | None) -> bool:
@@ -270,10 +269,9 @@ def _renamed(origin: Path, destination: Path) -> bool:
 
 def _remove(folder: Path, listed: Collection[str]) -> None:
     """Remove these files, and the folders that are empty without them; what came in meanwhile stays."""
-    for place, _, files in os.walk(folder):
-        for name in files:
-            if Path(place, name).relative_to(folder).as_posix() in listed:
-                Path(place, name).unlink()
+    for name in _paths(folder):
+        if name in listed:
+            (folder / name).unlink()
     _prune(folder)
     with suppress(OSError):
         folder.rmdir()
@@ -284,7 +282,7 @@ def _remove(folder: Path, listed: Collection[str]) -> None:
 def _exchange(fresh: Path, target: Path, kind: Kind | None, work: Path) -> None:
     """Put the finished files in the target's place one by one, within it.
 
-    The manifest leaves first and comes last: a folder that has one is whole.
+    The manifest leaves first and comes last: a folder that has one is complete.
     """
     manifest = kind.manifest if kind else None
     aside = Path(mkdtemp(prefix=_WORK, dir=target))
@@ -316,14 +314,14 @@ def _move(origin: Path, destination: Path) -> None:
 
 def _paths(folder: Path, besides: Collection[Path] = ()) -> list[str]:
     """The files below a folder, as paths relative to it, but for those below `besides`."""
-    files = (Path(place, name) for place, _, names in os.walk(folder) for name in names)
+    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
     return sorted(path.relative_to(folder).as_posix() for path in files if not _is_below(path, besides))
 
 
 def _prune(folder: Path, besides: Collection[Path] = ()) -> None:
     """Remove the empty folders below a folder, but for `besides` and what is below them."""
-    for place, _, _ in os.walk(folder, topdown=False):
-        path = Path(place)
+    for parent, _, _ in os.walk(folder, topdown=False):
+        path = Path(parent)
         if path != folder and not _is_below(path, besides):
             with suppress(OSError):
                 path.rmdir()

@@ -1,4 +1,4 @@
-"""JSON files that a pydantic schema describes, checked whenever they are read, and how a broken one is told of."""
+"""JSON files that a pydantic schema describes, checked whenever they are read, and the message for a broken one."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def first_complaint(error: ValidationError) -> str:
     length: Extra inputs are not permitted
     """
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    # Names of fields may be those of a file, and of any length.
-    place = ".".join(map(str, first["loc"]))[:200] or "the whole"
-    return f"{place}: {first['msg']}"
+    # Names of fields may come from the file, and be of any length.
+    field = ".".join(map(str, first["loc"]))[:200] or "the whole"
+    return f"{field}: {first['msg']}"

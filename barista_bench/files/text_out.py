@@ -1,8 +1,8 @@
-"""The one door for text on its way out: to the terminal, logs, Markdown, CSV, LaTeX and HTML.
+"""All text for the terminal, logs, Markdown, CSV, LaTeX and HTML goes through here.
 
-Names and answers come from models, servers and files of others. Nothing of theirs commands a terminal, turns the
-order of letters round, ends a line, a cell or a tag, or is a formula. Data files (JSON, JSONL, Parquet) hold texts as
-they are.
+Names and answers come from models, servers and files of others. Here they lose all that would command a terminal,
+reverse the order of letters, end a line, a cell or a tag, or be a formula. Data files (JSON, JSONL, Parquet) hold texts
+as they are.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ def _cleaned(frame: pd.DataFrame, clean: Callable[[str], str]) -> pd.DataFrame:
     from pandas.api.types import is_numeric_dtype
 
     cleaned = frame.set_axis(range(frame.shape[1]), axis="columns")  # names may repeat
-    for place in cleaned.columns:
-        if not is_numeric_dtype(cleaned[place]):
-            values = [clean(value) if isinstance(value, str) else value for value in cleaned[place]]
-            cleaned[place] = Series(values, cleaned.index, dtype="object")
+    for column in cleaned.columns:
+        if not is_numeric_dtype(cleaned[column]):
+            values = [clean(value) if isinstance(value, str) else value for value in cleaned[column]]
+            cleaned[column] = Series(values, cleaned.index, dtype="object")
     return cleaned.set_axis([clean(str(name)) for name in frame.columns], axis="columns")
 
 

@@ -1,4 +1,4 @@
-"""YAML that people write: plain values, each name once and nothing that stands for something else, of bounded size."""
+"""YAML that people write: plain values, each name once, no aliases, of bounded size."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ def load_yaml(
         raise error(f"{where}: has {len(data)} bytes, more than {MAX_BYTES}. Remedy: give the file that is meant")
     try:
         return yaml.load(data, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
-    # Beside its own errors, PyYAML lets through those of values that do not fit their tag, as of dates of month 13.
+    # Beside YAMLError, PyYAML raises what values raise that do not fit their tag, such as a date in month 13.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
         raise error(f"{where}: is no YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
 
 
-class _WrittenOut(yaml.composer.Composer, yaml.constructor.BaseConstructor):
-    """Refuses names that stand twice, and aliases, since a few lines of them can spell gigabytes.
+class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
+    """Refuses repeated names, and aliases, since a few lines of them can spell gigabytes.
 
-    Composes in Python over the events of either parser: libyaml's own composer crashes on deep nesting.
+    Composes in Python over the events of either parser: libyaml's composer crashes on deep nesting.
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         # Events are the parser's, which subclasses bring.
         if self.check_event(yaml.AliasEvent):  # type: ignore[attr-defined]
-            said = "aliases (*name) are not read: write the value out"
+            problem = "aliases (*name) are not read: write the value out"
             mark = self.peek_event().start_mark  # type: ignore[attr-defined]
-            raise yaml.composer.ComposerError(None, None, said, mark)
+            raise yaml.composer.ComposerError(None, None, problem, mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -74,13 +74,13 @@ class _WrittenOut(yaml.composer.Composer, yaml.constructor.BaseConstructor):
             if not isinstance(key, yaml.ScalarNode):
                 continue
             if key.value in seen:
-                said = f"{key.value[:_MAX_NAME]!r} stands here twice"
-                raise yaml.constructor.ConstructorError(None, None, said, key.start_mark)
+                problem = f"{key.value[:_MAX_NAME]!r} stands here twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
-class _TextLoader(_WrittenOut, _BaseLoader):
+class _TextLoader(_StrictLoader, _BaseLoader):
     """Lists, mappings and text."""
 
     def __init__(self, stream: bytes | str) -> None:
@@ -88,15 +88,15 @@ class _TextLoader(_WrittenOut, _BaseLoader):
         _BaseLoader.__init__(self, stream)
 
 
-class _PlainLoader(_WrittenOut, yaml.SafeLoader):
+class _PlainLoader(_StrictLoader, yaml.SafeLoader):
     """Refuses long numbers, since Python's integers take time in the square of their digits."""
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         if len(node.value) > _MAX_DIGITS:
-            said = f"a number of {len(node.value)} characters"
-            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
-        is_whole = node.tag == "tag:yaml.org,2002:int"
-        return self.construct_yaml_int(node) if is_whole else self.construct_yaml_float(node)
+            problem = f"a number of {len(node.value)} characters"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        is_integer = node.tag == "tag:yaml.org,2002:int"
+        return self.construct_yaml_int(node) if is_integer else self.construct_yaml_float(node)
 
 
 _PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_number)
@@ -106,8 +106,8 @@ _PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_n
 def _cause(raised: Exception) -> str:
     """One line, without the excerpt that PyYAML shows: it may hold a secret."""
     if isinstance(raised, yaml.MarkedYAMLError):
-        said = " ".join((raised.problem or "").split())[:_MAX_SHOWN]
-        return f"line {raised.problem_mark.line + 1}: {said}" if raised.problem_mark else said
+        problem = " ".join((raised.problem or "").split())[:_MAX_SHOWN]
+        return f"line {raised.problem_mark.line + 1}: {problem}" if raised.problem_mark else problem
     if isinstance(raised, RecursionError):
         return "nested too deeply"
     return " ".join(str(raised).split())[:_MAX_SHOWN] or type(raised).__name__

@@ -11,8 +11,8 @@ from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.benchmark import Benchmark
-from barista_bench.data.card import DEFAULT, MANIFEST, read_manifest
 from barista_bench.data.dataset import config_names, open_examples
+from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.data.origin import config_names_of
 from barista_bench.errors import DataError
 from barista_bench.files.atomic import place_file

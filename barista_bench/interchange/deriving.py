@@ -7,7 +7,7 @@ responses. Of an imported run, `kept` then says what it really was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import NamedTuple, cast
 
 from barista_bench.benchmarks.barista.released_lines import released_record
 from barista_bench.benchmarks.barista.released_results import (
@@ -19,22 +19,23 @@ from barista_bench.benchmarks.barista.released_results import (
 from barista_bench.core.prompt import BoxFormat, TextPart
 from barista_bench.core.task import Example, Status, Task
 from barista_bench.interchange.kept import Keeping
-from barista_bench.interchange.layout import (
+from barista_bench.interchange.released_folder import (
     CONFIG,
     DIRECTORY,
     EXAMPLES,
     EXAMPLES_SOURCE,
+    LARGEST,
     MEAN_SCORE,
     METRICS,
     PREDICTIONS,
     PROVIDER_ERROR,
+    RUNNER_METRICS,
     SCORE_PREFIX,
     SUMMARY,
     UNREADABLE,
     JsonObject,
     ReleasedFolder,
 )
-from barista_bench.interchange.schemas import LARGEST, RUNNER_METRICS
 from barista_bench.interchange.summary import summary_text
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, mean_score
 from barista_bench.runs.score.samples import ReadRun, ScoredSample
@@ -45,42 +46,41 @@ BOX_TASKS = frozenset({"grounding", "hand_object", "referring"})
 _DEFAULTS = {"timeout_sec": 180.0, "max_retries": 3, "vertexai": False}
 
 
-class Deriving:
-    """Makes the released files of one repetition.
+class JudgeScores(NamedTuple):
+    """Scores of all repetitions; none without a judge.
 
     Args:
-        read: the run.
-        run: which repetition.
-        keeping: gives what an imported run was before.
-        judge: who gave `scores`.
-        scores: of all repetitions; empty where nobody judged.
-        is_judged_anew: an imported run has another judge than it came with, so that what was kept of its figures is
-            no longer true.
+        judge: name of the judge's model.
+        replaced: an imported run has another judge than it came with, so that what was kept of its figures no longer
+            holds.
     """
 
-    def __init__(
-        self,
-        read: ReadRun,
-        run: int,
-        keeping: Keeping,
-        judge: str,
-        scores: ReleasedScores,
-        *,
-        is_judged_anew: bool = False,
-    ) -> None:
-        self._read, self._run, self._keeping, self._judge, self._scores = read, run, keeping, judge, scores
-        self._is_judged_anew = is_judged_anew
+    judge: str = ""
+    scores: ReleasedScores = {}  # noqa: RUF012  (never changed)
+    replaced: bool = False
+
+
+def released_folder(read: ReadRun, run: int, keeping: Keeping, judging: JudgeScores) -> ReleasedFolder:
+    """The released files of one repetition, `run`; `keeping` gives what an imported run was before.
+
+    Floats are those of the records that come out, in their order.
+    """
+    return _Repetition(read, run, keeping, judging).folder()
+
+
+class _Repetition:
+    def __init__(self, read: ReadRun, run: int, keeping: Keeping, judging: JudgeScores) -> None:
+        self._read, self._run, self._keeping, self._judging = read, run, keeping, judging
         self._task: Task = read.task
         self._model = read.described["identity"]["model"]
         self._boxes = BoxFormat(**self._model["box_format"])
         self._samples = [sample for sample in read.samples if sample.record.run == run]
 
     def folder(self) -> ReleasedFolder:
-        """All files. Floats are those of the records that come out, in their order."""
-        keep = self._keeping
+        keep, replaced = self._keeping, self._judging.replaced
         config = keep.record(CONFIG, self._config())
         params = config.get("task_params") or {}
-        if self._is_judged_anew:
+        if replaced:
             params = params | self._judging_params()
             config = config | {"task_params": params}
         lines = {
@@ -88,19 +88,21 @@ class Deriving:
             for example in self._read.examples.examples
         }
         made = [self._prediction(sample, lines[sample.example.example_id]) for sample in self._samples]
-        predictions = tuple(self._released(record) for record in made)
+        predictions = tuple(self._scored(keep.record(PREDICTIONS, record, record["example_id"])) for record in made)
         figures = self._figures(made, predictions, config.get("concurrency"), params.get("geval_criteria"))
         metrics = keep.record(METRICS, figures)
-        # Figures of our own making, since those of a file may lack anything, and what only the file can say.
-        said = {name: value for name, value in metrics.items() if name in RUNNER_METRICS and value is not None}
-        shown = figures | said
+        # Figures that we make, since those of a file may lack anything, and what only the file can say.
+        run_figures = {name: metrics[name] for name in metrics if name in RUNNER_METRICS and metrics[name] is not None}
+        shown = figures | run_figures
+        source = keep.text(EXAMPLES_SOURCE, f"{self._read.described['data']['path']}\n")
+        summary = self._summary(predictions, shown)
         return ReleasedFolder(
             config=config,
             examples=tuple(lines.values()),
-            examples_source=keep.text(EXAMPLES_SOURCE, f"{self._read.described['data']['path']}\n"),
+            examples_source=source,
             predictions=predictions,
-            metrics=shown if self._is_judged_anew else metrics,
-            summary=self._summary(predictions, shown),
+            metrics=shown if replaced else metrics,
+            summary=summary if replaced else keep.text(SUMMARY, summary),
         )
 
     def _config(self) -> JsonObject:
@@ -118,7 +120,7 @@ class Deriving:
                 "max_output_tokens": generation.get("max_new_tokens"),
                 "model": self._model["name"],
                 "project": None,
-                "provider": _provider(self._model["settings"]),
+                "provider": self._provider,
                 "temperature": generation.get("temperature"),
                 "thinking_level": generation.get("thinking_level"),
                 **_DEFAULTS,
@@ -128,6 +130,12 @@ class Deriving:
             "task": self._task.upstream_name,
             "task_params": self._task_params(),
         }
+
+    @property
+    def _provider(self) -> str:
+        """As an imported run says it, else by how the model was reached."""
+        settings = self._model["settings"]
+        return settings.get("provider") or ("openai_compat" if "base_url" in settings else "local")
 
     def _task_params(self) -> JsonObject:
         if self._task.name in BOX_TASKS:
@@ -147,9 +155,11 @@ class Deriving:
     def _judging_params(self) -> JsonObject:
         if self._task.name not in JUDGED_TASKS:
             return {}
-        criteria = dict.fromkeys(name for own in self._scores.values() for name in own)
-        is_another = self._scores and self._judge != self._model["name"]
-        return {"geval_criteria": list(criteria), **({"judge_model": self._judge} if is_another else {})}
+        judge, scores, _ = self._judging
+        params: JsonObject = {
+            "geval_criteria": list(dict.fromkeys(name for given in scores.values() for name in given))
+        }
+        return params | ({"judge_model": judge} if scores and judge != self._model["name"] else {})
 
     def _line(self, example: Example) -> JsonObject:
         # A line that was read from a released file brings its sentence.
@@ -159,16 +169,17 @@ class Deriving:
     def _prediction(self, sample: ScoredSample, line: JsonObject) -> JsonObject:
         record, example = sample.record, sample.example
         failed = record.status is Status.INFRA_ERROR
+        parts = self._task.prompt(example, self._boxes).parts
         return {
-            "error": self._error(sample),
+            "error": _error(sample),
             "example_id": example.example_id,
             "finish_reason": record.finish_reason,
             "label": line.get("label", example.label),
             "latency_ms": None if failed else record.seconds * 1000,
             "metadata": line.get("metadata", {}),
             "model": self._model["name"],
-            "prompt_text": self._prompt_text(example),
-            "provider": _provider(self._model["settings"]),
+            "prompt_text": "\n".join(part.text for part in parts if isinstance(part, TextPart)),
+            "provider": self._provider,
             "provider_response_id": None,
             "raw_text": record.text or "",
             "task_name": self._task.upstream_name,
@@ -176,24 +187,10 @@ class Deriving:
             "usage": None if failed else _usage(record.input_tokens, record.output_tokens),
         }
 
-    def _released(self, made: JsonObject) -> JsonObject:
-        return self._scored(self._keeping.record(PREDICTIONS, made, made["example_id"]))
-
     def _scored(self, record: JsonObject) -> JsonObject:
         """With what the judge said."""
-        scores = self._scores.get((record["example_id"], self._run))
+        scores = self._judging.scores.get((record["example_id"], self._run))
         return record | {"task_result": (record.get("task_result") or {}) | _score_keys(scores)} if scores else record
-
-    @staticmethod
-    def _error(sample: ScoredSample) -> str | None:
-        if sample.record.status is Status.INFRA_ERROR:
-            error = sample.record.error or "no answer"
-            return error if error.startswith(PROVIDER_ERROR) else f"{PROVIDER_ERROR} {error}"
-        return UNREADABLE if sample.prediction is None else None
-
-    def _prompt_text(self, example: Example) -> str:
-        parts = self._task.prompt(example, self._boxes).parts
-        return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
     def _figures(
         self,
@@ -202,7 +199,7 @@ class Deriving:
         concurrency: int | None,
         criteria: Sequence[str] | None,
     ) -> JsonObject:
-        """From results of our own making: those of a file that others wrote may lack anything."""
+        """From results that we make: those of a file that others wrote may lack anything."""
         examples = {example.example_id: example for example in self._read.examples.examples}
         records = [
             ReleasedRecord(
@@ -211,7 +208,7 @@ class Deriving:
             for ours, theirs in zip(made, released, strict=True)
         ]
         sessions = session_seconds(self._read.folder)
-        seconds = sum(one.get(stage, 0.0) for one in sessions for stage in ("wait", "generate"))
+        seconds = sum(session.get(stage, 0.0) for session in sessions for stage in ("wait", "generate"))
         return {
             **common_metrics(records),
             **task_metrics(self._task, records, criteria),
@@ -223,17 +220,22 @@ class Deriving:
     def _summary(self, predictions: Sequence[JsonObject], metrics: JsonObject) -> str:
         directory = self._keeping.text(DIRECTORY, str(self._read.folder))
         total = _tokens(predictions, "total_tokens")
-        made = summary_text(self._task.upstream_name, metrics, directory, total_tokens=total)
-        return made if self._is_judged_anew else self._keeping.text(SUMMARY, made)
+        return summary_text(self._task.upstream_name, metrics, directory, total_tokens=total)
+
+
+def _error(sample: ScoredSample) -> str | None:
+    if sample.record.status is Status.INFRA_ERROR:
+        error = sample.record.error or "no answer"
+        return error if error.startswith(PROVIDER_ERROR) else f"{PROVIDER_ERROR} {error}"
+    return UNREADABLE if sample.prediction is None else None
 
 
 def _token_totals(predictions: Sequence[JsonObject]) -> JsonObject:
     """Sums over the records with any usage; without any there are none."""
     if not any(record.get("usage") for record in predictions):
         return {}
-    totals = {
-        f"total_{name}": _tokens(predictions, name) for name in ("input_tokens", "output_tokens", "thinking_tokens")
-    }
+    names = ("input_tokens", "output_tokens", "thinking_tokens")
+    totals = {f"total_{name}": _tokens(predictions, name) for name in names}
     if not totals["total_thinking_tokens"]:
         del totals["total_thinking_tokens"]
     return totals
@@ -242,11 +244,6 @@ def _token_totals(predictions: Sequence[JsonObject]) -> JsonObject:
 def _tokens(predictions: Sequence[JsonObject], name: str) -> int:
     counts = ((record.get("usage") or {}).get(name) or 0 for record in predictions)
     return sum(count for count in counts if 0 <= count <= LARGEST)
-
-
-def _provider(settings: Mapping[str, Any]) -> str:
-    """As an imported run says it, else by how the model was reached."""
-    return settings.get("provider") or ("openai_compat" if "base_url" in settings else "local")
 
 
 def _usage(input_tokens: int | None, output_tokens: int | None) -> JsonObject | None:

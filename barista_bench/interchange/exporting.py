@@ -1,4 +1,4 @@
-"""Run folders of ours in the layout of the released harness (docs/upstream/barista.md, "Runs"), under its rules."""
+"""Runs of ours as released run folders (docs/upstream/barista.md, "Runs"), under the released rules."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from pathlib import Path
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.files.paths import valid_video_id
-from barista_bench.interchange.deriving import JUDGED_TASKS, Deriving
+from barista_bench.interchange.deriving import JUDGED_TASKS, JudgeScores, released_folder
 from barista_bench.interchange.kept import PuttingBack, read_kept
-from barista_bench.interchange.layout import write_released
 from barista_bench.judging.judged_run import MISSING, SampleVerdict
-from barista_bench.judging.released_verdicts import METHOD, SCALE, ReleasedScore, ReleasedScores, read_released_scores
+from barista_bench.judging.released_verdicts import METHOD, SCALE, ReleasedScore, read_released_scores
 from barista_bench.judging.scoring import read_judged_run
 from barista_bench.judging.session import judge_folders, read_judge
 from barista_bench.runs.score.samples import ReadRun, read_samples
@@ -62,25 +61,20 @@ def export_run(
     check_target(out)
     read = read_samples(run, data=data, root=root)
     _refuse_other_rules(read)
-    judge_folder = _judge_folder(read, judge)
-    name, scores, is_released = _given(read, judge_folder, data, root)
     kept = read_kept(read.folder)
-    is_judged_anew = bool(kept) and bool(scores) and not is_released
+    judging = _judging(read, _judge_folder(read, judge), data, root, is_imported=bool(kept))
     runs = sorted({sample.record.run for sample in read.samples})
-    released = [
-        Deriving(read, number, PuttingBack(kept, number), name, scores, is_judged_anew=is_judged_anew).folder()
-        for number in runs
-    ]
+    released = [released_folder(read, run, PuttingBack(kept, run), judging) for run in runs]
+    names = ["."] if len(runs) == 1 else _folder_names(read, runs)
     with replacing_folder(out) as partial:
-        places = [partial] if len(runs) == 1 else [partial / folder for folder in _names(read, runs)]
-        for place, folder in zip(places, released, strict=True):
-            place.mkdir(exist_ok=True)
-            write_released(folder, place)
+        for name, folder in zip(names, released, strict=True):
+            (partial / name).mkdir(exist_ok=True)
+            folder.write(partial / name)
     return ExportedRun(
-        tuple(out / place.relative_to(partial) for place in places),
+        tuple(out / name for name in names),
         read.task.name,
-        sum(len(one.predictions) for one in released),
-        name if scores else None,
+        sum(len(folder.predictions) for folder in released),
+        judging.judge if judging.scores else None,
     )
 
 
@@ -116,27 +110,28 @@ def _judge_folder(read: ReadRun, judge: str | None) -> Path | None:
     return candidates[0]
 
 
-def _given(
-    read: ReadRun, folder: Path | None, data: str | Path | None, root: str | Path | None
-) -> tuple[str, ReleasedScores, bool]:
-    """Name and scores of the judge, and whether they came with the run."""
+def _judging(
+    read: ReadRun, folder: Path | None, data: str | Path | None, root: str | Path | None, *, is_imported: bool
+) -> JudgeScores:
+    """The judge's scores by sample and criterion."""
     if folder is None:
-        return "", {}, False
+        return JudgeScores()
     described = read_judge(folder)
-    name = described.identity["model"]["name"]
+    judge = described.identity["model"]["name"]
     if described.identity["method"] == METHOD:
-        return name, read_released_scores(folder), True
+        return JudgeScores(judge, read_released_scores(folder))
     judged = read_judged_run(read_scored(read.folder, data=data, root=root, options={}), folder)
-    scores = {place: _released_scores(verdicts) for place, verdicts in judged.verdicts.items()}
-    return name, {place: own for place, own in scores.items() if own}, False
+    scores = {sample: _released_scores(verdicts) for sample, verdicts in judged.verdicts.items()}
+    scores = {sample: given for sample, given in scores.items() if given}
+    return JudgeScores(judge, scores, replaced=is_imported and bool(scores))
 
 
 def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedScore]:
-    """By criterion: the mean of its draws and the first one's reason; criteria that nobody was asked for are absent."""
+    """By criterion: the mean of its draws and the first one's reason; criteria that were never asked for are absent."""
     scores: dict[str, ReleasedScore] = {}
-    for criterion in dict.fromkeys(one.criterion for one in verdicts):
-        asked = [one for one in verdicts if one.criterion == criterion and one.status != MISSING]
-        usable = [(one.score / SCALE, one.text) for one in asked if one.score is not None]
+    for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
+        asked = [v for v in verdicts if v.criterion == criterion and v.status != MISSING]
+        usable = [(verdict.score / SCALE, verdict.text) for verdict in asked if verdict.score is not None]
         if usable:
             scores[criterion] = ReleasedScore(statistics.fmean(share for share, _ in usable), usable[0][1])
         elif asked:
@@ -144,9 +139,8 @@ def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedSco
     return scores
 
 
-def _names(read: ReadRun, runs: Sequence[int]) -> list[str]:
+def _folder_names(read: ReadRun, runs: Sequence[int]) -> list[str]:
     """What the folders of several repetitions are called: as before the import, if that tells them apart."""
-    imported = [one["folder"] for one in read.described.get("imported", [])]
-    numbered = [f"run_{number}" for number in runs]
+    imported = [source["folder"] for source in read.described.get("imported", [])]
     is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
-    return [imported[number] for number in runs] if is_usable else numbered
+    return [imported[run] if is_usable else f"run_{run}" for run in runs]

@@ -1,4 +1,4 @@
-"""Run folders of the released harness as run folders of ours: `score`, `report` and `export-run` take them.
+"""Released run folders as run folders of ours: `score`, `report` and `export-run` take them.
 
 A folder holds `predictions.jsonl` and, beside it, `benchmark_examples.jsonl`. Each folder becomes one run of the new
 folder; model, provider, settings, task and examples must be the same in all. What the release says of a sample stands:
@@ -33,30 +33,26 @@ from barista_bench.data.frozen import write_frozen
 from barista_bench.data.media import file_sha256
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_target, replacing_folder
-from barista_bench.interchange.deriving import Deriving
+from barista_bench.interchange.deriving import JudgeScores, released_folder
 from barista_bench.interchange.kept import Comparing, Kept, write_kept
-from barista_bench.interchange.layout import (
+from barista_bench.interchange.reading import ReleasedRun, check_same, read_released_run
+from barista_bench.interchange.released_folder import (
     MEAN_SCORE,
     METRICS,
     PARSE_ERROR,
     PREDICTIONS,
     PROVIDER_ERROR,
+    RUNNER_METRICS,
     SCORE_PREFIX,
+    ReleasedPrediction,
+    Usage,
 )
-from barista_bench.interchange.reading import Source, check_same, read_source
-from barista_bench.interchange.schemas import RUNNER_METRICS, Predicted, Usage
-from barista_bench.judging.released_verdicts import ReleasedScore, write_released_judge
+from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.log.keys import digest, sample_key
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
-from barista_bench.runs.run_folder import (
-    OWN_EXAMPLES,
-    log_file,
-    run_description,
-    sessions_file,
-    write_run,
-)
+from barista_bench.runs.run_folder import OWN_EXAMPLES, log_file, run_description, sessions_file, write_run
 from barista_bench.runs.score.samples import read_samples
 from barista_bench.runs.whereabouts import written_data
 
@@ -64,7 +60,8 @@ _CUT = ("max_tokens", "max_output_tokens", "length")
 _REFUSED = ("safety", "refus", "content_filter", "prohibited", "blocklist", "recitation", "spii")
 _ORDERS = {"qwen": "xyxy", "gemini": "yxyx", "gemma": "yxyx", "gpt": "yxyx"}
 """How the release has each family write boxes where a run's settings are not there to say it."""
-_ALONE = Shard(0, 1)
+_ONLY_SHARD = Shard(0, 1)
+_KEPT_VERDICT = "our parser reads it; the release's verdict stands, so that scores are the release's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +125,14 @@ def import_run(
     if not paths:
         raise ConfigError("no folder to import. Remedy: name at least one")
     check_target(out)
-    sources = [read_source(path, examples, root, benchmark) for path in paths]
-    first = sources[0]
-    for other in sources[1:]:
+    released = [read_released_run(path, examples, root, benchmark) for path in paths]
+    first = released[0]
+    for other in released[1:]:
         check_same(first, other)
-    name = task_class(benchmark, first.predicted[0].task_name).name
-    task = get_task(benchmark, name, _prompts(sources), protocol=protocol)
+    name = task_class(benchmark, first.predictions[0].task_name).name
+    task = get_task(benchmark, name, _prompts(released), protocol=protocol)
     task.refuse_other_protocol(first.examples)
-    importer = _Importer(task, sources, box_format or first.boxes or family_format(first.model, first.provider))
+    importer = _Importer(task, released, box_format or first.boxes or family_format(first.model, first.provider))
     with replacing_folder(out) as partial:
         importer.write(partial, out, root)
     return importer.result(out)
@@ -157,9 +154,9 @@ def family_format(model: str, provider: str | None) -> BoxFormat:
     )
 
 
-def _prompts(sources: Sequence[Source]) -> PromptTexts:
+def _prompts(released: Sequence[ReleasedRun]) -> PromptTexts:
     """Stands for the release's own wording, of which only the texts that were sent are known."""
-    sent = sorted({one.prompt_text or "" for source in sources for one in source.predicted})
+    sent = sorted({record.prompt_text or "" for run in released for record in run.predictions})
     text = "The released harness asked this in its own words: see prompt_text in its predictions.jsonl."
     sha256 = digest(*sent)
     return PromptTexts(version=0, system="", user=text, sha256=sha256, wording=by_hash("released run", sha256))
@@ -168,153 +165,139 @@ def _prompts(sources: Sequence[Source]) -> PromptTexts:
 class _Importer:
     """Turns records into samples and writes the run folder."""
 
-    def __init__(self, task: Task, sources: Sequence[Source], boxes: BoxFormat) -> None:
-        self.task, self.sources, self.boxes = task, sources, boxes
-        first = sources[0]
-        self.content_hash, self.generation, self.examples = first.content_hash, first.generation, first.examples
-        settings: dict[str, str | int | float | bool | None] = {"provider": first.provider, "harness": "released"}
-        self.model = asdict(ModelIdentity(first.model, settings=settings))
-        self.by_id = {example.example_id: example for example in first.examples}
+    def __init__(self, task: Task, released: Sequence[ReleasedRun], boxes: BoxFormat) -> None:
+        self.task, self.released, self.boxes, self.first = task, released, boxes, released[0]
+        settings: dict[str, str | int | float | bool | None] = {"provider": self.first.provider, "harness": "released"}
+        self.model = asdict(ModelIdentity(self.first.model, settings=settings))
+        self.examples = {example.example_id: example for example in self.first.examples}
         self.statuses: Counter[Status] = Counter()
-        self.scores = _scores(sources)
+        self.scores = _judge_scores(released)
         self.kept_failures: list[str] = []
         self.new_failures: list[str] = []
         self.kept: list[Kept] = []
 
     def write(self, folder: Path, out: Path, root: str | Path | None) -> None:
-        """Write the run folder; `out` is where it will lie."""
-        write_frozen(self.examples, folder / OWN_EXAMPLES)
+        """Write the run folder; it will be moved to `out`."""
+        write_frozen(self.first.examples, folder / OWN_EXAMPLES)
         fingerprints = set()
-        with SampleLog(log_file(folder, _ALONE)) as samples:
-            for run_index, source in enumerate(self.sources):
-                for one in source.predicted:
-                    record = self._record(one, run_index)
+        with SampleLog(log_file(folder, _ONLY_SHARD)) as samples:
+            for run_index, run in enumerate(self.released):
+                for prediction in run.predictions:
+                    record = self._record(prediction, run_index)
                     fingerprints.add(record.fingerprint)
                     samples.append(record)
-        with sessions_file(folder, _ALONE).open("w", encoding="utf-8") as file:
-            for source in self.sources:
-                latency = sum(one.latency_ms or 0.0 for one in source.predicted) / 1000
+        with sessions_file(folder, _ONLY_SHARD).open("w", encoding="utf-8") as file:
+            for run in self.released:
+                latency = sum(prediction.latency_ms or 0.0 for prediction in run.predictions) / 1000
                 # Requests may have run side by side: no seconds of the run, and no rates are made from them.
                 file.write(json.dumps({"seconds": {"latency": latency}}) + "\n")
         write_run(folder, self._described(fingerprints, out, root))
         if self.scores:
-            write_released_judge(folder, self.sources[0].judge, self.sources[0].provider, self.scores)
+            write_released_judge(folder, self.first.judge, self.first.provider, self.scores)
         if self.task.protocol == "release":
-            self._keep(folder)
+            self._keep_differences(folder)
 
-    def _keep(self, folder: Path) -> None:
+    def _keep_differences(self, folder: Path) -> None:
         """Make the released files anew from the folder just written, and keep what comes out differently."""
         read = read_samples(folder)
-        for run_index, source in enumerate(self.sources):
-            comparing = Comparing(source.original, run_index)
-            Deriving(read, run_index, comparing, self.sources[0].judge, self.scores).folder()
+        for run_index, run in enumerate(self.released):
+            comparing = Comparing(run.original, run_index)
+            released_folder(read, run_index, comparing, JudgeScores(self.first.judge, self.scores))
             self.kept += comparing.differences
         write_kept(self.kept, folder)
 
     def result(self, folder: Path) -> ImportedRun:
-        results = [one.example_id for one in self.kept if one.file == PREDICTIONS and "task_result" in one.values]
-        figures = {
-            name
-            for one in self.kept
-            if one.file == METRICS
-            for name in (*one.values, *one.absent)
-            if name not in RUNNER_METRICS
-        }
+        results = [kept.example_id for kept in self.kept if kept.file == PREDICTIONS and "task_result" in kept.values]
+        figures = {name for kept in self.kept if kept.file == METRICS for name in (*kept.values, *kept.absent)}
         return ImportedRun(
             folder=folder,
             task=self.task.name,
-            runs=len(self.sources),
+            runs=len(self.released),
             statuses=dict(self.statuses),
-            unanswered=len(self.examples) * len(self.sources) - self.statuses.total(),
+            unanswered=len(self.examples) * len(self.released) - self.statuses.total(),
             judged=len(self.scores),
             kept_failures=tuple(self.kept_failures),
             new_failures=tuple(self.new_failures),
             other_results=tuple(results),
-            other_figures=tuple(sorted(figures)),
+            other_figures=tuple(sorted(figures - RUNNER_METRICS)),
         )
 
     def _described(self, fingerprints: set[str], out: Path, root: str | Path | None) -> dict[str, Any]:
         """`run.json`, and in it `imported`: what it was made from."""
         described = run_description(
             self.task,
-            content_hash=self.content_hash,
+            content_hash=self.first.content_hash,
             prompts_hash=digest(sorted(fingerprints)),
             model=self.model,
             boxes=self.boxes,
-            generation=self.generation,
+            generation=self.first.generation,
         )
         return described | {
-            "runs": len(self.sources),
+            "runs": len(self.released),
             "data": written_data(out, None, root, None),
             "imported": [
                 {
-                    "folder": source.folder.name,
-                    "predictions_sha256": file_sha256(source.folder / PREDICTIONS),
-                    "thinking_tokens": sum((one.usage and one.usage.thinking_tokens) or 0 for one in source.predicted),
+                    "folder": run.folder.name,
+                    "predictions_sha256": file_sha256(run.folder / PREDICTIONS),
+                    "thinking_tokens": sum((p.usage and p.usage.thinking_tokens) or 0 for p in run.predictions),
                 }
-                for source in self.sources
+                for run in self.released
             ],
         }
 
-    def _record(self, one: Predicted, run_index: int) -> SampleRecord:
-        status, error = self._status(one)
+    def _record(self, prediction: ReleasedPrediction, run_index: int) -> SampleRecord:
+        status, reason = self._status(prediction)
         self.statuses[status] += 1
-        asked = one.prompt_text or ""
-        fingerprint = digest("imported", self.task.benchmark, self.task.name, self.task.version, one.example_id, asked)
-        usage = one.usage or Usage()
-        infrastructure = status is Status.INFRA_ERROR
+        prompt, example_id = prediction.prompt_text or "", prediction.example_id
+        fingerprint = digest("imported", self.task.benchmark, self.task.name, self.task.version, example_id, prompt)
+        usage = prediction.usage or Usage()
+        is_kept = reason == _KEPT_VERDICT
         return SampleRecord(
-            key=sample_key(one.example_id, fingerprint, self.model, self.generation, run_index),
+            key=sample_key(example_id, fingerprint, self.model, self.first.generation, run_index),
             fingerprint=fingerprint,
-            example_id=one.example_id,
+            example_id=example_id,
             run=run_index,
             status=status,
-            text=None if infrastructure or error == _KEPT else one.raw_text or "",
-            finish_reason=one.finish_reason,
-            error=f"{one.error} ({error})" if error == _KEPT else error,
+            text=None if status is Status.INFRA_ERROR or is_kept else prediction.raw_text or "",
+            finish_reason=prediction.finish_reason,
+            error=f"{prediction.error} ({reason})" if is_kept else reason,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
-            seconds=(one.latency_ms or 0.0) / 1000,
-            prompt=digest(asked) if asked else "",
+            seconds=(prediction.latency_ms or 0.0) / 1000,
+            prompt=digest(prompt) if prompt else "",
         )
 
-    def _status(self, one: Predicted) -> tuple[Status, str | None]:
-        """Status and reason; a reason of `_KEPT` says that the text has to be left out for the verdict to stand."""
-        finish, error = (one.finish_reason or "").casefold(), one.error or ""
+    def _status(self, prediction: ReleasedPrediction) -> tuple[Status, str | None]:
+        """Status and reason; `_KEPT_VERDICT` says that the text has to be left out for the verdict to stand."""
+        finish, error = (prediction.finish_reason or "").casefold(), prediction.error or ""
         unread = error.startswith(PARSE_ERROR)
-        if error.startswith(PROVIDER_ERROR) or (one.raw_text is None and not unread):
+        if error.startswith(PROVIDER_ERROR) or (prediction.raw_text is None and not unread):
             return Status.INFRA_ERROR, error or "the record holds no text"
         if unread and any(word in finish for word in _REFUSED):
             return Status.REFUSED, error
-        parsed = self.task.parse(one.raw_text or "", self.by_id[one.example_id].inputs, self.boxes)
+        parsed = self.task.parse(prediction.raw_text or "", self.examples[prediction.example_id].inputs, self.boxes)
         cut = any(word in finish for word in _CUT)
         failed = Status.TRUNCATED if cut else Status.PARSE_ERROR
-        if unread and not isinstance(parsed, ParseError):
-            self.kept_failures.append(one.example_id)
-            return failed, _KEPT
         if isinstance(parsed, ParseError):
             if not unread:
-                self.new_failures.append(one.example_id)
+                self.new_failures.append(prediction.example_id)
             return failed, error or parsed.reason
-        return (Status.TRUNCATED, f"finish_reason {one.finish_reason}") if cut else (Status.OK, None)
+        if unread:
+            self.kept_failures.append(prediction.example_id)
+            return failed, _KEPT_VERDICT
+        return (Status.TRUNCATED, f"finish_reason {prediction.finish_reason}") if cut else (Status.OK, None)
 
 
-def _scores(sources: Sequence[Source]) -> dict[tuple[str, int], dict[str, ReleasedScore]]:
+def _judge_scores(released: Sequence[ReleasedRun]) -> ReleasedScores:
     """What a judge said of each sample that was judged."""
     scores: dict[tuple[str, int], dict[str, ReleasedScore]] = {}
-    for run_index, source in enumerate(sources):
-        for one in source.predicted:
-            result = one.task_result or {}
-            own = {
-                key.removeprefix(SCORE_PREFIX).removesuffix("_score"): ReleasedScore(
-                    score, str(result.get(f"{key.removesuffix('_score')}_reason", ""))
-                )
-                for key, score in result.items()
-                if key.startswith(SCORE_PREFIX) and key.endswith("_score") and key != MEAN_SCORE
-            }
-            if own:
-                scores[one.example_id, run_index] = own
+    for run_index, run in enumerate(released):
+        for prediction in run.predictions:
+            result = prediction.task_result or {}
+            for key, score in result.items():
+                if key.startswith(SCORE_PREFIX) and key.endswith("_score") and key != MEAN_SCORE:
+                    name = key.removesuffix("_score")
+                    given = ReleasedScore(score, str(result.get(f"{name}_reason", "")))
+                    sample = scores.setdefault((prediction.example_id, run_index), {})
+                    sample[name.removeprefix(SCORE_PREFIX)] = given
     return scores
-
-
-_KEPT = "our parser reads it; the release's verdict stands, so that scores are the release's"

@@ -1,4 +1,4 @@
-"""What a released run says and a run of ours has no field for: `released.jsonl` of an imported run folder.
+"""What a released run folder says and a run of ours has no field for: `released.jsonl` of an imported run folder.
 
 On import every file of the released folder is made anew from the run of ours, and what came out differently is kept;
 on export it is put back. So the file holds only what our records cannot say.
@@ -9,28 +9,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from barista_bench.files.bounded import read_json_lines
-from barista_bench.interchange.layout import (
+from barista_bench.interchange.released_folder import (
     CONFIG,
     DIRECTORY,
     EXAMPLES,
     EXAMPLES_SOURCE,
+    MAX_LINE,
     METRICS,
     PREDICTIONS,
+    SCHEMAS,
     SCORE_PREFIX,
     SUMMARY,
     JsonObject,
     ReleasedFolder,
     as_json,
+    checked,
 )
-from barista_bench.interchange.schemas import KINDS, checked
 
 KEPT_FILE = "released.jsonl"
-_MAX_LINE = 64 * 2**20
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,14 +51,6 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str | None = None
 
 
-class Keeping(Protocol):
-    """Gives the released form of what was made from a run of ours."""
-
-    def record(self, file: str, made: JsonObject, example_id: str = "") -> JsonObject: ...
-
-    def text(self, file: str, made: str) -> str: ...
-
-
 class Comparing:
     """Gives what the original says, and collects in `differences` where it is not what was made."""
 
@@ -70,7 +63,7 @@ class Comparing:
         }
         self._records = {(CONFIG, ""): original.config, (METRICS, ""): original.metrics}
         self._records |= {(EXAMPLES, record["example_id"]): record for record in original.examples}
-        self._records |= {(PREDICTIONS, record["example_id"]): unscored(record) for record in original.predictions}
+        self._records |= {(PREDICTIONS, record["example_id"]): _unscored(record) for record in original.predictions}
         self.differences: list[Kept] = []
 
     def record(self, file: str, made: JsonObject, example_id: str = "") -> JsonObject:
@@ -88,16 +81,18 @@ class Comparing:
 
     def text(self, file: str, made: str) -> str:
         original = self._texts[file]
-        if original is not None and original != made:
+        if original is None:
+            return made
+        if original != made:
             self.differences.append(Kept(self._run, file, text=original))
-        return made if original is None else original
+        return original
 
 
 class PuttingBack:
     """Gives what was made with what was kept of one run; nothing is kept of a run that was never imported."""
 
     def __init__(self, kept: Iterable[Kept], run: int) -> None:
-        self._kept = {(one.file, one.example_id): one for one in kept if one.run == run}
+        self._kept = {(entry.file, entry.example_id): entry for entry in kept if entry.run == run}
 
     def record(self, file: str, made: JsonObject, example_id: str = "") -> JsonObject:
         kept = self._kept.get((file, example_id))
@@ -110,7 +105,11 @@ class PuttingBack:
         return made if kept is None or kept.text is None else kept.text
 
 
-def unscored(record: Mapping[str, Any]) -> JsonObject:
+Keeping = Comparing | PuttingBack
+"""Gives the released form of what was made from a run of ours."""
+
+
+def _unscored(record: Mapping[str, Any]) -> JsonObject:
     """A record of `predictions.jsonl` without what a judge said, which stands in the judge's folder."""
     result = record.get("task_result")
     if not isinstance(result, dict):
@@ -119,9 +118,8 @@ def unscored(record: Mapping[str, Any]) -> JsonObject:
 
 
 def write_kept(kept: Sequence[Kept], folder: Path) -> None:
-    with (folder / KEPT_FILE).open("w", encoding="utf-8", newline="\n") as file:
-        for one in kept:
-            file.write(as_json(msgspec.to_builtins(one)) + "\n")
+    lines = (as_json(msgspec.to_builtins(entry)) + "\n" for entry in kept)
+    (folder / KEPT_FILE).write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
 def read_kept(folder: Path) -> list[Kept]:
@@ -133,12 +131,12 @@ def read_kept(folder: Path) -> list[Kept]:
     path = folder / KEPT_FILE
     if not path.is_file():
         return []
-    lines = read_json_lines(path, _MAX_LINE, _decode, what="is nothing kept of a released run", remedy="import again")
     kept = []
-    for number, one in lines:
-        if one.file in KINDS:
-            checked(one.values, KINDS[one.file], f"{path}: line {number}: {one.file}")
-        kept.append(one)
+    what, remedy = "is nothing kept of a released run", "import again"
+    for number, entry in read_json_lines(path, MAX_LINE, _decode, what=what, remedy=remedy):
+        if entry.file in SCHEMAS:
+            checked(entry.values, SCHEMAS[entry.file], f"{path}: line {number}: {entry.file}")
+        kept.append(entry)
     return kept
 
 

@@ -1,10 +1,10 @@
-"""Run folders of the released harness: read, and checked to be one run of one thing."""
+"""Released run folders: read, and checked to be one run of one thing."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,12 @@ from barista_bench.data.frozen import content_hash, read_frozen, refuse_lines
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.bounded import bounded_lines, read_bounded_json, read_bounded_text, read_json_lines
 from barista_bench.files.credentials import check_address, check_variable_name, refuse_credentials
-from barista_bench.interchange.layout import (
+from barista_bench.interchange.released_folder import (
     CONFIG,
     CONFIG_KEYS,
     EXAMPLES,
     EXAMPLES_SOURCE,
+    MAX_LINE,
     METRICS,
     MODEL_KEYS,
     PARSE_ERROR,
@@ -31,12 +32,13 @@ from barista_bench.interchange.layout import (
     SCORE_PREFIX,
     SUMMARY,
     JsonObject,
+    ReleasedConfig,
     ReleasedFolder,
+    ReleasedPrediction,
+    RunnerMetrics,
+    checked,
 )
-from barista_bench.interchange.schemas import Predicted, RunnerMetrics, Settings, checked
 
-MAX_LINE = 64 * 2**20
-"""Bytes of one line; a longer one is refused."""
 MAX_FILE = 2**24
 """Bytes of each of the small files beside the lines."""
 
@@ -45,12 +47,12 @@ _GENERATION = {"temperature": "temperature", "max_output_tokens": "max_new_token
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One folder of the released harness.
+class ReleasedRun:
+    """One released run folder.
 
     Args:
         examples: of the frozen file, in its order; `content_hash` is theirs.
-        predicted: in the order of the file, as those of `original`.
+        predictions: in the order of the file, as those of `original`.
         generation: what the run's settings say of generation, under our names.
         boxes: how the settings say that the model writes boxes; None where they do not say.
         judge: who gave the scores that the records may hold.
@@ -60,7 +62,7 @@ class Source:
     folder: Path
     examples: tuple[Example, ...]
     content_hash: str
-    predicted: tuple[Predicted, ...]
+    predictions: tuple[ReleasedPrediction, ...]
     generation: dict[str, Any]
     boxes: BoxFormat | None
     judge: str
@@ -68,14 +70,16 @@ class Source:
 
     @property
     def model(self) -> str:
-        return self.predicted[0].model
+        return self.predictions[0].model
 
     @property
     def provider(self) -> str | None:
-        return self.predicted[0].provider
+        return self.predictions[0].provider
 
 
-def read_source(folder: Path, examples: str | Path | None, root: str | Path | None, benchmark: str) -> Source:
+def read_released_run(
+    folder: Path, examples: str | Path | None, root: str | Path | None, benchmark: str
+) -> ReleasedRun:
     """Read and check one folder; `examples` is the frozen file where it lies elsewhere, `root` as in `read_frozen`.
 
     Raises:
@@ -90,50 +94,51 @@ def read_source(folder: Path, examples: str | Path | None, root: str | Path | No
                 "--examples if it lies elsewhere"
             )
     frozen_examples = tuple(read_frozen(frozen, benchmark, root=root))
-    predictions = _predictions(folder / PREDICTIONS, {example.example_id for example in frozen_examples})
-    if not frozen_examples or not predictions:
+    records = _predictions(folder / PREDICTIONS, {example.example_id for example in frozen_examples})
+    if not frozen_examples or not records:
         empty = folder / PREDICTIONS if frozen_examples else frozen
         raise DataError(f"{empty}: is empty. Remedy: name a run that answered something")
-    predicted = tuple(prediction for _, prediction in predictions)
-    task = task_class(benchmark, predicted[0].task_name)
+    first = records[0][1]
+    task = task_class(benchmark, first.task_name)
     if task.name != frozen_examples[0].task:
         raise DataError(
             f"{folder}: answers {task.name}, its examples are of {frozen_examples[0].task}. Remedy: give the right ones"
         )
-    config = _config(folder / CONFIG)
-    settings = checked(config or {}, Settings, folder / CONFIG)
-    params = settings.task_params
+    config, metrics = _config(folder / CONFIG), _object(folder / METRICS)
+    params = checked(config or {}, ReleasedConfig, folder / CONFIG).task_params
+    checked(metrics or {}, RunnerMetrics, folder / METRICS)
     original = ReleasedFolder(
         config=config,
         examples=_released_lines(frozen),
         examples_source=_text(folder / EXAMPLES_SOURCE),
-        predictions=tuple(record for record, _ in predictions),
-        metrics=_metrics(folder / METRICS),
+        predictions=tuple(record for record, _ in records),
+        metrics=metrics,
         summary=_text(folder / SUMMARY),
     )
-    return Source(
+    model = (config or {}).get("model") or {}
+    return ReleasedRun(
         folder=folder,
         examples=frozen_examples,
         content_hash=content_hash(frozen_examples),
-        predicted=predicted,
-        generation=_generation(config or {}),
+        predictions=tuple(prediction for _, prediction in records),
+        generation={ours: model[name] for name, ours in _GENERATION.items() if model.get(name) is not None},
         boxes=BoxFormat(params.bbox_format, params.bbox_scale) if params else None,
-        judge=(params and params.judge_model) or predicted[0].model,
+        judge=(params and params.judge_model) or first.model,
         original=original,
     )
 
 
-def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, Predicted]]:
+def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, ReleasedPrediction]]:
     """Every record, as it stands and as it is used."""
     problems: dict[str, list[int]] = defaultdict(list)
     seen: set[str] = set()
-    records: list[tuple[JsonObject, Predicted]] = []
+    records: list[tuple[JsonObject, ReleasedPrediction]] = []
     try:
         for number, line in bounded_lines(path, MAX_LINE):
             try:
                 # Not msgspec's own decoder: it refuses lone surrogates, which models do write.
                 record = json.loads(line)
-                prediction = msgspec.convert(record, Predicted)
+                prediction = msgspec.convert(record, ReleasedPrediction)
             except (ValueError, RecursionError) as error:
                 problems[f"no prediction ({error}). Remedy: correct it"].append(number)
                 continue
@@ -148,7 +153,9 @@ def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, Predicte
     return records
 
 
-def _problems(prediction: Predicted, first: Predicted, seen: set[str], known: set[str]) -> Iterator[str]:
+def _problems(
+    prediction: ReleasedPrediction, first: ReleasedPrediction, seen: set[str], known: set[str]
+) -> Iterator[str]:
     """What makes a record unfit to stand beside the others."""
     if prediction.example_id in seen:
         yield "example_id repeats"
@@ -189,12 +196,6 @@ def _object(path: Path) -> JsonObject | None:
     return value
 
 
-def _metrics(path: Path) -> JsonObject | None:
-    metrics = _object(path)
-    checked(metrics or {}, RunnerMetrics, path)
-    return metrics
-
-
 def _config(path: Path) -> JsonObject | None:
     """The settings that the release knows; others are left out, since they may be secrets, and what is like one."""
     settings = _object(path)
@@ -218,26 +219,21 @@ def _is_public(name: str, value: object) -> bool:
     return True
 
 
-def _generation(config: Mapping[str, Any]) -> dict[str, Any]:
-    model = config.get("model") or {}
-    return {ours: model[name] for name, ours in _GENERATION.items() if model.get(name) is not None}
-
-
-_SAME: dict[str, Callable[[Source], object]] = {
-    "examples": lambda source: source.content_hash,
-    "model": lambda source: source.model,
-    "provider": lambda source: source.provider,
-    "generation settings": lambda source: source.generation,
-    "box format": lambda source: source.boxes,
-    "judge": lambda source: source.judge,
+_COMPARED: dict[str, Callable[[ReleasedRun], object]] = {
+    "examples": lambda run: run.content_hash,
+    "model": lambda run: run.model,
+    "provider": lambda run: run.provider,
+    "generation settings": lambda run: run.generation,
+    "box format": lambda run: run.boxes,
+    "judge": lambda run: run.judge,
 }
 
 
-def check_same(first: Source, other: Source) -> None:
+def check_same(first: ReleasedRun, other: ReleasedRun) -> None:
     """Raise ConfigError where two folders are not repetitions of one run."""
-    for name, of in _SAME.items():
-        if of(first) != of(other):
+    for name, value in _COMPARED.items():
+        if value(first) != value(other):
             raise ConfigError(
-                f"{other.folder}: has {name} {of(other)!r}, {first.folder} has {of(first)!r}. "
+                f"{other.folder}: has {name} {value(other)!r}, {first.folder} has {value(first)!r}. "
                 "Remedy: import them one by one"
             )

@@ -5,9 +5,9 @@ The random best and worst answers that the release adds for referring are drawn 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from barista_bench.interchange.layout import DIRECTORY, JsonObject
+from barista_bench.interchange.released_folder import DIRECTORY, JsonObject
 
 _COMMON = (
     ("Examples total", "examples_total"),
@@ -18,20 +18,11 @@ _COMMON = (
     ("Parsed predictions", "parsed_predictions"),
 )
 _DETECTION = (
-    ("mAP @[.5:.95]", "map"),
-    ("mAP @0.50", "map_50"),
-    ("mAP @0.75", "map_75"),
-    ("mAP @small", "map_small"),
-    ("mAP @medium", "map_medium"),
-    ("mAP @large", "map_large"),
-    ("mAR @1", "mar_1"),
-    ("mAR @10", "mar_10"),
-    ("mAR @100", "mar_100"),
-    ("mAR @small", "mar_small"),
-    ("mAR @medium", "mar_medium"),
-    ("mAR @large", "mar_large"),
+    *(("mAP @[.5:.95]", "map"), ("mAP @0.50", "map_50"), ("mAP @0.75", "map_75")),
+    *((f"mAP @{size}", f"map_{size}") for size in ("small", "medium", "large")),
+    *((f"mAR @{limit}", f"mar_{limit}") for limit in ("1", "10", "100", "small", "medium", "large")),
 )
-_TOTALS = ("total_input_tokens", "total_output_tokens", "total_thinking_tokens")
+_LATENCIES = ("mean", "min", "max")
 Lines = list[str]
 
 
@@ -41,13 +32,15 @@ def summary_text(task: str, metrics: JsonObject, directory: str, *, total_tokens
     Args:
         task: its name in the release.
         metrics: content of `metrics.json`.
-        directory: where the run was written, as it is shown.
+        directory: the run's folder, as it is shown.
         total_tokens: sum of what the records say, shown where there is any usage.
     """
-    head, tail = _TASKS[task]
+    before_times, after_times = _TASKS[task]
     lines = [f"{DIRECTORY}{directory}", *(f"{name}: {metrics[key]}" for name, key in _COMMON)]
-    lines += [*head(metrics), "", *_times(metrics), *tail(metrics)]
-    if _TOTALS[0] in metrics:
+    lines += [*before_times(metrics), "", *_times(metrics)]
+    if after_times:
+        lines += after_times(metrics)
+    if "total_input_tokens" in metrics:
         lines += ["", *_tokens(metrics, total_tokens)]
     return "\n".join(lines)
 
@@ -56,9 +49,7 @@ def _times(metrics: JsonObject) -> Lines:
     return [
         f"Wall-clock time: {_duration(metrics['wall_clock_ms'])}",
         f"Concurrency: {metrics['concurrency']}",
-        f"Mean request latency: {_duration(metrics['mean_latency_ms'])}",
-        f"Min request latency: {_duration(metrics['min_latency_ms'])}",
-        f"Max request latency: {_duration(metrics['max_latency_ms'])}",
+        *(f"{name.capitalize()} request latency: {_duration(metrics[f'{name}_latency_ms'])}" for name in _LATENCIES),
     ]
 
 
@@ -88,16 +79,25 @@ def _share(value: float | None) -> str:
     return "N/A" if value is None else f"{value:.4f}"
 
 
+def _counted(mean: float | None, count: int) -> str:
+    return f"{_share(mean)} (n={count})"
+
+
+def _section(title: str, lines: Lines) -> Lines:
+    """An empty line, a title and lines; nothing without lines."""
+    return ["", title, *lines] if lines else []
+
+
 def _grounding(metrics: JsonObject) -> Lines:
     return ["", *(f"{name + ':':<14} {_share(metrics[key])}" for name, key in _DETECTION)]
 
 
 def _grounding_categories(metrics: JsonObject) -> Lines:
     lines = [
-        f"  {name}: mAP={_share(own['map'])}  mAR@100={_share(own['mar_100'])}"
-        for name, own in sorted(metrics["per_category"].items())
+        f"  {name}: mAP={_share(figures['map'])}  mAR@100={_share(figures['mar_100'])}"
+        for name, figures in sorted(metrics["per_category"].items())
     ]
-    return ["", "Per-category mAP:", *lines] if lines else []
+    return _section("Per-category mAP:", lines)
 
 
 def _hand_object(metrics: JsonObject) -> Lines:
@@ -114,19 +114,19 @@ def _hand_object(metrics: JsonObject) -> Lines:
 
 
 def _relations(metrics: JsonObject) -> Lines:
-    lines = [
+    types = [
+        f"  {name}: P={figures['precision']} R={figures['recall']} F1={figures['f1']} "
+        f"(tp={figures['tp']} pred={figures['pred_count']} gt={figures['gt_count']})"
+        for name, figures in sorted(metrics["per_relation_type"].items())
+    ]
+    return [
         "",
         f"Micro precision: {metrics['micro_precision']}",
         f"Micro recall: {metrics['micro_recall']}",
         f"Micro F1: {metrics['micro_f1']}",
         f"Mean per-example F1: {metrics['mean_example_f1']}",
+        *_section("Per relation_type (micro over tuples, type-normalised):", types),
     ]
-    types = [
-        f"  {name}: P={own['precision']} R={own['recall']} F1={own['f1']} "
-        f"(tp={own['tp']} pred={own['pred_count']} gt={own['gt_count']})"
-        for name, own in sorted(metrics["per_relation_type"].items())
-    ]
-    return [*lines, "", "Per relation_type (micro over tuples, type-normalised):", *types] if types else lines
 
 
 def _activity(metrics: JsonObject) -> Lines:
@@ -139,10 +139,10 @@ def _activity(metrics: JsonObject) -> Lines:
 
 def _activity_labels(metrics: JsonObject) -> Lines:
     lines = [
-        f"  {name}: {own['correct']}/{own['total']} ({own['accuracy']:.4f})"
-        for name, own in sorted(metrics["per_label"].items())
+        f"  {name}: {figures['correct']}/{figures['total']} ({figures['accuracy']:.4f})"
+        for name, figures in sorted(metrics["per_label"].items())
     ]
-    return ["", "Per-label accuracy:", *lines] if lines else []
+    return _section("Per-label accuracy:", lines)
 
 
 def _judged(metrics: JsonObject) -> Lines:
@@ -158,23 +158,14 @@ def _judged_categories(metrics: JsonObject) -> Lines:
     """Straight after the line before, without an empty one: the release has it so."""
     means, counted = metrics["category_mean_scores"], metrics["_category_scores"]
     lines = [f"  {name}: {_counted(mean, counted[name]['count'])}" for name, mean in sorted(means.items())]
-    return ["Per-category G-Eval scores:", *lines] if lines else []
+    return _section("Per-category G-Eval scores:", lines)[1:]
 
 
-def _counted(mean: float | None, count: int) -> str:
-    return f"{_share(mean)} (n={count})"
-
-
-def _nothing(metrics: JsonObject) -> Sequence[str]:
-    del metrics
-    return ()
-
-
-_TASKS: dict[str, tuple[Callable[[JsonObject], Sequence[str]], Callable[[JsonObject], Sequence[str]]]] = {
+_TASKS: dict[str, tuple[Callable[[JsonObject], Lines], Callable[[JsonObject], Lines] | None]] = {
     "grounding": (_grounding, _grounding_categories),
-    "hand_object": (_hand_object, _nothing),
-    "referring": (_judged, _nothing),
-    "relation_extraction": (_relations, _nothing),
+    "hand_object": (_hand_object, None),
+    "referring": (_judged, None),
+    "relation_extraction": (_relations, None),
     "activity_mcq": (_activity, _activity_labels),
     "visual_qa": (_judged, _judged_categories),
 }

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from barista_bench.data.card import MANIFEST
 from barista_bench.data.dataset import ExampleSet, open_examples
+from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.runs.run_folder import OWN_EXAMPLES
 

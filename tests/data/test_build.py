@@ -14,9 +14,9 @@ import pytest
 from datasets import Dataset, DatasetDict, load_dataset
 
 from barista_bench.benchmarks.barista import Relations
-from barista_bench.data.card import Built, BuiltConfig, read_manifest
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import content_hash, read_frozen
+from barista_bench.data.manifest import Built, BuiltConfig, read_manifest
 from barista_bench.data.origin import config_names_of
 from barista_bench.data.register import register, unregister
 from barista_bench.data.rows import from_row

@@ -12,8 +12,8 @@ import pytest
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.core.graph_task import Candidate, GraphTask
 from barista_bench.core.task import Example, Sampling, SkippedExample
-from barista_bench.data.card import Built
 from barista_bench.data.folder import build
+from barista_bench.data.manifest import Built
 from barista_bench.data.plan import Plans, plan_task, plan_tasks
 from barista_bench.data.splits import TEST, TRAIN
 from barista_bench.errors import ConfigError, DataError

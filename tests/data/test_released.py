@@ -21,7 +21,7 @@ from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.folder import build
-from barista_bench.data.frozen import UNSAID, content_hash, read_frozen, released_line
+from barista_bench.data.frozen import UNRELEASED_FIELDS, content_hash, read_frozen, released_line
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.scoring import score
@@ -293,7 +293,7 @@ def test_a_field_that_our_own_line_lacks_is_named_with_its_line(name: str, six_f
     good, other = (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()[:2]
     features = get_task("barista", name).features()
     for part in ("inputs", "target", "metadata"):
-        for key in set(features[part]) - UNSAID.get(part, set()):
+        for key in set(features[part]) - UNRELEASED_FIELDS.get(part, set()):
             record = json.loads(other)
             del (record if part == "metadata" else record["task_data"])[part][key]
             (tmp_path / "f.jsonl").write_text(f"{good}\n{json.dumps(record)}\n")

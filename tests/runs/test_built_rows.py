@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from barista_bench.data import built_rows
-from barista_bench.data.card import MANIFEST
 from barista_bench.data.dataset import open_examples
+from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.scoring import score

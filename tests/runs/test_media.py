@@ -23,7 +23,7 @@ from barista_bench.benchmarks import get_task
 from barista_bench.core.task import FrameRef
 from barista_bench.core.timing import StageClock
 from barista_bench.data import shared_frames as media
-from barista_bench.data.dataset import ExampleSet, Item, open_examples
+from barista_bench.data.dataset import ExampleSet, LoadedExample, open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.shared_frames import FrameStore, decode_image, size_of_images
 from barista_bench.errors import ConfigError, DataError, VideoError
@@ -287,13 +287,13 @@ def test_closing_frees_memory_and_the_store_can_be_used_again(root: Path) -> Non
     assert len(store.frames(lazy(root, "a", [1]), "a")) == 1
 
 
-def test_decoding_is_timed_in_frames_and_reuse_is_not(root: Path) -> None:
+def test_decoding_is_timed_and_reuse_decodes_nothing(root: Path) -> None:
     clock = StageClock()
     store = FrameStore(clock=clock)
     for _ in range(3):
         store.frames(lazy(root, "a", [1, 50]), "a")
     store.images([jpeg(0), jpeg(0)], "x")
-    assert clock.stages["decode"].count == 3
+    assert store.counts.decoded == 3
     assert clock.seconds["decode"] > 0
 
 
@@ -371,7 +371,7 @@ class Asked(NamedTuple):
     index: int
 
     @property
-    def item(self) -> Item:
+    def item(self) -> LoadedExample:
         return self.examples[self.index]
 
     @property
@@ -412,5 +412,5 @@ def test_items_of_several_tasks_look_the_same_with_and_without_a_store(
     assert store.counts.reused > 0
     if mode == "linked":
         assert store.counts.decoded == len(frames)
-        assert clock.stages["prepare"].count == len(asked)
-    assert clock.stages["decode"].count == store.counts.decoded
+        assert clock.seconds["prepare"] > 0
+    assert clock.seconds["decode"] > 0

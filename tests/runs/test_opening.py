@@ -11,8 +11,8 @@ import yaml
 
 from barista_bench.benchmarks import get_task, task_class, task_names
 from barista_bench.cli.result_commands import summary_line
-from barista_bench.data.card import MANIFEST
 from barista_bench.data.folder import build
+from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report

@@ -16,9 +16,9 @@ from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.cli import app
 from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.core.task import Example, FrameRef, Scored
-from barista_bench.data.card import MANIFEST
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
+from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.catalog import check_fit

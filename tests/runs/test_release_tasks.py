@@ -16,6 +16,7 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.data import card
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
+from barista_bench.data.manifest import read_manifest
 from barista_bench.data.register import register, unregister
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
@@ -96,7 +97,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, model: Talker, data: Path, out: Path, 
 def test_build_holds_what_has_its_video_and_counts_what_has_not(release: Path, data: Path) -> None:
     loaded = datasets.load_dataset(str(data), "choose")
     assert {split: len(rows) for split, rows in loaded.items()} == {"dev": 2, "test": 3}
-    manifest = card.read_manifest(data)
+    manifest = read_manifest(data)
     assert manifest["benchmark"] == "words"
     (skipped,) = manifest["configs"][0]["skipped"]
     assert "gone.mp4" in skipped

@@ -218,7 +218,7 @@ def _raw_records(source: _Source, log: ProblemLog) -> Iterator[tuple[str, bytes 
     """(where in the file, bytes) of each record."""
     try:
         if source.path.suffix == ".jsonl":
-            lines = bounded_lines(source.path, MAX_ITEM_BYTES, overlong="cut", whole=MAX_FILE_BYTES)
+            lines = bounded_lines(source.path, MAX_ITEM_BYTES, overlong="cut", max_file=MAX_FILE_BYTES)
             yield from ((f"line {number}", line) for number, line in lines)
             return
         data = bounded_bytes(source.path, MAX_ITEM_BYTES if source.is_single else MAX_FILE_BYTES)

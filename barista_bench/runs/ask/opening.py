@@ -11,8 +11,8 @@ from pathlib import Path
 from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_class, task_names, task_options
 from barista_bench.core.prompt_sets import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
 from barista_bench.core.task import Task
-from barista_bench.data.card import DEFAULT, MANIFEST, read_manifest
 from barista_bench.data.dataset import ExampleSet, config_names, open_examples
+from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.runs.ask.config import RunConfig

@@ -1,11 +1,10 @@
-"""The `datasets` builder that all benchmarks share: frozen example sets, a config for each task."""
+"""The `datasets` builder of every benchmark: a config for each task, and one for each table of a scene graph."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,13 +15,17 @@ import datasets
 from tqdm import tqdm
 
 from barista_bench import __version__
-from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.benchmark import Benchmark
-from barista_bench.core.sampling import Sampling
-from barista_bench.core.task import ProtocolName, Task
-from barista_bench.data.media import JPEG_QUALITY, LostExample, render_rows
+from barista_bench.core.task import ProtocolName
+from barista_bench.data.manifest import LostExample
+from barista_bench.data.media import JPEG_QUALITY, render_rows
+from barista_bench.data.origin import GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
 from barista_bench.data.rows import FramesMode, row_features
+from barista_bench.data.splits import SPLITS
+from barista_bench.data.tables import table_features, video_table
+from barista_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Part = tuple[str, str]
-"""A split and a video: what work is divided by."""
+"""A split and a video: the unit by which work is divided."""
+_SPLIT_ORDER = ("train", "validation", "dev", "test")
 
 
 @dataclass
@@ -57,17 +61,17 @@ class BenchmarkConfig(datasets.BuilderConfig):
     protocol: ProtocolName = "release"
 
     def create_config_id(self, config_kwargs: dict[str, Any], custom_features: datasets.Features | None = None) -> str:
-        """As in `datasets`, where it tells cache entries apart; a release that was changed since has another id."""
-        named = [Path(path) for path in (self.source, self.videos, self.split_file) if path]
-        if named:
-            config_kwargs = {**config_kwargs, "files": _stated(named)}
+        """The name of the cache entry, as in `datasets`; a release whose files have changed gets another one."""
+        inputs = [Path(path) for path in (self.source, self.videos, self.split_file) if path]
+        if inputs:
+            config_kwargs = {**config_kwargs, "files": _files_state(inputs)}
         return str(super().create_config_id(config_kwargs, custom_features))
 
 
-def _stated(named: Sequence[Path]) -> str:
-    """SHA-256 over names, sizes and times of change of files, and of those below folders."""
+def _files_state(paths: Sequence[Path]) -> str:
+    """SHA-256 over names, sizes and modification times of files, and of those below folders."""
     digest = hashlib.sha256()
-    for top in named:
+    for top in paths:
         for path in [top, *sorted(top.rglob("*"))]:
             if path.is_file():
                 state = path.stat()
@@ -75,42 +79,58 @@ def _stated(named: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-class TaskBuilder(datasets.ArrowBasedBuilder):
-    """Frozen example sets of one benchmark.
+class BenchmarkBuilder(datasets.ArrowBasedBuilder):
+    """All configs of the benchmark that the dataset is named after.
 
-    Work is divided by video (`num_proc`, streaming); into how many parts changes no row. `plan` is drawn when first
-    asked for, and after `download_and_prepare` `lost` lists the examples whose frames could not be made, in the order
-    of the plan: they are in no split.
+    Work is divided by video (`num_proc`, streaming); the number of parts changes no row. `origin` is opened and `plan`
+    drawn on first use, unless they are set before. After `download_and_prepare`, `lost` lists the examples whose frames
+    could not be made, in the order of the plan: they are in no split.
     """
 
     VERSION = datasets.Version(__version__)
     BUILDER_CONFIG_CLASS = BenchmarkConfig
+    BUILDER_CONFIGS: list[BenchmarkConfig] = []  # noqa: RUF012  (datasets' convention: any config, with any settings)
     config: BenchmarkConfig
-    benchmark: Benchmark
     progress = False
     """Whether rendering shows a progress bar."""
+    _origin: Origin | None = None
     _plan: Plan | None = None
     _notes: Path | None = None
-    """Where each part of the work leaves its lost examples: with `num_proc` it is done by copies of this object."""
+    """Where each part of the work notes its lost examples: with `num_proc` it is done by copies of this object."""
 
-    @abstractmethod
-    def draw_plan(self, task: Task, sampling: Sampling) -> Plan:
-        """The examples of the config, from its source."""
-
-    @abstractmethod
-    def video_path(self, video_id: str) -> Path:
-        """Where a video lies."""
+    @property
+    def benchmark(self) -> Benchmark:
+        return get_benchmark(str(self.dataset_name))
 
     @property
     def is_task(self) -> bool:
         return self.config.name in self.benchmark.task_names
 
     @property
+    def origin(self) -> Origin:
+        if self._origin is None:
+            config = self.config
+            if not config.source:
+                raise ConfigError(f"{config.name}: no source. Remedy: pass source=<folder of the release>")
+            # A Path: only `build` fetches from the Hub.
+            self._origin = open_origin(
+                self.benchmark.name, Path(config.source), videos=config.videos, split_file=config.split_file
+            )
+        return self._origin
+
+    @origin.setter
+    def origin(self, origin: Origin) -> None:
+        self._origin = origin
+
+    @property
     def plan(self) -> Plan:
         if self._plan is None:
             task = get_task(self.benchmark.name, self.config.name, protocol=self.config.protocol)
             sampling = task.sampling.with_overrides(self.config.sampling, task.sampling_uses)
-            self._plan = self.draw_plan(task, sampling)
+            drawn = self.origin.plans([(task, sampling)])
+            if drawn.empty:
+                raise drawn.empty[task.name]
+            self._plan = drawn.plans[task.name]
         return self._plan
 
     @plan.setter
@@ -132,8 +152,8 @@ class TaskBuilder(datasets.ArrowBasedBuilder):
             lines = [line for note in Path(notes).iterdir() for line in note.read_text(encoding="utf-8").splitlines()]
         lost = [LostExample(**json.loads(line)) for line in lines]
         if lost:
-            place = {example.example_id: position for position, example in enumerate(self.plan.examples)}
-            self.lost.extend(sorted(lost, key=lambda one: place[one.example_id]))
+            positions = {example.example_id: position for position, example in enumerate(self.plan.examples)}
+            self.lost.extend(sorted(lost, key=lambda example: positions[example.example_id]))
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
@@ -145,19 +165,34 @@ class TaskBuilder(datasets.ArrowBasedBuilder):
         )
 
     def _features(self) -> datasets.Features:
+        if not self.is_task:
+            return table_features(self.config.name)
         task = get_task(self.benchmark.name, self.config.name, protocol=self.config.protocol)
         return row_features(task, self.config.frames)
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
-        parts = self.plan.parts
-        splits = sorted({split for split, _ in parts}, key=_split_order)
+        if self.is_task:
+            parts: Sequence[Part] = self.plan.parts
+            names: Sequence[str] = sorted({split for split, _ in parts}, key=_split_order)
+        else:
+            parts = [(split, video_id) for video_id, split in self._graph_origin.splits.items()]
+            names = [name for name in SPLITS if any(split == name for split, _ in parts)]
         return [
             datasets.SplitGenerator(name, gen_kwargs={"parts": [part for part in parts if part[0] == name]})
-            for name in splits
+            for name in names
         ]
 
     def _generate_tables(self, parts: list[Part]) -> Iterator[tuple[int, pa.Table]]:
-        return enumerate(self._task_tables(parts))
+        return enumerate(self._task_tables(parts) if self.is_task else self._graph_tables(parts))
+
+    @property
+    def _graph_origin(self) -> GraphOrigin:
+        assert isinstance(self.origin, GraphOrigin)
+        return self.origin
+
+    def _graph_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
+        for _, video_id in parts:
+            yield video_table(self.config.name, self._graph_origin.graph[video_id])
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
         """One row a table: a row with its pictures is megabytes."""
@@ -166,7 +201,7 @@ class TaskBuilder(datasets.ArrowBasedBuilder):
         lost: list[LostExample] = []
         plan, features, wanted = self.plan, self.info.features, set(parts)
         chosen = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted]
-        rendered = render_rows(self.video_path, plan.task, chosen, self.config.frames, self.config.jpeg_quality)
+        rendered = render_rows(self.origin.video_path, plan.task, chosen, self.config.frames, self.config.jpeg_quality)
         for row in tqdm(rendered, self.config.name, len(chosen), unit="example", disable=not self.progress):
             if isinstance(row, LostExample):
                 log.warning("%s: left out: %s", row.example_id, row.reason)
@@ -174,14 +209,11 @@ class TaskBuilder(datasets.ArrowBasedBuilder):
             else:
                 yield pa.Table.from_pylist([features.encode_example(row)], schema=features.arrow_schema)
         if self._notes and lost:
-            lines = (json.dumps(asdict(one)) + "\n" for one in lost)
+            lines = (json.dumps(asdict(example)) + "\n" for example in lost)
             # Parts of the work have no split and video in common.
             name = hashlib.sha256(json.dumps(parts[0]).encode()).hexdigest()
             (self._notes / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
-_KNOWN_ORDER = ("train", "validation", "dev", "test")
-
-
 def _split_order(name: str) -> tuple[int, str]:
-    return (_KNOWN_ORDER.index(name) if name in _KNOWN_ORDER else len(_KNOWN_ORDER), name)
+    return (_SPLIT_ORDER.index(name) if name in _SPLIT_ORDER else len(_SPLIT_ORDER), name)

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.vista.counting import counts
-from barista_bench.benchmarks.vista.documents import read_description
-from barista_bench.benchmarks.vista.release import VistaRelease, open_release
+from barista_bench.benchmarks.vista.release import VistaRelease, counts, open_release
+from barista_bench.benchmarks.vista.release_files import read_description
 from barista_bench.errors import ConfigError, DataError
 from tests.vista.made import add_rows, write_set
 

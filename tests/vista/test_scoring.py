@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barista_bench.benchmarks.vista.matching import All
 from barista_bench.benchmarks.vista.release import VistaRelease
-from barista_bench.benchmarks.vista.scoring import by_set, majority_f1, match
-from barista_bench.benchmarks.vista.tasks import All
+from barista_bench.benchmarks.vista.scoring import majority_f1
 from barista_bench.core.task import Scored
-from tests.vista.made import BOXES, answered, example, scored
+from tests.vista.made import BOXES, answered, by_set, example, match, scored
 
 TASK = All()
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.masks import union
 from barista_bench.benchmarks.handyvqa.mini_questions import QUESTIONS, Asked, fps_of
-from barista_bench.benchmarks.handyvqa.records import RVOS_CATEGORIES
+from barista_bench.benchmarks.handyvqa.record_files import RVOS_CATEGORIES
 from barista_bench.core.task import Fields, Json
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import yaml
 
-from barista_bench.benchmarks.vista.documents import Row
 from barista_bench.benchmarks.vista.release import ENTRIES_END, TABLE, TASKS_FOLDER
+from barista_bench.benchmarks.vista.release_files import MetadataRow
 from barista_bench.errors import DataError
 from barista_bench.mini.cutting import cut_clip, join_clips
 from barista_bench.scene_graph import SceneGraph
@@ -44,7 +44,7 @@ _EXAMPLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class ActivityClip:
     """Frames [start, stop) of one kitchen video that show one activity, forwards or backwards."""
 
     video_id: str
@@ -71,7 +71,7 @@ class _Take:
     """One video to be: clips in their order, and the labels that fit it."""
 
     labels: tuple[str, ...]
-    clips: tuple[Clip, ...]
+    clips: tuple[ActivityClip, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ def write_mini(kitchen: Path, out: Path) -> None:
             rows += _write_set(planned, out, cutter)
     with (out / TABLE).open("w", newline="", encoding="utf-8") as opened:
         writer = csv.writer(opened)
-        writer.writerow(Row.__struct_fields__)
+        writer.writerow(MetadataRow.__struct_fields__)
         writer.writerows(rows)
 
 
-def _clips(graph: SceneGraph) -> list[Clip]:
+def _clips(graph: SceneGraph) -> list[ActivityClip]:
     """One clip of every activity of every video, in their order, from its middle."""
     found = []
     for video in graph:
@@ -116,11 +116,11 @@ def _clips(graph: SceneGraph) -> list[Clip]:
             length = min(FRAMES, segment.end - segment.start)
             start = (segment.start + segment.end - length) // 2
             if segment.name.partition(" ")[2] and length > 1:
-                found.append(Clip(video.video_id, start, start + length, segment.name))
+                found.append(ActivityClip(video.video_id, start, start + length, segment.name))
     return found
 
 
-def _sets(clips: Sequence[Clip], kitchen: Path) -> Iterator[_Set]:
+def _sets(clips: Sequence[ActivityClip], kitchen: Path) -> Iterator[_Set]:
     """Of each kind of problem set that the release has, one or two."""
     kinds = {clip.activity: clip for clip in reversed(clips)}
     if len(kinds) < FEWEST:
@@ -138,10 +138,10 @@ def _sets(clips: Sequence[Clip], kitchen: Path) -> Iterator[_Set]:
     yield _general("real_life", steps[::-1])
 
 
-def _by_part(environment: str, folder: str, clips: Sequence[Clip], part: str) -> _Set:
+def _by_part(environment: str, folder: str, clips: Sequence[ActivityClip], part: str) -> _Set:
     """Clips that share the verb and differ in the noun, or the other way round: one or two of each of three."""
     other = "verb" if part == "noun" else "noun"
-    groups: dict[str, dict[str, list[Clip]]] = {}
+    groups: dict[str, dict[str, list[ActivityClip]]] = {}
     for clip in clips:
         groups.setdefault(getattr(clip, other), {}).setdefault(getattr(clip, part), []).append(clip)
     shared = max(groups, key=lambda name: len(groups[name]))
@@ -152,11 +152,11 @@ def _by_part(environment: str, folder: str, clips: Sequence[Clip], part: str) ->
     return _Set(environment, folder, shared.replace(" ", "_"), texts, takes)
 
 
-def _backwards(clip: Clip) -> _Set:
+def _backwards(clip: ActivityClip) -> _Set:
     """One clip forwards and backwards, whole and its first half: level 1 beyond single actions."""
-    half = Clip(clip.video_id, clip.start, (clip.start + clip.stop) // 2 + 1, clip.activity)
+    half = ActivityClip(clip.video_id, clip.start, (clip.start + clip.stop) // 2 + 1, clip.activity)
     takes = [
-        _Take((label,), (Clip(own.video_id, own.start, own.stop, own.activity, reverse=label == "back"),))
+        _Take((label,), (ActivityClip(own.video_id, own.start, own.stop, own.activity, reverse=label == "back"),))
         for own in (clip, half)
         for label in ("on", "back")
     ]
@@ -164,7 +164,7 @@ def _backwards(clip: Clip) -> _Set:
     return _Set("real_life", "extrapyramidal/opening_v_closing", "time", texts, takes)
 
 
-def _several(steps: Sequence[Clip]) -> _Set:
+def _several(steps: Sequence[ActivityClip]) -> _Set:
     """Videos that fit one or two of several descriptions."""
     chosen = list({clip.verb: clip for clip in reversed(steps)}.values())[:3]
     texts = {clip.verb: f"At some time the hands {clip.words}" for clip in chosen}
@@ -173,7 +173,7 @@ def _several(steps: Sequence[Clip]) -> _Set:
     return _Set("minecraft", "foundation", "multilabel", texts, takes)
 
 
-def _permutation(environment: str, steps: Sequence[Clip]) -> _Set:
+def _permutation(environment: str, steps: Sequence[ActivityClip]) -> _Set:
     """The same clips in as many orders as there are clips: each order a turn of the one before."""
     count = len(steps)
     orders = [tuple(steps[(turn + place) % count] for place in range(count)) for turn in range(count)]
@@ -182,7 +182,7 @@ def _permutation(environment: str, steps: Sequence[Clip]) -> _Set:
     return _Set(environment, f"level_{count}/permutation", f"turns_of_{count}", texts, takes)
 
 
-def _general(environment: str, steps: Sequence[Clip]) -> _Set:
+def _general(environment: str, steps: Sequence[ActivityClip]) -> _Set:
     """A base of three steps, and sequences that share two, one and none of them at their beginning."""
     a, b, c, d, e, f = steps[:6]
     orders = [(a, b, c), (a, b, d), (a, e, d), (f, e, d)]
@@ -191,9 +191,9 @@ def _general(environment: str, steps: Sequence[Clip]) -> _Set:
     return _Set(environment, "level_3/remix", "from_three_steps", texts, takes, (3, 2, 1, 0))
 
 
-def _in_words(clips: Sequence[Clip]) -> str:
+def _in_words(clips: Sequence[ActivityClip]) -> str:
     """
-    >>> _in_words([Clip("v", 0, 9, "Lift cup"), Clip("v", 9, 18, "Press button")])
+    >>> _in_words([ActivityClip("v", 0, 9, "Lift cup"), ActivityClip("v", 9, 18, "Press button")])
     'To begin with, the hands lift the cup; at last they press the button'
     """
     first, *between, last = (clip.words for clip in clips)
@@ -212,9 +212,9 @@ class _Cutter:
     def __init__(self, graph: SceneGraph, folder: Path) -> None:
         self._graph = graph
         self._folder = folder
-        self._cut: dict[Clip, Path] = {}
+        self._cut: dict[ActivityClip, Path] = {}
 
-    def write(self, clips: Sequence[Clip], out: Path) -> None:
+    def write(self, clips: Sequence[ActivityClip], out: Path) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         parts = [self._clip(clip) for clip in clips]
         if len(parts) == 1:
@@ -222,7 +222,7 @@ class _Cutter:
         else:
             join_clips(parts, out)
 
-    def _clip(self, clip: Clip) -> Path:
+    def _clip(self, clip: ActivityClip) -> Path:
         if clip not in self._cut:
             video = self._graph[clip.video_id]
             size, path = _small(video.video.width, video.video.height), self._folder / f"{len(self._cut)}.mp4"

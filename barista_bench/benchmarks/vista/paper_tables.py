@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Literal
 
@@ -64,15 +65,19 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChar
     if not models:
         return []
     charts = [
-        _chart(models, "Figure 3a: single actions (level 1)", lambda own: own.metadata.level == 1, kind="bar"),
+        _chart(models, "Figure 3a: single actions (level 1)", lambda mean: mean.metadata.level == 1, kind="bar"),
         _chart(models, "Figure 3b: longer sequences, all environments", lambda _: True),
-        _chart(models, "Figure 4: general problem sets", lambda own: own.metadata.type == "general"),
-        _chart(models, "Figure 4: permutation problem sets", lambda own: own.metadata.type == "permutation"),
+        _chart(models, "Figure 4: general problem sets", lambda mean: mean.metadata.type == "general"),
+        _chart(models, "Figure 4: permutation problem sets", lambda mean: mean.metadata.type == "permutation"),
     ]
     for number, name in zip(("13a", "14a", "15a"), ENVIRONMENTS.values(), strict=True):
         title = f"Figure {number}: longer sequences, {_words(name)}"
-        charts.append(_chart(models, title, lambda own, name=name: own.metadata.environment == name))
+        charts.append(_chart(models, title, partial(_is_of, environment=name)))
     return [_table(models), *(chart for chart in charts if chart is not None), *_frame_charts(means)]
+
+
+def _is_of(mean: SetMean, environment: str) -> bool:
+    return mean.metadata.environment == environment
 
 
 def set_means(item: ModelSamples) -> list[SetMean]:

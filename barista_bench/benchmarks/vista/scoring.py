@@ -113,14 +113,7 @@ class MatchedSets(SampleStatistics):
         for at, video in enumerate(videos):
             self._positions[video.inputs.problem_set].append(at)
         self.sets = [match([videos[at] for at in positions], standardise) for positions in self._positions.values()]
-        rows = [
-            {
-                "top1": video.top1,
-                "strict_format": float(video.strict is not None),
-                "failed": float(video.scores is None),
-            }
-            for video in videos
-        ]
+        rows = [video.row for video in videos]
         self._means = SumStatistics(rows, _means, sample_scores={name: name for name in ("top1", "strict_format")})
 
     @classmethod

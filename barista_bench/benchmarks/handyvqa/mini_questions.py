@@ -15,18 +15,18 @@ from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HANDS, NAMELESS, Contact, SceneObject
 
 OPTIONS = 5
-_PLACES = frozenset({"under", "on", "inside", "attached to"})
-_WHOLES = frozenset({"part of", "attached to"})
+_PLACE_RELATIONS = frozenset({"under", "on", "inside", "attached to"})
+_PART_RELATIONS = frozenset({"part of", "attached to"})
 _WITH = {("left",): "the left hand alone", ("right",): "the right hand alone", ("left", "right"): "both hands"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedClip:
     """One question about the frames `span` [start, stop) of a video, around `centre`.
 
     Args:
         options: texts in the order asked.
-        correct: places of the right ones.
+        correct: indices of the right ones.
         objects: for each right option the ids of the objects that it means; empty where it means none.
     """
 
@@ -60,7 +60,7 @@ def _plain_name(item: SceneObject, kind: str) -> str:
 
 
 def fps_of(video: VideoGraph) -> float:
-    """Frames a second. Raises DataError where the annotations do not tell."""
+    """Frames a second. Raises DataError where the annotations do not say."""
     if not video.video.fps:
         raise DataError(f"{video.video_id}: has no fps. Remedy: give it in video_metadata")
     return video.video.fps
@@ -78,7 +78,7 @@ def window(video: VideoGraph, centre: int) -> tuple[int, range]:
     return centre, range(max(0, centre - half), min(video.frame_count, centre + half + 1))
 
 
-def actions(video: VideoGraph) -> Iterator[Asked]:
+def actions(video: VideoGraph) -> Iterator[AskedClip]:
     """What a hand does: hand, verb and object."""
     namer = Namer(video)
     verbs = sorted({contact.value for contact in video.hand_contacts()})
@@ -100,36 +100,36 @@ def _act(fact: tuple[str, str, str]) -> str:
     return f"The {side} hand {verb} the {name}."
 
 
-def processes(video: VideoGraph) -> Iterator[Asked]:
+def processes(video: VideoGraph) -> Iterator[AskedClip]:
     """How an object is handled: by which hands, and what they do to it."""
     namer = Namer(video)
     verbs = sorted({contact.value for contact in video.hand_contacts()})
     for centre, span in moments(video):
         contacts = _contacts(video, span)
         for thing in {c.object.id: c.object for c in _contacts(video, centre)}.values():
-            own = [c for c in contacts if c.object.id == thing.id]
-            sides, said = tuple(sorted({c.side for c in own})), {c.value for c in own}
-            verb = min(said, key=lambda value: (value == "holds", value))
-            others = [(s, v) for s, v in product(_WITH, verbs) if s != sides or v not in said]
+            touches = [c for c in contacts if c.object.id == thing.id]
+            sides, done = tuple(sorted({c.side for c in touches})), {c.value for c in touches}
+            verb = min(done, key=lambda value: (value == "holds", value))
+            others = [(s, v) for s, v in product(_WITH, verbs) if s != sides or v not in done]
             texts = (f"With {_WITH[s]}: a hand {v} it." for s, v in others)
             question = f"How is the {namer(thing)} handled?"
             yield from _single(video, centre, span, question, f"With {_WITH[sides]}: a hand {verb} it.", texts)
 
 
-def locations(video: VideoGraph) -> Iterator[Asked]:
+def locations(video: VideoGraph) -> Iterator[AskedClip]:
     """Where an object that a hand touches is."""
     namer = Namer(video)
     usual = sorted(
-        {(r.value, namer(r.target)) for r in video.relations() if r.value in _PLACES and _is_named(r.target)}
+        {(r.value, namer(r.target)) for r in video.relations() if r.value in _PLACE_RELATIONS and _is_named(r.target)}
     )
     for centre, span in moments(video):
         touched = {c.object.id for c in _contacts(video, span)}
-        placed = [item for item in video.relations((span.start, span.stop)) if item.value in _PLACES]
+        placed = [item for item in video.relations((span.start, span.stop)) if item.value in _PLACE_RELATIONS]
         names = sorted({namer(item) for item in _things(video, span)})
         for item in video.relations(centre):
-            if item.value in _PLACES and item.source.id in touched and _is_named(item.target):
+            if item.value in _PLACE_RELATIONS and item.source.id in touched and _is_named(item.target):
                 true = {(other.value, namer(other.target)) for other in placed if other.source.id == item.source.id}
-                others = [pair for pair in product(sorted(_PLACES), names) if pair not in true]
+                others = [pair for pair in product(sorted(_PLACE_RELATIONS), names) if pair not in true]
                 texts = (_place(pair) for pair in others if pair[1] != namer(item.source))
                 question, truth = f"Where is the {namer(item.source)}?", _place((item.value, namer(item.target)))
                 yield from _single(video, centre, span, question, truth, texts, near=map(_place, usual))
@@ -139,21 +139,22 @@ def _place(pair: tuple[str, str]) -> str:
     return f"{pair[0].capitalize()} the {pair[1]}."
 
 
-def states(video: VideoGraph) -> Iterator[Asked]:
+def states(video: VideoGraph) -> Iterator[AskedClip]:
     """How an object's state changes."""
     namer = Namer(video)
-    found = [item for item in video.attributes() if item.type == "state"]
-    words = sorted({item.value for item in found} | {"broken", "folded", "hanging"})
-    for after in found:
-        before = next((b for b in found if b.object.id == after.object.id and b.end == after.start), None)
+    states_seen = [item for item in video.attributes() if item.type == "state"]
+    words = sorted({item.value for item in states_seen} | {"broken", "folded", "hanging"})
+    for after in states_seen:
+        of_object = [state for state in states_seen if state.object.id == after.object.id]
+        before = next((state for state in of_object if state.end == after.start), None)
         if before is None or before.value == after.value:
             continue
         centre, span = window(video, after.start)
-        inside = [a for a in found if a.object.id == after.object.id and a.start < span.stop and a.end > span.start]
-        if len(inside) == 2:  # one change, and no other near it
+        in_span = [state for state in of_object if state.start < span.stop and state.end > span.start]
+        if len(in_span) == 2:  # one change, and no other near it
             truth = before.value, after.value
             others = [pair for pair in product(words, words) if pair != truth]
-            # The same two states otherwise: which ones the object can be in does not tell the answer.
+            # The same two states otherwise, so that knowing the object's states does not give the answer away.
             near = [truth[::-1], (before.value, before.value), (after.value, after.value)]
             question = f"How does the state of the {namer(after.object)} change?"
             texts = map(_change, others)
@@ -164,22 +165,22 @@ def _change(pair: tuple[str, str]) -> str:
     return f"It stays {pair[0]}." if pair[0] == pair[1] else f"From {pair[0]} to {pair[1]}."
 
 
-def parts(video: VideoGraph) -> Iterator[Asked]:
+def parts(video: VideoGraph) -> Iterator[AskedClip]:
     """Which part of an object a hand touches."""
     namer = Namer(video)
-    owned = [item for item in video.relations() if item.value in _WHOLES]
+    owned = [item for item in video.relations() if item.value in _PART_RELATIONS]
     for centre, span in moments(video):
         touched = {c.object.id for c in _contacts(video, span)}
         others = sorted({namer(item) for item in video.objects if item.id not in touched and _is_named(item)})
         for contact in _contacts(video, centre):
-            whole = next((item.target for item in owned if item.source.id == contact.object.id), None)
-            if whole is not None and _is_named(whole):
-                question, truth = f"Which part of the {namer(whole)} does a hand touch?", namer(contact.object)
+            owner = next((item.target for item in owned if item.source.id == contact.object.id), None)
+            if owner is not None and _is_named(owner):
+                question, truth = f"Which part of the {namer(owner)} does a hand touch?", namer(contact.object)
                 near = sorted({namer(item.source) for item in owned if item.source.id not in touched})
                 yield from _single(video, centre, span, question, truth, others, contact.object.id, near=near)
 
 
-def objects(video: VideoGraph) -> Iterator[Asked]:
+def objects(video: VideoGraph) -> Iterator[AskedClip]:
     """Which objects the hands touch."""
     namer = Namer(video)
     for centre, span in moments(video):
@@ -192,12 +193,12 @@ def objects(video: VideoGraph) -> Iterator[Asked]:
             rng = random.Random(content_seed("handyvqa mini", video.video_id, centre, *sorted(touched)))  # noqa: S311
             drawn = [*touched, *rng.sample(others, count - len(touched))]
             rng.shuffle(drawn)
-            right = tuple(place for place, name in enumerate(drawn) if name in touched)
-            ids = tuple(tuple(touched[drawn[place]]) for place in right)
-            yield Asked(video, span, centre, "Which objects do the hands touch?", tuple(drawn), right, ids)
+            right = tuple(index for index, name in enumerate(drawn) if name in touched)
+            ids = tuple(tuple(touched[drawn[index]]) for index in right)
+            yield AskedClip(video, span, centre, "Which objects do the hands touch?", tuple(drawn), right, ids)
 
 
-QUESTIONS: dict[str, Callable[[VideoGraph], Iterator[Asked]]] = {
+QUESTIONS: dict[str, Callable[[VideoGraph], Iterator[AskedClip]]] = {
     "action": actions,
     "process": processes,
     "location": locations,
@@ -219,7 +220,7 @@ def _single(
     object_id: str = "",
     *,
     near: Iterable[str] = (),
-) -> Iterator[Asked]:
+) -> Iterator[AskedClip]:
     """A question with one right option; none where there are too few wrong ones.
 
     Of `others`, the wrong options, those that are `near` too are drawn first: they are as likely without the video.
@@ -233,7 +234,7 @@ def _single(
         drawn = [truth, *first, *rng.sample(rest, OPTIONS - 1 - len(first))]
         rng.shuffle(drawn)
         ids = ((object_id,),) if object_id else ()
-        yield Asked(video, span, centre, question, tuple(drawn), (drawn.index(truth),), ids)
+        yield AskedClip(video, span, centre, question, tuple(drawn), (drawn.index(truth),), ids)
 
 
 def _is_named(item: SceneObject) -> bool:

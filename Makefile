@@ -7,16 +7,18 @@ BIN    := $(VENV)/bin
 ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
 MODELS := oracle chance prior tiny text_only:tiny dual:tiny
+JUDGED := $(foreach model,oracle chance,$(foreach task,barista/referring barista/temporal_vqa egocot/cot,$(model)/$(task)))
 # Examples of each task: enough to see everything work, few enough for a laptop.
 LIMIT  ?= 12
 RUNS   ?= 2
-# ViSTa is scored by whole problem sets, so that it has no limit.
 SIBLINGS := vista handyvqa tog_bench egocot
+# Of `make run`: what can be made at the same time is, on two cores.
+JOBS   ?= 2
 
 # Golden outputs of the released code, which are no part of this repository.
 PACK ?= ../shared/golden/barista
 
-.PHONY: run test lint types tests fidelity format clean
+.PHONY: run test test-full test-integrations perf lint types tests fidelity format clean
 
 # torch goes first and pinned: a range lets pip take the newest build, with gigabytes of GPU libraries.
 $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
@@ -26,26 +28,34 @@ $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
 	touch $@
 
 run: $(VENV)/installed
-	rm -rf $(BUILD)/runs
+	rm -rf $(BUILD)/runs $(BUILD)/releases
 	$(BIN)/barista-bench mini $(BUILD)/kitchen
 	$(BIN)/barista-bench validate $(BUILD)/kitchen
-	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/kitchen --out $(BUILD)/data/barista --sampling limit=$(LIMIT)
-	for name in $(SIBLINGS); do \
-	  rm -rf $(BUILD)/releases/$$name && mkdir -p $(BUILD)/releases && \
-	  $(BIN)/barista-bench mini $(BUILD)/releases/$$name --benchmark $$name --kitchen $(BUILD)/kitchen && \
-	  $(ENV) $(BIN)/barista-bench build --benchmark $$name --source $(BUILD)/releases/$$name \
-	    --out $(BUILD)/data/$$name $$(test $$name = vista || echo --sampling limit=$(LIMIT)) || exit 1; \
-	done
-	for model in $(MODELS); do \
-	  $(ENV) $(BIN)/barista-bench run $(BUILD)/data --benchmark all --model $$model --max-new-tokens 32 --runs $(RUNS) \
-	    --option matcher=synonyms --out $(BUILD)/runs/$$(echo $$model | tr : -) || exit 1; \
-	done
-	for model in oracle chance; do for task in barista/referring barista/temporal_vqa egocot/cot; do \
-	  $(ENV) $(BIN)/barista-bench judge $(BUILD)/runs/$$model/$$task --judge lexical || exit 1; \
-	done; done
+	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix dataset-,barista $(SIBLINGS))
+	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix model-,$(subst :,+,$(MODELS)))
+	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix judged-,$(JUDGED))
 	$(ENV) $(BIN)/barista-bench report $(BUILD)/runs/*/*/* --out $(BUILD)/report
 	@echo "open $(BUILD)/report/report.html"
 
+dataset-barista:
+	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/kitchen --out $(BUILD)/data/barista --sampling limit=$(LIMIT)
+
+# ViSTa is scored by whole problem sets, so that it has no limit.
+dataset-%:
+	mkdir -p $(BUILD)/releases
+	$(BIN)/barista-bench mini $(BUILD)/releases/$* --benchmark $* --kitchen $(BUILD)/kitchen
+	$(ENV) $(BIN)/barista-bench build --benchmark $* --source $(BUILD)/releases/$* --out $(BUILD)/data/$* \
+	  $(if $(filter vista,$*),,--sampling limit=$(LIMIT))
+
+# A target cannot hold a colon: `+` stands for it.
+model-%:
+	$(ENV) OMP_NUM_THREADS=1 $(BIN)/barista-bench run $(BUILD)/data --benchmark all --model $(subst +,:,$*) \
+	  --max-new-tokens 32 --runs $(RUNS) --option matcher=synonyms --out $(BUILD)/runs/$(subst +,-,$*)
+
+judged-%:
+	$(ENV) $(BIN)/barista-bench judge $(BUILD)/runs/$* --judge lexical
+
+# What a contributor runs: everything that holds behaviour, in under three minutes on two cores.
 test: lint types tests
 
 lint: $(VENV)/installed
@@ -58,8 +68,32 @@ types: $(VENV)/installed
 
 # One thread a process: tiny tensors gain nothing from more, and two test processes take the cores from each other.
 # Bytecode is kept, whatever the machine says: tests start many short processes.
+PYTEST := PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf OMP_NUM_THREADS=1 $(BIN)/pytest
+
 tests: $(VENV)/installed
-	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
+	$(PYTEST) --numprocesses 2 -m "not full and not integration"
+
+# What takes longer: kills, long properties, many builds, golden data, browsers. Needs Chromium.
+test-full: $(VENV)/installed
+	$(PYTEST) --numprocesses 2 -m full
+
+# What needs an environment of its own, before a release: docs/integrations.md holds the results.
+test-integrations: $(VENV)/installed
+	$(PYTEST) -m integration
+
+# Measurements beside what one would run otherwise (perf/README.md), in an environment that has those libraries.
+PERF := frame_access linked_dataset open_examples mean_ap region_boundary sample_log frame_reuse throughput \
+  served_concurrency full_scale
+
+$(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BUILD)/perf
+	$(BUILD)/perf/bin/pip install --quiet --constraint constraints.txt torch
+	$(BUILD)/perf/bin/pip install --quiet --constraint constraints.txt --editable '.[run,api,viz,torchcodec]' \
+	  opencv-python-headless scikit-learn faster-coco-eval
+	touch $@
+
+perf: $(BUILD)/perf/installed
+	for script in $(PERF); do $(ENV) $(BUILD)/perf/bin/python perf/$$script.py --quick || exit 1; done
 
 # docs/fidelity.md anew: everything that the released code produced, beside ours.
 fidelity: $(VENV)/installed

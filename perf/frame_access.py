@@ -8,21 +8,21 @@ show the right frame. torchcodec runs exact, with 1 thread and with as many as F
 """
 
 import argparse
-import importlib
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import av
-import decord
 import numpy as np
+from needed import needed
 from numpy.typing import NDArray
 from sample_video import sample_video
 
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.index import build_index
 
-VideoDecoder = importlib.import_module("torchcodec.decoders").VideoDecoder
+decord = needed("decord")
+VideoDecoder = needed("torchcodec.decoders").VideoDecoder
 
 Images = NDArray[np.uint8]
 Read = Callable[[list[int]], Images]

@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import cv2
 import numpy as np
+from needed import needed
 from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_boundary, region_j, track_j
+
+cv2 = needed("cv2")
 
 Bools = NDArray[np.bool_]
 

@@ -11,16 +11,17 @@ from __future__ import annotations
 import argparse
 
 from barista_bench.data.folder import build
-from barista_bench.data.graph_builder import CONFIGS
+from barista_bench.data.origin import config_names_of
 
 
 def main() -> None:
+    configs = config_names_of("barista")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", required=True, help="data root, or a Hub dataset id")
     parser.add_argument("--out", default="barista", help="dataset folder to write")
     parser.add_argument("--revision", help="commit of a Hub dataset")
     parser.add_argument("--frames", choices=("frozen", "linked"), default="frozen")
-    parser.add_argument("--configs", nargs="+", choices=CONFIGS, default=CONFIGS)
+    parser.add_argument("--configs", nargs="+", choices=configs, default=configs)
     options = parser.parse_args()
     built = build(
         options.source,

@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
-from barista_bench.benchmarks.barista import BENCHMARK as BARISTA
-from barista_bench.benchmarks.egocot import BENCHMARK as EGOCOT
-from barista_bench.benchmarks.handyvqa import BENCHMARK as HANDYVQA
-from barista_bench.benchmarks.tog_bench import BENCHMARK as TOG_BENCH
-from barista_bench.benchmarks.vista import BENCHMARK as VISTA
 from barista_bench.core.benchmark import Benchmark
 from barista_bench.core.options import parse_pairs
 from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
 from barista_bench.core.task import ProtocolName, Task
 from barista_bench.errors import ConfigError
 
-BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark for benchmark in (BARISTA, VISTA, HANDYVQA, TOG_BENCH, EGOCOT)
-}
+
+class BenchmarkRegistry(MutableMapping[str, Benchmark]):
+    """Benchmarks by name; each is imported when it is asked for, from the folder of that name."""
+
+    def __init__(self, *names: str) -> None:
+        self._benchmarks: dict[str, Benchmark | None] = dict.fromkeys(names)
+
+    def __getitem__(self, name: str) -> Benchmark:
+        benchmark = self._benchmarks[name]
+        if benchmark is None:
+            benchmark = self._benchmarks[name] = import_module(f"{__name__}.{name}").BENCHMARK
+        return benchmark
+
+    def __setitem__(self, name: str, benchmark: Benchmark) -> None:
+        self._benchmarks[name] = benchmark
+
+    def __delitem__(self, name: str) -> None:
+        del self._benchmarks[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._benchmarks)
+
+    def __len__(self) -> int:
+        return len(self._benchmarks)
+
+
+BENCHMARKS = BenchmarkRegistry("barista", "vista", "handyvqa", "tog_bench", "egocot")
 
 
 def get_benchmark(name: str) -> Benchmark:

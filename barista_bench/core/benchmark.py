@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
@@ -57,6 +58,16 @@ class ReleasedRubric:
     wording: str
 
 
+def on_demand(name: str) -> Callable[..., Any]:
+    """The function `package.module:function`, whose module is imported when it is called: most commands need few."""
+    module, _, function = name.partition(":")
+
+    def call(*args: object, **settings: object) -> Any:  # noqa: ANN401  # whatever the function returns
+        return getattr(import_module(module), function)(*args, **settings)
+
+    return call
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark.
@@ -78,7 +89,8 @@ class Benchmark:
         released_record: writes them; the second argument is a sentence that the release freezes with some tasks.
         released_parameters: the release's parameters of a set, by task name; raises ConfigError where it has none for
             something in the sampling.
-        identity: what makes two examples the same question, where that is less than all they hold.
+        identity: what makes two examples the same question, where that is less than all they hold; may return None for
+            all they hold.
         released_prompts: from (a clone of the released code, a task's name): the release's own wording of the task.
         released_wording: what these texts are called in results, if the clone is the release itself.
         released_rubric: the same for judges; both raise ConfigError where the clone does not hold it.

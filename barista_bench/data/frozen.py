@@ -85,7 +85,8 @@ def content_hash(examples: Iterable[Example]) -> str:
 
 def _identity(example: Example) -> str:
     identity = get_benchmark(example.benchmark).identity
-    return frozen_line(example) if identity is None else json.dumps(identity(example), sort_keys=True, allow_nan=False)
+    fields = None if identity is None else identity(example)
+    return frozen_line(example) if fields is None else json.dumps(fields, sort_keys=True, allow_nan=False)
 
 
 def lines_digest(examples: Iterable[Example]) -> str:

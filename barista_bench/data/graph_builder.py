@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import datasets
 
 from barista_bench.benchmarks import get_benchmark
+from barista_bench.core.benchmark import Benchmark
 from barista_bench.core.graph_task import GraphTask
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Task
@@ -28,17 +29,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NAME = "barista"
-TASK_CONFIGS = get_benchmark(NAME).task_names
-CONFIGS = (*TASK_CONFIGS, *GRAPH_TABLES)
 
 
 class BaristaBuilder(TaskBuilder):
     """All configs of BARISTA: frozen example sets and tables of the scene graph, `train` and `test` by video."""
 
-    BUILDER_CONFIGS = [BenchmarkConfig(name=name) for name in CONFIGS]  # noqa: RUF012  (their convention)
-    benchmark = get_benchmark(NAME)
+    BUILDER_CONFIGS = [  # noqa: RUF012  (their convention)
+        BenchmarkConfig(name=name) for name in (*get_benchmark(NAME).task_names, *GRAPH_TABLES)
+    ]
     _graph: SceneGraph | None = None
     _splits: dict[str, str] | None = None
+
+    @property
+    def benchmark(self) -> Benchmark:  # type: ignore[override]
+        return get_benchmark(NAME)
 
     @property
     def graph(self) -> SceneGraph:

@@ -14,11 +14,12 @@ from barista_bench.core.graph_task import GraphTask
 from barista_bench.core.release_task import Release
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Task
-from barista_bench.data.graph_builder import CONFIGS, NAME, BaristaBuilder, PreparedBaristaBuilder, graph_digest
+from barista_bench.data.graph_builder import NAME, BaristaBuilder, PreparedBaristaBuilder, graph_digest
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
 from barista_bench.data.release_builder import ReleaseBuilder
 from barista_bench.data.sources import Source, open_source
 from barista_bench.data.splits import split_of
+from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.data.task_builder import TaskBuilder
 from barista_bench.errors import ConfigError, SourceError
 from barista_bench.scene_graph import SceneGraph
@@ -156,4 +157,5 @@ def open_origin(
 
 def config_names_of(benchmark: str) -> tuple[str, ...]:
     """All configs of a benchmark: its tasks, and the tables of a scene graph."""
-    return CONFIGS if benchmark == NAME else get_benchmark(benchmark).task_names
+    names = get_benchmark(benchmark).task_names
+    return (*names, *GRAPH_TABLES) if benchmark == NAME else names

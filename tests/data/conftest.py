@@ -38,10 +38,10 @@ def six_frozen(kitchen_release: Path, kitchen_split: str, made_once: MadeOnce) -
 @pytest.fixture(scope="session")
 def six_linked(kitchen_release: Path, kitchen_split: str, made_once: MadeOnce) -> Path:
     """The six tasks again, frames linked."""
-    from barista_bench.data.graph_builder import TASK_CONFIGS
+    from barista_bench.benchmarks import task_names
 
     settings = {"sampling": {"limit": LIMIT}, "split_file": kitchen_split, "cache": False}
     return made_once(
         "six_linked/barista",
-        lambda out: build(kitchen_release, out, configs=TASK_CONFIGS, frames="linked", **settings),
+        lambda out: build(kitchen_release, out, configs=task_names("barista"), frames="linked", **settings),
     )

@@ -15,7 +15,7 @@ from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, task_n
 from barista_bench.core.task import PROTOCOLS
 from barista_bench.data.card import published_card, read_manifest, sampling_text
 from barista_bench.data.folder import build
-from barista_bench.data.graph_builder import CONFIGS
+from barista_bench.data.origin import config_names_of
 from barista_bench.data.rows import row_features
 from barista_bench.data.tables import GRAPH_TABLES, table_features
 
@@ -47,14 +47,14 @@ def test_the_hub_reads_licence_and_every_config_with_its_splits(card: DatasetCar
     assert card.data.license == "cc-by-nc-4.0"
     assert "Apache-2.0" in card.text
     configs = MetadataConfigs.from_dataset_card_data(card.data)
-    assert set(configs) == set(CONFIGS)
+    assert set(configs) == set(config_names_of("barista"))
     for name, config in configs.items():
         files = {entry["split"]: entry["path"] for entry in config["data_files"]}
         assert files == {"train": f"{name}/train-*", "test": f"{name}/test-*"}
     assert configs.get_default_config_name() == "grounding"
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", config_names_of("barista"))
 def test_the_features_in_the_card_are_those_of_the_task_or_table(name: str, card: DatasetCard) -> None:
     features = DatasetInfosDict.from_dataset_card_data(card.data)[name].features
     expected = table_features(name) if name in GRAPH_TABLES else row_features(get_task("barista", name), "frozen")

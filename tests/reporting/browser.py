@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="NOT TESTED IN A BROWSER: chromium is not installed")
+_KNOWN = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _KNOWN)), None)
+"""`CHROMIUM` names another one."""
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
 _QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio")
 
@@ -140,7 +139,7 @@ def opened(url: str, profile: Path, *, watch: bool = True) -> Iterator[Page]:
     """The page in a browser of its own, which ends with the block. Watching the network takes time of its own."""
     to_browser, write = os.pipe()
     read, from_browser = os.pipe()
-    assert CHROMIUM is not None
+    assert CHROMIUM, "no browser: apt-get install chromium, or name one in the variable CHROMIUM"
     # DevTools wants the pipes as descriptors 3 and 4.
     redirected = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
     command = [CHROMIUM, *_FLAGS, *_QUIET, f"--user-data-dir={profile}", "--remote-debugging-pipe"]

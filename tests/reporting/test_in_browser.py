@@ -11,10 +11,10 @@ import pytest
 from barista_bench.core.task import Status
 from barista_bench.reporting import write_report
 from barista_bench.runs.score.scoring import ScoredRun
-from tests.reporting.browser import Page, needs_browser, opened
+from tests.reporting.browser import Page, opened
 from tests.reporting.made_runs import HOSTILE, MadeExamples, MadeItem, made_run
 
-pytestmark = [needs_browser, pytest.mark.slow]
+pytestmark = pytest.mark.full
 PICTURES = "document.querySelectorAll('#sample .pictures img').length"
 
 

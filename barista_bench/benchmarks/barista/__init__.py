@@ -1,16 +1,13 @@
 """BARISTA (arXiv 2605.12074): zero-shot tasks derived from one scene graph of coffee-making videos."""
 
 from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.common import WORDING
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.benchmarks.barista.release_prompts import WORDING, released_prompts, released_rubric
-from barista_bench.benchmarks.barista.released_lines import identity, released_record
-from barista_bench.benchmarks.barista.released_sampling import released_parameters
-from barista_bench.benchmarks.barista.released_tasks import import_example
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.core.benchmark import Benchmark, on_demand
 from barista_bench.scene_graph.release import VIDEO_FILE
 
 TASKS = (Grounding, HandObject, Referring, Activity, Relations, TemporalVQA)
@@ -31,13 +28,13 @@ BENCHMARK = Benchmark(
     video_file=lambda video_id: f"{video_id}/{VIDEO_FILE}",
     splits=("train", "test"),
     leaderboards=("all", "test"),
-    import_example=import_example,
-    released_record=released_record,
-    released_parameters=released_parameters,
-    identity=identity,
-    released_prompts=released_prompts,
+    import_example=on_demand("barista_bench.benchmarks.barista.released_tasks:import_example"),
+    released_record=on_demand("barista_bench.benchmarks.barista.released_lines:released_record"),
+    released_parameters=on_demand("barista_bench.benchmarks.barista.released_sampling:released_parameters"),
+    identity=on_demand("barista_bench.benchmarks.barista.released_lines:identity"),
+    released_prompts=on_demand("barista_bench.benchmarks.barista.release_prompts:released_prompts"),
     released_wording=WORDING,
-    released_rubric=released_rubric,
+    released_rubric=on_demand("barista_bench.benchmarks.barista.release_prompts:released_rubric"),
 )
 
 __all__ = ["BENCHMARK", "TASKS", "Activity", "Grounding", "HandObject", "Referring", "Relations", "TemporalVQA"]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from datasets import Features
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
+WORDING = "release@4086ce5"
+"""What the release's own wording is called: its commit."""
 
 
 class FrameMetadata(TypedFields):

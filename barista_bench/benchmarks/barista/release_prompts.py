@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from barista_bench.benchmarks.barista.box_answers import box_places
+from barista_bench.benchmarks.barista.common import WORDING as WORDING
 from barista_bench.benchmarks.barista.release_source import Pieces, SourceFile
 from barista_bench.core.benchmark import ReleasedRubric
 from barista_bench.core.prompt import BoxFormat, TextPart
@@ -24,8 +25,6 @@ from barista_bench.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
-WORDING = "release@4086ce5"
-"""The release's commit: what its own wording is called."""
 _SOURCE = "src/barista"
 _TASKS = f"{_SOURCE}/vlm_benchmarks/tasks"
 SHA256: dict[tuple[str, str], str] = {

@@ -50,7 +50,12 @@ def released_record(example: Example, question: str | None = None) -> Fields:
 
 
 def identity(example: Example) -> Json:
-    """What makes two examples the same question: the released record without its wording, and a protocol of ours."""
+    """What makes two examples the same question: the released record without its wording, and a protocol of ours.
+
+    None for tasks that the release does not have.
+    """
+    if example.task not in _WRITERS:
+        return None
     record = dict(released_record(example))
     record["task_data"] = {k: v for k, v in cast("Fields", record["task_data"]).items() if k != "question"}
     return {**record, "protocol": example.metadata.get("protocol", "release")}

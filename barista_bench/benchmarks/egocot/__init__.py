@@ -4,7 +4,6 @@ from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase, annotated_evidence, graph_evidence
 from barista_bench.benchmarks.egocot.evidence_check import Checked, Finding, check_rationale
 from barista_bench.benchmarks.egocot.item_evidence import item_evidence
-from barista_bench.benchmarks.egocot.mini import write_mini
 from barista_bench.benchmarks.egocot.paper import paper_tables
 from barista_bench.benchmarks.egocot.recorded import recorded_submissions
 from barista_bench.benchmarks.egocot.records import media_file
@@ -15,7 +14,7 @@ from barista_bench.benchmarks.egocot.submission import (
     submission_lines,
     write_submission,
 )
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.core.benchmark import Benchmark, on_demand
 
 BENCHMARK = Benchmark(
     name="egocot",
@@ -36,7 +35,7 @@ BENCHMARK = Benchmark(
     formats={"egocot_submission": recorded_submissions},
     paper_tables=paper_tables,
     submission=lambda samples, path: write_submission(submission_lines(samples), path),
-    write_mini=write_mini,
+    write_mini=on_demand("barista_bench.benchmarks.egocot.mini:write_mini"),
 )
 
 __all__ = [

@@ -1,13 +1,21 @@
 """HanDyVQA (arXiv 2512.00885): what hands and objects do in five seconds, answered by options or by masks."""
 
 from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, Parts, Process, State
-from barista_bench.benchmarks.handyvqa.mini import write_mini
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
 from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.benchmarks.handyvqa.objects import Objects
+from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
+from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
+from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
+from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, Parts, Process, State
+from barista_bench.benchmarks.handyvqa.objects import Objects
+from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
+from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
+from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
+from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts
 
 __all__ = [
     "BENCHMARK",
@@ -48,5 +56,5 @@ BENCHMARK = Benchmark(
     formats={"handyvqa": read_outputs, "handyvqa_rvos": read_mask_outputs},
     compares_sets=True,
     paper_tables=paper_tables,
-    write_mini=write_mini,
+    write_mini=on_demand("barista_bench.benchmarks.handyvqa.mini:write_mini"),
 )

@@ -12,7 +12,7 @@ from pycocotools import mask as coco_mask
 
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
-from barista_bench.scene_graph.masks import run_problems
+from barista_bench.scene_graph.masks import mask_boxes, run_problems
 
 Size = tuple[int, int]
 """(height, width) in pixels, as in COCO's run lengths."""
@@ -59,7 +59,7 @@ def box_mask(box: Sequence[float], size: Size) -> Rle:
 
 def bounds(rle: Rle) -> tuple[float, float, float, float] | None:
     """The tight box [x0, y0, x1, y1] of a sound mask, far edges exclusive; None where it is empty."""
-    x, y, width, height = coco_mask.toBbox({"size": list(rle.size), "counts": rle.counts.encode("ascii")}).tolist()
+    x, y, width, height = mask_boxes([rle.counts], *rle.size)[0].tolist()
     return (x, y, x + width, y + height) if width and height else None
 
 

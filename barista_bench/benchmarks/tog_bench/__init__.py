@@ -1,10 +1,9 @@
 """ToG-Bench (arXiv 2512.03666): which objects an instruction takes, when, and where, in egocentric video."""
 
-from barista_bench.benchmarks.tog_bench.mini import write_mini
 from barista_bench.benchmarks.tog_bench.paper import paper_tables
 from barista_bench.benchmarks.tog_bench.release import open_release, video_file
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
-from barista_bench.core.benchmark import Benchmark
+from barista_bench.core.benchmark import Benchmark, on_demand
 
 BENCHMARK = Benchmark(
     name="tog_bench",
@@ -22,7 +21,7 @@ BENCHMARK = Benchmark(
     video_file=video_file,
     open_release=open_release,
     paper_tables=paper_tables,
-    write_mini=write_mini,
+    write_mini=on_demand("barista_bench.benchmarks.tog_bench.mini:write_mini"),
 )
 
 __all__ = ["BENCHMARK", "TSTVG"]

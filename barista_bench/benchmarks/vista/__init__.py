@@ -1,10 +1,8 @@
 """ViSTa (arXiv 2411.13211): do models understand sequences of actions? Videos are matched with descriptions."""
 
 from barista_bench.benchmarks.vista.matching import All, Minecraft, RealWorld, VirtualHome
-from barista_bench.benchmarks.vista.mini import write_mini
 from barista_bench.benchmarks.vista.paper_tables import paper_tables
 from barista_bench.benchmarks.vista.release import VistaRelease, counts, open_release
-from barista_bench.core.benchmark import Benchmark
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)
 """The environments in the order of the paper, and all of them together."""
@@ -26,7 +24,7 @@ BENCHMARK = Benchmark(
     open_release=open_release,
     compares_sets=True,
     paper_tables=paper_tables,
-    write_mini=write_mini,
+    write_mini=on_demand("barista_bench.benchmarks.vista.mini:write_mini"),
 )
 
 __all__ = [

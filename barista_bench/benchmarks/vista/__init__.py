@@ -3,6 +3,7 @@
 from barista_bench.benchmarks.vista.matching import All, Minecraft, RealWorld, VirtualHome
 from barista_bench.benchmarks.vista.paper_tables import paper_tables
 from barista_bench.benchmarks.vista.release import VistaRelease, counts, open_release
+from barista_bench.core.benchmark import Benchmark, on_demand
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)
 """The environments in the order of the paper, and all of them together."""

@@ -21,7 +21,7 @@ MAX_COUNTS = 2**20
 """Characters of one mask in an answer: outlines of 1080p take some thousands."""
 
 
-class FrameScore(NamedTuple):
+class MaskScore(NamedTuple):
     """Region similarity and contour accuracy of one frame, 0 to 1."""
 
     j: float
@@ -84,7 +84,7 @@ def thinned_size(width: int, height: int, max_side: int | None) -> tuple[int, in
 
 
 @lru_cache(maxsize=2**14)
-def score_frame(predicted: str, true: str, size: Size) -> FrameScore:
+def score_frame(predicted: str, true: str, size: Size) -> MaskScore:
     """J and F (DAVIS) of two sound masks of one size; kept, since tables score the same masks many times over."""
     pair = tuple({"size": list(size), "counts": counts} for counts in (predicted, true))
-    return FrameScore(region_j(*pair), boundary_f(*pair))
+    return MaskScore(region_j(*pair), boundary_f(*pair))

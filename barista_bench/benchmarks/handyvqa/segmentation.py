@@ -29,7 +29,7 @@ from barista_bench.benchmarks.handyvqa.mask_answers import (
     parse_masks,
     write_masks,
 )
-from barista_bench.benchmarks.handyvqa.masks import FrameScore, Size, bounds, box_mask, score_frame, thinned_size
+from barista_bench.benchmarks.handyvqa.masks import MaskScore, Size, bounds, box_mask, score_frame, thinned_size
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
@@ -284,18 +284,18 @@ def true_masks(example: Example) -> list[FrameMask]:
     return frame_masks(SegmentationTarget.read(example.target).masks)
 
 
-def frame_scores(example: Example, prediction: Prediction | None) -> list[FrameScore]:
+def frame_scores(example: Example, prediction: Prediction | None) -> list[MaskScore]:
     """J and F of each annotated frame, in order."""
     return [score for _, score, _ in _scored_frames(example, prediction)]
 
 
-def _scored_frames(example: Example, prediction: Prediction | None) -> list[tuple[int, FrameScore, bool]]:
+def _scored_frames(example: Example, prediction: Prediction | None) -> list[tuple[int, MaskScore, bool]]:
     """(index among the example's frames, J and F, whether the answer's mask has a pixel) of each annotated frame."""
     truth, answered = true_masks(example), answered_masks(prediction)
     scored = []
     for index, true in truth:
         mask = mask_on(answered, index, true.size)
-        score = FrameScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, true.size)
+        score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, true.size)
         scored.append((index, score, bounds(mask) is not None))
     return scored
 

@@ -20,7 +20,7 @@ from barista_bench.benchmarks.vista.columns import MatchingInputs, MatchingMetad
 from barista_bench.benchmarks.vista.score_answers import MISSING, LabelScores
 from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, share
 from barista_bench.core.task import Json, Scored
-from barista_bench.metrics.sequence_matching.inputs import ProblemSet as MetricSet
+from barista_bench.metrics.sequence_matching.inputs import LabelledScores
 from barista_bench.metrics.sequence_matching.scoring import macro_f1, mean_with_interval, score_set
 
 GROUPED_BY = ("environment", "level", "type")
@@ -215,10 +215,10 @@ def _scored(
     standardise: str,
 ) -> tuple[float | None, int]:
     """(macro-F1, ties) of one set."""
-    problem = MetricSet.build(rows, [truth[0] for truth in truths])
+    problem = LabelledScores.build(rows, [truth[0] for truth in truths])
     score = score_set(problem, missing=missing, standardise=standardise)
     if any(len(truth) > 1 for truth in truths) and score.macro_f1 is not None:
-        problem = MetricSet.build(rows, _predicted_or_first(truths, score.predictions))
+        problem = LabelledScores.build(rows, _predicted_or_first(truths, score.predictions))
         score = score_set(problem, missing=missing, standardise=standardise)
     return score.macro_f1, score.n_ties
 

@@ -23,7 +23,6 @@ from barista_bench.benchmarks.vista.problem_sets import (
     TYPES,
     LabelledVideo,
     ProblemSet,
-    theme,
 )
 from barista_bench.benchmarks.vista.release_files import (
     MetadataRow,
@@ -153,7 +152,7 @@ def _read_set(root: Path, name: str, log: ProblemLog) -> ProblemSet | None:
         set_id=set_id,
         environment=ENVIRONMENTS[parts[0]],
         level=level,
-        type=theme(release_type),
+        type=TYPES.get(release_type, "other"),
         release_level=parts[1],
         release_type=release_type,
         descriptions=descriptions,

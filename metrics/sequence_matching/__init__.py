@@ -1,11 +1,11 @@
 """ViSTa's video-to-description matching: standardised scores, macro-F1 per problem set, means over sets."""
 
-from .inputs import ProblemSet
+from .inputs import LabelledScores
 from .rescaling import rescale
 from .scoring import SetScore, macro_f1, majority_label, mean_with_interval, score_set, sequence_matching
 
 __all__ = [
-    "ProblemSet",
+    "LabelledScores",
     "SetScore",
     "macro_f1",
     "majority_label",

@@ -21,7 +21,7 @@ TIES = ("lowest", "highest", "wrong")
 
 
 @dataclass(frozen=True, slots=True)
-class ProblemSet:
+class LabelledScores:
     """Scores (videos x labels, NaN where missing) and the true label of each video, None if it has none.
 
     `unanswered`: the model said nothing about the whole set; the scores are then NaN, whatever the options.
@@ -32,7 +32,7 @@ class ProblemSet:
     unanswered: bool = False
 
     @classmethod
-    def build(cls, scores: RawScores | None, labels: RawLabels, where: str = "", other: str = "") -> ProblemSet:
+    def build(cls, scores: RawScores | None, labels: RawLabels, where: str = "", other: str = "") -> LabelledScores:
         """A checked problem set. Raises TypeError or ValueError; `where` and `other` name scores and labels."""
         truth = as_labels(labels, other or "labels")
         if scores is None:
@@ -147,13 +147,13 @@ def as_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequen
     return scores, labels
 
 
-def as_sets(predictions: Any, references: Any) -> list[ProblemSet]:  # noqa: ANN401
+def as_sets(predictions: Any, references: Any) -> list[LabelledScores]:  # noqa: ANN401
     """All problem sets, checked. Raises TypeError or ValueError, also for none."""
     scores, labels = as_columns(predictions, references)
     if not len(scores):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 problem set")
     return [
-        ProblemSet.build(own, truth, f"predictions[{index}]", f"references[{index}]")
+        LabelledScores.build(own, truth, f"predictions[{index}]", f"references[{index}]")
         for index, (own, truth) in enumerate(zip(scores, labels, strict=True))
     ]
 

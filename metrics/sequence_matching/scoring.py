@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .inputs import ProblemSet, RawLabels, RawScores, as_groups, as_sets, check_options
+from .inputs import LabelledScores, RawLabels, RawScores, as_groups, as_sets, check_options
 from .rescaling import best_labels, rescale
 
 _Z95 = 1.96
@@ -58,7 +58,7 @@ def majority_label(truth: Sequence[int]) -> int:
 
 
 def score_set(
-    problem: ProblemSet,
+    problem: LabelledScores,
     *,
     standardise: str = "label",
     softmax: bool = True,
@@ -67,7 +67,7 @@ def score_set(
 ) -> SetScore:
     """Score one problem set; the options are those of `sequence_matching`.
 
-    >>> problem = ProblemSet.build([[0.9, 0.8], [0.7, 0.2]], [1, 0])
+    >>> problem = LabelledScores.build([[0.9, 0.8], [0.7, 0.2]], [1, 0])
     >>> score_set(problem).predictions, score_set(problem, standardise="raw").predictions
     ([1, 0], [0, 0])
     """

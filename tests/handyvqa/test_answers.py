@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.handyvqa.answers import Reading, parse_letters, strict_letters, written
+from barista_bench.benchmarks.handyvqa.letter_answers import LetterReading, parse_letters, strict_letters, write_letters
 from barista_bench.core.choice_scores import write_scores
 from barista_bench.core.task import ParseError
 from tests.handyvqa.made import CUPS
@@ -47,7 +47,7 @@ def test_awkward_answers_are_read_as_expected_by_hand(text: str, released: str, 
         assert strict_letters(text, CUPS) is None
         return
     assert not isinstance(parsed, ParseError)
-    reading = Reading.of(parsed)
+    reading = LetterReading.of(parsed)
     assert "".join(reading.released) == released
     assert "".join(reading.strict or ()) == strict
     assert reading.scores is None
@@ -57,14 +57,14 @@ def test_scores_choose_the_highest_in_both_readings() -> None:
     text = write_scores({"A": 0.1, "B": 0.4, "C": -0.2, "D": 0.4, "E": 0.0})
     parsed = parse_letters(text, CUPS)
     assert not isinstance(parsed, ParseError)
-    reading = Reading.of(parsed)
-    assert reading.released == reading.strict == ("B", "D")
-    assert reading.scores == (0.1, 0.4, -0.2, 0.4, 0.0)
+    reading = LetterReading.of(parsed)
+    assert reading.released == reading.strict == ["B", "D"]
+    assert reading.scores == [0.1, 0.4, -0.2, 0.4, 0.0]
 
 
 def test_a_bare_letter_is_not_the_text_of_a_blank_option() -> None:
-    assert strict_letters("(A)", ["a cup", ""]) == ("A",)
-    assert strict_letters("(B) ", ["a cup", ""]) == ("B",)
+    assert strict_letters("(A)", ["a cup", ""]) == ["A"]
+    assert strict_letters("(B) ", ["a cup", ""]) == ["B"]
 
 
 def test_scores_of_other_labels_are_text_like_any_other() -> None:
@@ -72,7 +72,7 @@ def test_scores_of_other_labels_are_text_like_any_other() -> None:
 
 
 def test_an_answer_in_the_asked_format_reads_back() -> None:
-    assert strict_letters(written(["E", "A"], CUPS), CUPS) == ("E", "A")
+    assert strict_letters(write_letters(["E", "A"], CUPS), CUPS) == ["E", "A"]
 
 
 @given(st.text(max_size=300) | st.text(alphabet="(ABab).: \n", max_size=300))
@@ -83,12 +83,12 @@ def test_any_text_is_read_or_refused_and_strict_letters_are_released_ones(text: 
     if isinstance(parsed, ParseError):
         assert not by_scan
         return
-    reading = Reading.of(parsed)
-    assert list(reading.released) == sorted(letter.upper() for letter in by_scan)
+    reading = LetterReading.of(parsed)
+    assert reading.released == sorted(letter.upper() for letter in by_scan)
     assert set(reading.strict or ()) <= set(reading.released) & set("ABCDE")
 
 
 def test_a_huge_answer_of_brackets_is_read_in_time() -> None:
     parsed = parse_letters("(" * 400_000 + " " * 400_000 + "(A)", CUPS)
     assert not isinstance(parsed, ParseError)
-    assert Reading.of(parsed).released == ("A",)
+    assert LetterReading.of(parsed).released == ["A"]

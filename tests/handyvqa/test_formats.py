@@ -11,8 +11,7 @@ import pytest
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa import BENCHMARK, RvosObjects, RvosParts
-from barista_bench.benchmarks.handyvqa.mask_outputs import read_mask_outputs, read_png
-from barista_bench.benchmarks.handyvqa.outputs import read_outputs
+from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs, read_png
 from barista_bench.core.benchmark import RecordedAnswers
 from barista_bench.core.task import Json
 from barista_bench.errors import DataError

@@ -11,7 +11,7 @@ import pytest
 from barista_bench.api import evaluate
 from barista_bench.benchmarks.handyvqa import BENCHMARK, HandyvqaRelease, RvosObjects, open_release
 from barista_bench.benchmarks.handyvqa.mini import write_mini
-from barista_bench.benchmarks.handyvqa.mini_questions import QUESTIONS, Namer
+from barista_bench.benchmarks.handyvqa.mini_questions import QUESTIONS, VideoQuestions
 from barista_bench.core.task import Example, SkippedExample
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
@@ -66,7 +66,7 @@ def test_wrong_places_and_parts_are_places_and_parts_of_something(
 ) -> None:
     known: set[str] = set()
     for video in SceneGraph(small_kitchen):
-        namer = Namer(video)
+        namer = VideoQuestions(video).name
         known |= {namer(item.source) for item in video.relations() if item.value in ("part of", "attached to")}
         known |= {f"{item.value.capitalize()} the {namer(item.target)}." for item in video.relations()}
     for question in (*release.questions["parts"], *release.questions["location"]):
@@ -85,7 +85,7 @@ def touching(small_kitchen: Path) -> dict[str, list[set[tuple[str, str, str]]]]:
     """By video, then by frame: (side, verb, name) of each hand on an object."""
     found = {}
     for video in SceneGraph(small_kitchen):
-        namer, frames = Namer(video), range(video.frame_count)
+        namer, frames = VideoQuestions(video).name, range(video.frame_count)
         found[video.video_id] = [{(c.side, c.value, namer(c.object)) for c in video.hand_contacts(f)} for f in frames]
     return found
 
@@ -127,7 +127,7 @@ def test_masks_are_those_of_the_objects_that_are_touched(small_kitchen: Path, re
             if frame is None:
                 frame = round((annotated.moment.second or 0.0) * 30)
             wanted = {question.options[place] for place in annotated.options}
-            named = [one for one in video.instances(frame) if Namer(video)(one.object) in wanted]
+            named = [one for one in video.instances(frame) if VideoQuestions(video).name(one.object) in wanted]
             mask = decode_mask(annotated.mask)
             assert mask.any()
             assert not (mask & ~np.any([video.mask(one) for one in named], axis=0)).any()

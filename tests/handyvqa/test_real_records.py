@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.handyvqa import open_release
-from barista_bench.benchmarks.handyvqa.answers import Reading
-from barista_bench.benchmarks.handyvqa.outputs import read_outputs
+from barista_bench.benchmarks.handyvqa.letter_answers import LetterReading
+from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
 from barista_bench.core.benchmark import RecordedAnswers
 from barista_bench.core.task import Json, Prediction
 from tests.conftest import SHARED
@@ -73,7 +73,7 @@ def test_awkward_real_outputs_are_read_as_a_person_reads_the_rules(recorded: dic
                 example = examples[answer.example_id]
                 parsed = task.parse(answer.text or "", example.inputs, BOXES)
                 assert isinstance(parsed, Prediction)
-                reading = Reading.of(parsed)
+                reading = LetterReading.of(parsed)
                 right = "".join("ABCDEFGHIJK"[place] for place in example.target["correct"])  # type: ignore[union-attr]
                 strict = "".join(sorted(reading.strict or ()))
                 found[answer.example_id] = ("".join(reading.released), strict, right)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from barista_bench.benchmarks.handyvqa.outputs import read_outputs
+from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
 from tests.handyvqa.made import answered, write_lines
 from tests.handyvqa.released_rule import SINGLE, official_figures
 

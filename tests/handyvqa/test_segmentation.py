@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa import RvosObjects, RvosParts
-from barista_bench.benchmarks.handyvqa.mask_answers import masks_of
-from barista_bench.benchmarks.handyvqa.rvos import frame_scores
+from barista_bench.benchmarks.handyvqa.mask_answers import answered_masks
+from barista_bench.benchmarks.handyvqa.segmentation import frame_scores
 from barista_bench.core.prompt import ImagePart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, Task
 from barista_bench.metrics.region_boundary import region_boundary
@@ -71,7 +71,7 @@ def read(text: str, example: Example = EXAMPLE, task: Task = TASK) -> Prediction
 
 
 def pixels(prediction: Prediction) -> dict[int, Mask]:
-    return {frame: decode_mask(mask) for frame, mask in masks_of(prediction.value)}
+    return {frame: decode_mask(mask) for frame, mask in answered_masks(prediction)}
 
 
 def test_masks_are_read_out_of_prose_and_fences() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks.handyvqa import Action, Location, Objects, Parts, Process, RvosObjects, State
-from barista_bench.benchmarks.handyvqa.tables import paper_tables, ranged
+from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables
 from barista_bench.core.bootstrap import ClusteredRun, run_intervals
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
 from barista_bench.core.task import Scored, Task
@@ -88,7 +88,7 @@ def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -
 
 def test_intervals_hold_the_figure_and_are_the_same_again() -> None:
     (entry,) = model("m", 3, tasks=[Action])
-    first, second = ranged([entry], "accuracy"), ranged([entry], "accuracy")
+    first, second = (ScoredTask.of(entry).figures["accuracy"] for _ in range(2))
     assert first == second
     assert isinstance(first, Ranged)
     assert first.low < first.value < first.high
@@ -98,10 +98,8 @@ def test_intervals_hold_the_figure_and_are_the_same_again() -> None:
 
 def test_the_interval_in_a_table_is_the_one_in_the_results() -> None:
     (entry,) = model("m", 3, tasks=[Action])
-    shown, ends = (
-        ranged([entry], "accuracy"),
-        run_intervals([ClusteredRun.of(entry.task, run) for run in entry.runs])["accuracy"],
-    )
+    shown = ScoredTask.of(entry).figures["accuracy"]
+    ends = run_intervals([ClusteredRun.of(entry.task, run) for run in entry.runs])["accuracy"]
     assert isinstance(shown, Ranged)
     assert (shown.low, shown.high) == (ends.low, ends.high)
 
@@ -109,7 +107,7 @@ def test_the_interval_in_a_table_is_the_one_in_the_results() -> None:
 def test_one_cluster_has_no_interval() -> None:
     task = Action()
     samples = run_of(task, [True])
-    assert ranged([ModelSamples("m", task, (samples,))], "accuracy") == 1.0
+    assert ScoredTask.of(ModelSamples("m", task, (samples,))).figures["accuracy"] == 1.0
 
 
 def test_runs_with_other_frames_are_rows_and_points_of_one_line() -> None:

@@ -14,7 +14,7 @@ import pytest
 REPO = Path(__file__).resolve().parents[2]
 # The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(REPO / "metrics"))
-from sequence_matching import ProblemSet, macro_f1, mean_with_interval, rescale, score_set  # noqa: E402
+from sequence_matching import LabelledScores, macro_f1, mean_with_interval, rescale, score_set  # noqa: E402
 from sequence_matching import sequence_matching as score  # noqa: E402
 
 NAN = float("nan")
@@ -166,8 +166,8 @@ def test_standardisation_undoes_a_label_that_all_videos_like():
     sd = math.sqrt(2) * half  # of p - half and p + half, divisor n - 1 = 1
     z = half / (sd + 1e-6)
     assert rescale(np.array(scores)) == pytest.approx(np.array([[-z, z], [z, -z]]), abs=1e-12)
-    assert score_set(ProblemSet.build(scores, [1, 0])).macro_f1 == 1
-    assert score_set(ProblemSet.build(scores, [1, 0]), standardise="raw").predictions == [0, 0]
+    assert score_set(LabelledScores.build(scores, [1, 0])).macro_f1 == 1
+    assert score_set(LabelledScores.build(scores, [1, 0]), standardise="raw").predictions == [0, 0]
 
 
 def test_macro_f1_counts_the_labels_of_the_truth_and_of_the_predictions_only():

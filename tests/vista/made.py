@@ -11,7 +11,9 @@ import numpy as np
 import yaml
 from PIL import Image
 
-from barista_bench.benchmarks.vista.tasks import All
+from barista_bench.benchmarks.vista.matching import All
+from barista_bench.benchmarks.vista.scoring import AnsweredVideo, MatchedSet
+from barista_bench.benchmarks.vista.scoring import match as match_videos
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored
 
@@ -98,13 +100,19 @@ def example(
         metadata={
             "split": "test",
             "environment": environment,
-            "level": level,
             "type": kind,
             "problem_set": set_id,
+            "release_level": f"level_{level}",
+            "release_type": kind,
+            "level": level,
             "sequence_length": level,
             "frames": frames,
             "set_videos": videos,
             "set_labels": len(labels),
+            "shared_prefix": None,
+            "frame_count": frames,
+            "fps": 30.0,
+            "seconds": frames / 30,
         },
     )
 
@@ -116,6 +124,19 @@ def scored(asked: Example, scores: Mapping[str, float] | None, *, strict: bool =
     missing = [label for label in asked.inputs["labels"] if label not in scores]
     value = {"scores": dict(scores), "strict": dict(scores) if strict and not missing else None, "missing": missing}
     return Scored(asked, Prediction(value))
+
+
+def match(samples: Sequence[Scored]) -> MatchedSet:
+    """The samples of one problem set, scored."""
+    return match_videos([AnsweredVideo.of(sample) for sample in samples])
+
+
+def by_set(samples: Sequence[Scored]) -> dict[str, list[Scored]]:
+    """Samples by problem set, both in the order in which they come."""
+    sets: dict[str, list[Scored]] = {}
+    for sample in samples:
+        sets.setdefault(sample.example.inputs["problem_set"], []).append(sample)
+    return sets
 
 
 def answered(task: All, asked: Sequence[Example], texts: Sequence[str]) -> list[Scored]:

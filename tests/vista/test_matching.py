@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks.vista import BENCHMARK, TASKS, open_release
+from barista_bench.benchmarks.vista.matching import All, VirtualHome
 from barista_bench.benchmarks.vista.release import VistaRelease
-from barista_bench.benchmarks.vista.tasks import All, VirtualHome
 from barista_bench.core.choice_scores import write_scores
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, ParseError, Prediction, Sampling, SkippedExample
@@ -125,7 +125,7 @@ def test_every_entry_of_the_real_release_is_asked_once(
     """With videos of 100 frames in place of the absent ones."""
     from barista_bench.benchmarks.vista import matching
 
-    monkeypatch.setattr(matching, "_facts", lambda release, video_id: matching._Video(100, 30.0, 3.3))
+    monkeypatch.setattr(matching, "_facts", lambda release, video_id: matching._Facts(100, 30.0, 3.3))
     examples = {task.name: split(list(task().examples(real_vista, task.sampling)))[0] for task in TASKS}
     assert {name: len(own) for name, own in examples.items()} == {
         "virtual_home": 3155,

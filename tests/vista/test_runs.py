@@ -38,7 +38,7 @@ def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, da
     assert set(row["target"]["labels"]) <= set(row["inputs"]["labels"])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_oracle_is_perfect_in_every_environment(dataset: Path, tmp_path: Path) -> None:
     for task in TASKS:
         found = evaluate(
@@ -51,7 +51,7 @@ def test_the_oracle_is_perfect_in_every_environment(dataset: Path, tmp_path: Pat
         )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_encoder_answers_in_one_step(dataset: Path, tmp_path: Path) -> None:
     from barista_bench.models.tiny_encoders import make_tiny_clip
 
@@ -67,7 +67,7 @@ def test_an_encoder_answers_in_one_step(dataset: Path, tmp_path: Path) -> None:
     assert figures["macro_f1"].mean == figures["macro_f1_strict"].mean
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_generative_model_is_asked_in_two_conversations_or_in_one(dataset: Path, tmp_path: Path) -> None:
     from barista_bench.models.tiny import make_tiny_model
 

@@ -8,12 +8,11 @@ import random
 import numpy as np
 import pytest
 
-from barista_bench.benchmarks.vista.scoring import by_set, match
-from barista_bench.benchmarks.vista.tables import BASELINE, paper_tables
-from barista_bench.benchmarks.vista.tasks import All, VirtualHome
+from barista_bench.benchmarks.vista.matching import All, VirtualHome
+from barista_bench.benchmarks.vista.paper_tables import BASELINE, paper_tables
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Ranged
 from barista_bench.core.task import Scored
-from tests.vista.made import example, scored
+from tests.vista.made import by_set, example, match, scored
 
 PLACES = [
     ("virtual_home", 1, "objects"),
@@ -57,7 +56,8 @@ def f1s(samples: tuple[Scored, ...], *place: object) -> list[float]:
     return [
         own.f1
         for own in found
-        if own.f1 is not None and all(want in (None, own.metadata[k]) for k, want in zip(keys, place, strict=True))
+        if own.f1 is not None
+        and all(want in (None, getattr(own.metadata, k)) for k, want in zip(keys, place, strict=True))
     ]
 
 

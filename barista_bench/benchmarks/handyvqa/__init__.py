@@ -1,12 +1,11 @@
 """HanDyVQA (arXiv 2512.00885): what hands and objects do in five seconds, answered by options or by masks."""
 
-from barista_bench.benchmarks.handyvqa.mask_outputs import read_mask_outputs
+from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, Parts, Process, State
 from barista_bench.benchmarks.handyvqa.objects import Objects
-from barista_bench.benchmarks.handyvqa.outputs import read_outputs
+from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
+from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
 from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
-from barista_bench.benchmarks.handyvqa.rvos import RvosObjects, RvosParts
-from barista_bench.benchmarks.handyvqa.single_answer import Action, Location, Parts, Process, State
-from barista_bench.benchmarks.handyvqa.tables import paper_tables
+from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts
 from barista_bench.core.benchmark import Benchmark, on_demand
 
 __all__ = [
@@ -24,11 +23,6 @@ __all__ = [
 ]
 
 
-def video_file(video_id: str) -> str:
-    """A clip's path below the media's root: video ids are such paths."""
-    return video_id
-
-
 BENCHMARK = Benchmark(
     name="handyvqa",
     title="HanDyVQA",
@@ -43,7 +37,7 @@ BENCHMARK = Benchmark(
   eprint = {2512.00885},
   archivePrefix = {arXiv}
 }""",
-    video_file=video_file,
+    video_file=lambda video_id: video_id,
     open_release=open_release,
     formats={"handyvqa": read_outputs, "handyvqa_rvos": read_mask_outputs},
     compares_sets=True,

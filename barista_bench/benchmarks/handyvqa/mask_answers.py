@@ -7,6 +7,7 @@ image shown where it was scaled down; one of any other size, or with damaged run
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, cast
@@ -14,6 +15,7 @@ from typing import NamedTuple, cast
 from barista_bench.benchmarks.handyvqa.masks import MAX_COUNTS, Size, damage, empty_mask, resized, union
 from barista_bench.benchmarks.parsing import integer, json_arrays, unfenced
 from barista_bench.core.task import Fields, Json, ParseError, Prediction
+from barista_bench.core.typed_fields import TypedFields
 from barista_bench.scene_graph import Rle
 
 MAX_MASKS = 4096
@@ -21,40 +23,66 @@ MAX_MASKS = 4096
 
 
 class FrameMask(NamedTuple):
-    """The mask of one frame; `frame` is a place among the example's frames."""
+    """The mask of one frame; `frame` is an index among the example's frames."""
 
     frame: int
     mask: Rle
 
 
+class RunLengthFields(TypedFields):
+    """Compressed COCO run lengths; `size` is [height, width] in pixels."""
+
+    size: list[int]
+    counts: str
+
+
+class MaskFields(TypedFields):
+    """A `FrameMask` as answers and targets hold it."""
+
+    frame: int
+    rle: RunLengthFields
+
+    @classmethod
+    def of(cls, frame: int, mask: Rle) -> MaskFields:
+        return cls(frame, RunLengthFields(list(mask.size), mask.counts))
+
+
+class MaskAnswer(TypedFields):
+    """A parsed answer, one mask a frame."""
+
+    masks: list[MaskFields]
+
+
 def parse_masks(
-    text: str, places: Sequence[int], wanted: Collection[int], sizes: Sequence[Size]
+    text: str, shown: Sequence[int], annotated: Collection[int], sizes: Sequence[Size]
 ) -> Prediction | ParseError:
     """The masks of the last list of masks in an answer, as a `Prediction` that `masks_of` reads.
 
     Args:
-        places: for each image shown, the place of its frame among the example's.
-        wanted: places that are annotated; other masks are passed over.
+        shown: for each image shown, the index of its frame among the example's.
+        annotated: indices of the annotated frames; other masks are passed over.
         sizes: that masks may have; they are brought to the first.
     """
-    found = None
+    entries = None
     for array in json_arrays(unfenced(text)):
         is_masks = all(isinstance(entry, dict) and "rle" in entry for entry in array)
-        if is_masks and (array or found is None):  # an empty list is an answer, but no other list's end
-            found = cast("list[dict[str, object]]", array)
-    if found is None:
+        if is_masks and (array or entries is None):  # an empty list is an answer, but no other list's end
+            entries = cast("list[dict[str, object]]", array)
+    if entries is None:
         return ParseError('no list "masks" of frames and run lengths')
     masks: dict[int, list[Rle]] = defaultdict(list)
-    dropped = max(0, len(found) - MAX_MASKS)
-    for entry in found[:MAX_MASKS]:
+    dropped = max(0, len(entries) - MAX_MASKS)
+    for entry in entries[:MAX_MASKS]:
         image = integer(entry.get("frame"))
         mask = _mask(entry["rle"], sizes)
-        if image is None or not 0 <= image < len(places) or mask is None:
+        if image is None or not 0 <= image < len(shown) or mask is None:
             dropped += 1
-        elif places[image] in wanted:
-            masks[places[image]].append(resized(mask, sizes[0]))
-    united = [FrameMask(frame, union([m.counts for m in parts], sizes[0])) for frame, parts in sorted(masks.items())]
-    return Prediction({"masks": written_masks(united)}, dropped)
+        elif shown[image] in annotated:
+            masks[shown[image]].append(resized(mask, sizes[0]))
+    answer = MaskAnswer(
+        [MaskFields.of(frame, union([m.counts for m in parts], sizes[0])) for frame, parts in sorted(masks.items())]
+    )
+    return Prediction(answer.write(), dropped)
 
 
 def _mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
@@ -69,25 +97,27 @@ def _mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
     return Rle(counts=counts, size=(height, width))
 
 
-def written_masks(masks: Sequence[FrameMask]) -> Json:
-    """Masks as JSON, as answers and targets hold them."""
-    return [{"frame": frame, "rle": {"size": list(mask.size), "counts": mask.counts}} for frame, mask in masks]
+def write_masks(masks: Sequence[FrameMask]) -> str:
+    """An answer with these masks; `frame` counts the images shown."""
+    return json.dumps(MaskAnswer([MaskFields.of(*mask) for mask in masks]).write())
 
 
-def masks_of(fields: Fields) -> list[FrameMask]:
-    """The masks of a target, or of a parsed answer: the inverse of `written_masks`."""
-    found = []
-    for entry in cast("Sequence[dict[str, Json]]", fields["masks"]):
-        rle = cast("dict[str, Json]", entry["rle"])
-        height, width = cast("Sequence[int]", rle["size"])
-        mask = Rle(counts=str(rle["counts"]), size=(int(height), int(width)))
-        found.append(FrameMask(int(cast("int", entry["frame"])), mask))
-    return found
+def frame_masks(fields: Sequence[MaskFields]) -> list[FrameMask]:
+    """The masks of a target, or of a parsed answer."""
+    return [
+        FrameMask(entry.frame, Rle(counts=entry.rle.counts, size=(entry.rle.size[0], entry.rle.size[1])))
+        for entry in fields
+    ]
+
+
+def answered_masks(prediction: Prediction | None) -> list[FrameMask]:
+    """The masks of a parsed answer; none of one that cannot be read."""
+    return [] if prediction is None else frame_masks(MaskAnswer.read(prediction.value).masks)
 
 
 def mask_on(masks: Sequence[FrameMask], frame: int, size: Size) -> Rle:
     """The mask of a frame; the empty one where there is none."""
-    return next((mask for place, mask in masks if place == frame), None) or empty_mask(size)
+    return next((mask for index, mask in masks if index == frame), None) or empty_mask(size)
 
 
 def masks_schema(images: int) -> Fields:

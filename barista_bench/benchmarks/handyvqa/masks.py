@@ -12,7 +12,7 @@ from pycocotools import mask as coco_mask
 
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
-from barista_bench.scene_graph.masks import run_problems
+from barista_bench.scene_graph.masks import mask_boxes, run_problems
 
 Size = tuple[int, int]
 """(height, width) in pixels, as in COCO's run lengths."""
@@ -21,7 +21,7 @@ MAX_COUNTS = 2**20
 """Characters of one mask in an answer: outlines of 1080p take some thousands."""
 
 
-class FrameScore(NamedTuple):
+class MaskScore(NamedTuple):
     """Region similarity and contour accuracy of one frame, 0 to 1."""
 
     j: float
@@ -59,7 +59,7 @@ def box_mask(box: Sequence[float], size: Size) -> Rle:
 
 def bounds(rle: Rle) -> tuple[float, float, float, float] | None:
     """The tight box [x0, y0, x1, y1] of a sound mask, far edges exclusive; None where it is empty."""
-    x, y, width, height = coco_mask.toBbox({"size": list(rle.size), "counts": rle.counts.encode("ascii")}).tolist()
+    x, y, width, height = mask_boxes([rle.counts], *rle.size)[0].tolist()
     return (x, y, x + width, y + height) if width and height else None
 
 
@@ -84,7 +84,7 @@ def thinned_size(width: int, height: int, max_side: int | None) -> tuple[int, in
 
 
 @lru_cache(maxsize=2**14)
-def score_frame(predicted: str, true: str, size: Size) -> FrameScore:
+def score_frame(predicted: str, true: str, size: Size) -> MaskScore:
     """J and F (DAVIS) of two sound masks of one size; kept, since tables score the same masks many times over."""
     pair = tuple({"size": list(size), "counts": counts} for counts in (predicted, true))
-    return FrameScore(region_j(*pair), boundary_f(*pair))
+    return MaskScore(region_j(*pair), boundary_f(*pair))

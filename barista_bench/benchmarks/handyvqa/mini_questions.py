@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from barista_bench.benchmarks.handyvqa.clips import HALF_WINDOW_S
+from barista_bench.benchmarks.handyvqa.clip_frames import HALF_WINDOW_S
 from barista_bench.core.task import content_seed
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HANDS, NAMELESS, Contact, SceneObject
 
 OPTIONS = 5
-_PLACES = frozenset({"under", "on", "inside", "attached to"})
-_WHOLES = frozenset({"part of", "attached to"})
+_PLACE_RELATIONS = frozenset({"under", "on", "inside", "attached to"})
+_PART_RELATIONS = frozenset({"part of", "attached to"})
 _WITH = {("left",): "the left hand alone", ("right",): "the right hand alone", ("left", "right"): "both hands"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedClip:
     """One question about the frames `span` [start, stop) of a video, around `centre`.
 
     Args:
         options: texts in the order asked.
-        correct: places of the right ones.
+        correct: indices of the right ones.
         objects: for each right option the ids of the objects that it means; empty where it means none.
     """
 
@@ -39,213 +39,214 @@ class Asked:
     objects: tuple[tuple[str, ...], ...] = ()
 
 
-class Namer:
-    """What the objects of a video are called: by type or category, by colour too where two would share a name."""
-
-    def __init__(self, video: VideoGraph) -> None:
-        known = {(item.object.id, item.type): item.value for item in reversed(video.attributes())}
-        plain = {item.id: _plain_name(item, known.get((item.id, "type"), "")) for item in video.objects}
-        times = Counter(plain.values())
-        self.names = {
-            object_id: f"{colour} {name}" if times[name] > 1 and (colour := known.get((object_id, "color"))) else name
-            for object_id, name in plain.items()
-        }
-
-    def __call__(self, item: SceneObject) -> str:
-        return self.names[item.id]
-
-
-def _plain_name(item: SceneObject, kind: str) -> str:
-    return kind if kind.endswith(item.category) else item.category
-
-
 def fps_of(video: VideoGraph) -> float:
-    """Frames a second. Raises DataError where the annotations do not tell."""
+    """Frames a second. Raises DataError where the annotations do not say."""
     if not video.video.fps:
         raise DataError(f"{video.video_id}: has no fps. Remedy: give it in video_metadata")
     return video.video.fps
 
 
-def moments(video: VideoGraph) -> Iterator[tuple[int, range]]:
-    """(centre, frames within 2.5 s of it) of each activity."""
-    for segment in video.activities():
-        yield window(video, (segment.start + segment.end) // 2)
+class VideoQuestions:
+    """The questions about one video, a method a category."""
 
+    def __init__(self, video: VideoGraph) -> None:
+        self.video = video
+        self.names = _names(video)
+        self.verbs = sorted({contact.value for contact in video.hand_contacts()})
 
-def window(video: VideoGraph, centre: int) -> tuple[int, range]:
-    """A frame, and those within 2.5 s of it."""
-    half = int(HALF_WINDOW_S * fps_of(video))
-    return centre, range(max(0, centre - half), min(video.frame_count, centre + half + 1))
+    def name(self, item: SceneObject) -> str:
+        """What an object is called."""
+        return self.names[item.id]
 
+    def actions(self) -> Iterator[AskedClip]:
+        """What a hand does: hand, verb and object."""
+        done = sorted(self._acts())
+        for centre, span in self._moments():
+            true, now = self._acts(span), self._acts(centre)
+            if now:
+                others = [act for act in product(HANDS.values(), self.verbs, self._things(span)) if act not in true]
+                truth = min(now, key=lambda act: (act[1] == "holds", act))
+                near = [*((side, *truth[1:]) for side in HANDS.values()), *done]
+                texts = map(_act, others)
+                yield from self._single(
+                    centre, span, "What does a hand do here?", _act(truth), texts, near=map(_act, near)
+                )
 
-def actions(video: VideoGraph) -> Iterator[Asked]:
-    """What a hand does: hand, verb and object."""
-    namer = Namer(video)
-    verbs = sorted({contact.value for contact in video.hand_contacts()})
-    done = sorted({(c.side, c.value, namer(c.object)) for c in _contacts(video)})
-    for centre, span in moments(video):
-        true = {(c.side, c.value, namer(c.object)) for c in _contacts(video, span)}
-        now = [(c.side, c.value, namer(c.object)) for c in _contacts(video, centre)]
-        names = sorted({namer(item) for item in _things(video, span)})
-        if now:
-            others = [fact for fact in product(HANDS.values(), verbs, names) if fact not in true]
-            truth = min(now, key=lambda fact: (fact[1] == "holds", fact))
-            near = [*((side, *truth[1:]) for side in HANDS.values()), *done]
-            question = "What does a hand do here?"
-            yield from _single(video, centre, span, question, _act(truth), map(_act, others), near=map(_act, near))
+    def processes(self) -> Iterator[AskedClip]:
+        """How an object is handled: by which hands, and what they do to it."""
+        for centre, span in self._moments():
+            contacts = self._contacts(span)
+            for item in {c.object.id: c.object for c in self._contacts(centre)}.values():
+                touches = [c for c in contacts if c.object.id == item.id]
+                sides, done = tuple(sorted({c.side for c in touches})), {c.value for c in touches}
+                verb = min(done, key=lambda value: (value == "holds", value))
+                others = [(s, v) for s, v in product(_WITH, self.verbs) if s != sides or v not in done]
+                question = f"How is the {self.name(item)} handled?"
+                yield from self._single(centre, span, question, _handled(sides, verb), (_handled(*o) for o in others))
 
+    def locations(self) -> Iterator[AskedClip]:
+        """Where an object that a hand touches is."""
+        placed = [item for item in self.video.relations() if item.value in _PLACE_RELATIONS and _is_named(item.target)]
+        usual = sorted({(item.value, self.name(item.target)) for item in placed})
+        for centre, span in self._moments():
+            touched = {c.object.id for c in self._contacts(span)}
+            in_span = [item for item in self.video.relations((span.start, span.stop)) if item.value in _PLACE_RELATIONS]
+            for item in self.video.relations(centre):
+                if item.value in _PLACE_RELATIONS and item.source.id in touched and _is_named(item.target):
+                    true = {(r.value, self.name(r.target)) for r in in_span if r.source.id == item.source.id}
+                    pairs = [pair for pair in product(sorted(_PLACE_RELATIONS), self._things(span)) if pair not in true]
+                    others = [pair for pair in pairs if pair[1] != self.name(item.source)]
+                    question, truth = f"Where is the {self.name(item.source)}?", (item.value, self.name(item.target))
+                    near = map(_location, usual)
+                    yield from self._single(centre, span, question, _location(truth), map(_location, others), near=near)
 
-def _act(fact: tuple[str, str, str]) -> str:
-    side, verb, name = fact
-    return f"The {side} hand {verb} the {name}."
+    def states(self) -> Iterator[AskedClip]:
+        """How an object's state changes."""
+        all_states = [item for item in self.video.attributes() if item.type == "state"]
+        words = sorted({item.value for item in all_states} | {"broken", "folded", "hanging"})
+        for after in all_states:
+            of_object = [state for state in all_states if state.object.id == after.object.id]
+            before = next((state for state in of_object if state.end == after.start), None)
+            centre, span = self._window(after.start)
+            in_span = [state for state in of_object if state.start < span.stop and state.end > span.start]
+            # One change, and no other near it.
+            if before is not None and before.value != after.value and len(in_span) == 2:
+                truth = before.value, after.value
+                others = [pair for pair in product(words, words) if pair != truth]
+                # The same two states otherwise, so that knowing the object's states does not give the answer away.
+                near = [truth[::-1], (before.value, before.value), (after.value, after.value)]
+                question, texts = f"How does the state of the {self.name(after.object)} change?", map(_change, others)
+                yield from self._single(centre, span, question, _change(truth), texts, near=map(_change, near))
 
+    def parts(self) -> Iterator[AskedClip]:
+        """Which part of an object a hand touches."""
+        owned = [item for item in self.video.relations() if item.value in _PART_RELATIONS]
+        for centre, span in self._moments():
+            touched = {c.object.id for c in self._contacts(span)}
+            named = [item for item in self.video.objects if _is_named(item)]
+            others = [self.name(item) for item in named if item.id not in touched]
+            near = sorted({self.name(item.source) for item in owned if item.source.id not in touched})
+            for contact in self._contacts(centre):
+                owner = next((item.target for item in owned if item.source.id == contact.object.id), None)
+                if owner is not None and _is_named(owner):
+                    question, truth = f"Which part of the {self.name(owner)} does a hand touch?", contact.object
+                    yield from self._single(
+                        centre, span, question, self.name(truth), others, object_id=truth.id, near=near
+                    )
 
-def processes(video: VideoGraph) -> Iterator[Asked]:
-    """How an object is handled: by which hands, and what they do to it."""
-    namer = Namer(video)
-    verbs = sorted({contact.value for contact in video.hand_contacts()})
-    for centre, span in moments(video):
-        contacts = _contacts(video, span)
-        for thing in {c.object.id: c.object for c in _contacts(video, centre)}.values():
-            own = [c for c in contacts if c.object.id == thing.id]
-            sides, said = tuple(sorted({c.side for c in own})), {c.value for c in own}
-            verb = min(said, key=lambda value: (value == "holds", value))
-            others = [(s, v) for s, v in product(_WITH, verbs) if s != sides or v not in said]
-            texts = (f"With {_WITH[s]}: a hand {v} it." for s, v in others)
-            question = f"How is the {namer(thing)} handled?"
-            yield from _single(video, centre, span, question, f"With {_WITH[sides]}: a hand {verb} it.", texts)
+    def objects(self) -> Iterator[AskedClip]:
+        """Which objects the hands touch."""
+        for centre, span in self._moments():
+            touched: dict[str, dict[str, None]] = {}
+            for contact in self._contacts(span):
+                touched.setdefault(self.name(contact.object), {})[contact.object.id] = None
+            others = sorted(set(self._things(span)) - set(touched))
+            count = max(OPTIONS, len(touched) + 3)
+            if touched and len(touched) + len(others) >= count:
+                rng = self._rng(centre, *sorted(touched))
+                drawn = [*touched, *rng.sample(others, count - len(touched))]
+                rng.shuffle(drawn)
+                right = tuple(index for index, name in enumerate(drawn) if name in touched)
+                ids = tuple(tuple(touched[drawn[index]]) for index in right)
+                question = "Which objects do the hands touch?"
+                yield AskedClip(self.video, span, centre, question, tuple(drawn), right, ids)
 
+    def _single(
+        self,
+        centre: int,
+        span: range,
+        question: str,
+        truth: str,
+        others: Iterable[str],
+        *,
+        near: Iterable[str] = (),
+        object_id: str = "",
+    ) -> Iterator[AskedClip]:
+        """A question with one right option; none where there are too few wrong ones.
 
-def locations(video: VideoGraph) -> Iterator[Asked]:
-    """Where an object that a hand touches is."""
-    namer = Namer(video)
-    usual = sorted(
-        {(r.value, namer(r.target)) for r in video.relations() if r.value in _PLACES and _is_named(r.target)}
-    )
-    for centre, span in moments(video):
-        touched = {c.object.id for c in _contacts(video, span)}
-        placed = [item for item in video.relations((span.start, span.stop)) if item.value in _PLACES]
-        names = sorted({namer(item) for item in _things(video, span)})
-        for item in video.relations(centre):
-            if item.value in _PLACES and item.source.id in touched and _is_named(item.target):
-                true = {(other.value, namer(other.target)) for other in placed if other.source.id == item.source.id}
-                others = [pair for pair in product(sorted(_PLACES), names) if pair not in true]
-                texts = (_place(pair) for pair in others if pair[1] != namer(item.source))
-                question, truth = f"Where is the {namer(item.source)}?", _place((item.value, namer(item.target)))
-                yield from _single(video, centre, span, question, truth, texts, near=map(_place, usual))
-
-
-def _place(pair: tuple[str, str]) -> str:
-    return f"{pair[0].capitalize()} the {pair[1]}."
-
-
-def states(video: VideoGraph) -> Iterator[Asked]:
-    """How an object's state changes."""
-    namer = Namer(video)
-    found = [item for item in video.attributes() if item.type == "state"]
-    words = sorted({item.value for item in found} | {"broken", "folded", "hanging"})
-    for after in found:
-        before = next((b for b in found if b.object.id == after.object.id and b.end == after.start), None)
-        if before is None or before.value == after.value:
-            continue
-        centre, span = window(video, after.start)
-        inside = [a for a in found if a.object.id == after.object.id and a.start < span.stop and a.end > span.start]
-        if len(inside) == 2:  # one change, and no other near it
-            truth = before.value, after.value
-            others = [pair for pair in product(words, words) if pair != truth]
-            # The same two states otherwise: which ones the object can be in does not tell the answer.
-            near = [truth[::-1], (before.value, before.value), (after.value, after.value)]
-            question = f"How does the state of the {namer(after.object)} change?"
-            texts = map(_change, others)
-            yield from _single(video, centre, span, question, _change(truth), texts, near=map(_change, near))
-
-
-def _change(pair: tuple[str, str]) -> str:
-    return f"It stays {pair[0]}." if pair[0] == pair[1] else f"From {pair[0]} to {pair[1]}."
-
-
-def parts(video: VideoGraph) -> Iterator[Asked]:
-    """Which part of an object a hand touches."""
-    namer = Namer(video)
-    owned = [item for item in video.relations() if item.value in _WHOLES]
-    for centre, span in moments(video):
-        touched = {c.object.id for c in _contacts(video, span)}
-        others = sorted({namer(item) for item in video.objects if item.id not in touched and _is_named(item)})
-        for contact in _contacts(video, centre):
-            whole = next((item.target for item in owned if item.source.id == contact.object.id), None)
-            if whole is not None and _is_named(whole):
-                question, truth = f"Which part of the {namer(whole)} does a hand touch?", namer(contact.object)
-                near = sorted({namer(item.source) for item in owned if item.source.id not in touched})
-                yield from _single(video, centre, span, question, truth, others, contact.object.id, near=near)
-
-
-def objects(video: VideoGraph) -> Iterator[Asked]:
-    """Which objects the hands touch."""
-    namer = Namer(video)
-    for centre, span in moments(video):
-        touched: dict[str, dict[str, None]] = {}
-        for contact in _contacts(video, span):
-            touched.setdefault(namer(contact.object), {})[contact.object.id] = None
-        others = sorted({namer(item) for item in _things(video, span)} - set(touched))
-        count = max(OPTIONS, len(touched) + 3)
-        if touched and len(touched) + len(others) >= count:
-            rng = random.Random(content_seed("handyvqa mini", video.video_id, centre, *sorted(touched)))  # noqa: S311
-            drawn = [*touched, *rng.sample(others, count - len(touched))]
-            rng.shuffle(drawn)
-            right = tuple(place for place, name in enumerate(drawn) if name in touched)
-            ids = tuple(tuple(touched[drawn[place]]) for place in right)
-            yield Asked(video, span, centre, "Which objects do the hands touch?", tuple(drawn), right, ids)
-
-
-QUESTIONS: dict[str, Callable[[VideoGraph], Iterator[Asked]]] = {
-    "action": actions,
-    "process": processes,
-    "location": locations,
-    "state": states,
-    "parts": parts,
-    "objects": objects,
-    "rvos_objects": objects,
-    "rvos_parts": parts,
-}
-
-
-def _single(
-    video: VideoGraph,
-    centre: int,
-    span: range,
-    question: str,
-    truth: str,
-    others: Iterable[str],
-    object_id: str = "",
-    *,
-    near: Iterable[str] = (),
-) -> Iterator[Asked]:
-    """A question with one right option; none where there are too few wrong ones.
-
-    Of `others`, the wrong options, those that are `near` too are drawn first: they are as likely without the video.
-    """
-    wrong: Sequence[str] = sorted({text for text in others if text != truth})
-    if len(wrong) >= OPTIONS - 1:
-        rng = random.Random(content_seed("handyvqa mini", video.video_id, centre, question, truth))  # noqa: S311
+        Of `others`, the wrong options, those that are `near` too are drawn first: they are as likely without the video.
+        """
+        wrong = sorted({text for text in others if text != truth})
+        if len(wrong) < OPTIONS - 1:
+            return
+        rng = self._rng(centre, question, truth)
         likely = [text for text in dict.fromkeys(near) if text in wrong]
         first = rng.sample(likely, min(len(likely), OPTIONS - 1))
         rest = [text for text in wrong if text not in first]
         drawn = [truth, *first, *rng.sample(rest, OPTIONS - 1 - len(first))]
         rng.shuffle(drawn)
         ids = ((object_id,),) if object_id else ()
-        yield Asked(video, span, centre, question, tuple(drawn), (drawn.index(truth),), ids)
+        yield AskedClip(self.video, span, centre, question, tuple(drawn), (drawn.index(truth),), ids)
+
+    def _rng(self, *parts: str | int) -> random.Random:
+        return random.Random(content_seed("handyvqa mini", self.video.video_id, *parts))  # noqa: S311
+
+    def _moments(self) -> Iterator[tuple[int, range]]:
+        """(centre, frames within 2.5 s of it) of each activity."""
+        for segment in self.video.activities():
+            yield self._window((segment.start + segment.end) // 2)
+
+    def _window(self, centre: int) -> tuple[int, range]:
+        """A frame, and those within 2.5 s of it."""
+        half = int(HALF_WINDOW_S * fps_of(self.video))
+        return centre, range(max(0, centre - half), min(self.video.frame_count, centre + half + 1))
+
+    def _things(self, span: range) -> list[str]:
+        """Names of what is seen in a span, sorted, but for hands and what has no name."""
+        return sorted({self.name(item) for item in self.video.objects_at((span.start, span.stop)) if _is_named(item)})
+
+    def _contacts(self, when: range | int | None = None) -> list[Contact]:
+        """What hands do to things that have a name, on the frames of a span, on one, or on all."""
+        frames = (when.start, when.stop) if isinstance(when, range) else when
+        return [contact for contact in self.video.hand_contacts(frames) if _is_named(contact.object)]
+
+    def _acts(self, when: range | int | None = None) -> set[tuple[str, str, str]]:
+        """(hand, verb, object) of these contacts."""
+        return {(c.side, c.value, self.name(c.object)) for c in self._contacts(when)}
+
+
+QUESTIONS: dict[str, Callable[[VideoGraph], Iterator[AskedClip]]] = {
+    "action": lambda video: VideoQuestions(video).actions(),
+    "process": lambda video: VideoQuestions(video).processes(),
+    "location": lambda video: VideoQuestions(video).locations(),
+    "state": lambda video: VideoQuestions(video).states(),
+    "parts": lambda video: VideoQuestions(video).parts(),
+    "objects": lambda video: VideoQuestions(video).objects(),
+    "rvos_objects": lambda video: VideoQuestions(video).objects(),
+    "rvos_parts": lambda video: VideoQuestions(video).parts(),
+}
+
+
+def _names(video: VideoGraph) -> dict[str, str]:
+    """Object id to what it is called: by type or category, by colour too where two would share a name."""
+    known = {(item.object.id, item.type): item.value for item in reversed(video.attributes())}
+    plain = {}
+    for item in video.objects:
+        kind = known.get((item.id, "type"), "")
+        plain[item.id] = kind if kind.endswith(item.category) else item.category
+    times = Counter(plain.values())
+    return {
+        object_id: f"{colour} {name}" if times[name] > 1 and (colour := known.get((object_id, "color"))) else name
+        for object_id, name in plain.items()
+    }
 
 
 def _is_named(item: SceneObject) -> bool:
     return item.category.lower() not in NAMELESS
 
 
-def _things(video: VideoGraph, span: range) -> list[SceneObject]:
-    """What is seen in a span, but for hands and what has no name."""
-    return [item for item in video.objects_at((span.start, span.stop)) if _is_named(item)]
+def _act(act: tuple[str, str, str]) -> str:
+    side, verb, name = act
+    return f"The {side} hand {verb} the {name}."
 
 
-def _contacts(video: VideoGraph, when: range | int | None = None) -> list[Contact]:
-    """What hands do to things that have a name, on the frames of a span, on one, or on all."""
-    frames = (when.start, when.stop) if isinstance(when, range) else when
-    return [contact for contact in video.hand_contacts(frames) if _is_named(contact.object)]
+def _handled(sides: tuple[str, ...], verb: str) -> str:
+    return f"With {_WITH[sides]}: a hand {verb} it."
+
+
+def _location(pair: tuple[str, str]) -> str:
+    return f"{pair[0].capitalize()} the {pair[1]}."
+
+
+def _change(pair: tuple[str, str]) -> str:
+    return f"It stays {pair[0]}." if pair[0] == pair[1] else f"From {pair[0]} to {pair[1]}."

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from barista_bench.benchmarks.handyvqa.clips import Clip, Moment, find_clip
+from barista_bench.benchmarks.handyvqa.clip_frames import Moment, QuestionClip, find_clip
 from barista_bench.benchmarks.handyvqa.masks import damage, union
-from barista_bench.benchmarks.handyvqa.records import (
+from barista_bench.benchmarks.handyvqa.record_files import (
     CATEGORIES,
     RVOS_CATEGORIES,
     AnnotatedRecord,
-    Item,
+    ClipRecord,
     ItemRecord,
-    read_items,
+    RecordInFile,
+    read_records,
 )
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined, name_problem
@@ -36,8 +37,8 @@ class AnnotatedFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One checked record; `correct` are places among `options`, ascending: those that count as right, maybe none."""
+class HandyvqaQuestion:
+    """One checked record; `correct` are indices of `options`, ascending: those that count as right, maybe none."""
 
     item_id: str
     category: str
@@ -45,7 +46,7 @@ class Question:
     options: tuple[str, ...]
     correct: tuple[int, ...]
     split: str
-    clip: Clip | None
+    clip: QuestionClip | None
     annotated: tuple[AnnotatedFrame, ...]
     file: str
     row: int
@@ -55,7 +56,7 @@ class HandyvqaRelease:
     """Annotation files, read and checked at once; media are looked for when they are asked for.
 
     Args:
-        root: a folder of records, or one file of them (see `records`).
+        root: a folder of records, or one file of them (see `record_files`).
         videos: below it lie the clips; by default `root`, or the folder that a file lies in.
 
     Raises:
@@ -65,10 +66,10 @@ class HandyvqaRelease:
     def __init__(self, root: str | Path, videos: str | Path | None = None) -> None:
         self.root = Path(root)
         self.videos = Path(videos) if videos is not None else self.root if self.root.is_dir() else self.root.parent
-        items, problems = read_items(self.root, ItemRecord)
-        questions = checked(items, problems)
+        records, problems = read_records(self.root, ItemRecord)
+        questions = checked_questions(records, problems)
         self.problems: Sequence[Problem] = tuple(problems)
-        self.questions: Mapping[str, tuple[Question, ...]] = {
+        self.questions: Mapping[str, tuple[HandyvqaQuestion, ...]] = {
             category: tuple(question for question in questions if question.category == category)
             for category in CATEGORIES
         }
@@ -80,14 +81,14 @@ class HandyvqaRelease:
         """Where a clip lies or would lie. Raises DataError for one outside `videos`."""
         return confined(self.videos, video_id)
 
-    def clip(self, question: Question) -> Clip:
+    def clip(self, question: HandyvqaQuestion) -> QuestionClip:
         """The clip of a question, looked for by its id where the record names none."""
         return question.clip or find_clip(self.videos, question.category, question.item_id)
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """Questions by category, of those that have any."""
-        return {category: len(found) for category, found in self.questions.items() if found}
+        return {category: len(questions) for category, questions in self.questions.items() if questions}
 
 
 def open_release(root: Path, videos: Path | None) -> HandyvqaRelease:
@@ -95,165 +96,138 @@ def open_release(root: Path, videos: Path | None) -> HandyvqaRelease:
     return HandyvqaRelease(root, videos)
 
 
-def checked(items: Sequence[Item[ItemRecord]], problems: list[Problem]) -> list[Question]:
+def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: list[Problem]) -> list[HandyvqaQuestion]:
     """The questions of those records that can be used; what is wrong with the others is added to `problems`."""
-    checks = _Checks(problems)
-    return [question for item in items if (question := checks.question(item))]
+    questions = []
+    for record in records:
+        findings: list[_Finding] = []
+        try:
+            questions.append(_question(record, findings))
+        except _UnusableRecord as error:
+            findings.append(("error", *error.finding))
+        for severity, key, what, remedy in findings:
+            fate = f": {record.item_id} is left out" if severity == "error" else f"; {record.item_id} is kept"
+            problems.append(Problem(severity, record.file, record.key_of(key), what + fate, remedy))
+    return questions
 
 
-def _right(item: Item[ItemRecord]) -> tuple[int, ...]:
-    """Places of the options that count as right: as released, the first that is named where one is asked for."""
-    record = item.record
-    named = record.correct_idx if item.category in MULTIPLE else record.correct_idx[:1]
-    return tuple(sorted({place for place in named if 0 <= place < len(record.options)}))
+_Finding = tuple[Severity, str, str, str]
+"""How bad, at which key of a record, what is wrong, and the remedy."""
 
 
-class _Checks:
-    """What typed decoding cannot see, one record at a time; findings go to `problems`."""
+class _UnusableRecord(Exception):
+    """Why a record is left out."""
 
-    def __init__(self, problems: list[Problem]) -> None:
-        self.problems = problems
+    def __init__(self, key: str, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.finding = (key, what, remedy)
 
-    def question(self, item: Item[ItemRecord]) -> Question | None:
-        record = item.record
-        if not (self._texts(item) and self._correct(item)):
-            return None
-        clip = None
-        if record.clip is not None:
-            clip = self._clip(item)
-            if clip is None:
-                return None
-        annotated = self._annotated(item)
-        if annotated is None:
-            return None
-        return Question(
-            item_id=item.item_id,
-            category=item.category,
-            question=(record.question or "").strip(),
-            options=tuple(option.strip() for option in record.options),
-            correct=_right(item),
-            split=record.split,
-            clip=clip,
-            annotated=annotated,
-            file=item.file,
-            row=item.row,
-        )
 
-    def _error(self, item: Item[ItemRecord], name: str, what: str, remedy: str) -> None:
-        self._add("error", item, name, f"{what}: {item.item_id} is left out", remedy)
+def _question(record: RecordInFile[ItemRecord], findings: list[_Finding]) -> HandyvqaQuestion:
+    """A record with what typed decoding cannot see checked. Raises _UnusableRecord."""
+    content, has_masks = record.content, record.category in RVOS_CATEGORIES
+    _check_texts(content, has_masks, findings)
+    _check_correct(content, record.category, has_masks, findings)
+    # As released, where one right option is asked for the first that is named counts.
+    named = content.correct_idx if record.category in MULTIPLE else content.correct_idx[:1]
+    return HandyvqaQuestion(
+        item_id=record.item_id,
+        category=record.category,
+        question=(content.question or "").strip(),
+        options=tuple(option.strip() for option in content.options),
+        correct=tuple(sorted({index for index in named if 0 <= index < len(content.options)})),
+        split=content.split,
+        clip=None if content.clip is None else _clip(content.clip),
+        annotated=_annotated(content) if has_masks else (),
+        file=record.file,
+        row=record.row,
+    )
 
-    def _warning(self, item: Item[ItemRecord], name: str, what: str, remedy: str) -> None:
-        self._add("warning", item, name, f"{what}; {item.item_id} is kept", remedy)
 
-    def _add(self, severity: Severity, item: Item[ItemRecord], name: str, what: str, remedy: str) -> None:
-        key = f"{item.key}.{name}" if item.key else name
-        self.problems.append(Problem(severity, item.file, key, what, remedy))
+def _check_texts(content: ItemRecord, has_masks: bool, findings: list[_Finding]) -> None:
+    texts = [option.strip().casefold() for option in content.options]
+    blank = [f"options[{index}]" for index, text in enumerate(texts) if not text]
+    if not (content.question or "").strip():
+        blank.insert(0, "question")
+    if blank and has_masks:
+        raise _UnusableRecord(blank[0], "is blank", "write the text")
+    findings += [("warning", key, "is blank", "write the text") for key in blank]
+    if wrong := name_problem(content.split):
+        raise _UnusableRecord("split", f"{content.split[:60]!r} is no name ({wrong})", "say test, val or train")
+    for index, text in enumerate(texts):
+        if text and (first := texts.index(text)) < index:
+            findings.append(
+                ("warning", f"options[{index}]", f"says what options[{first}] says", "make the options differ")
+            )
 
-    def _texts(self, item: Item[ItemRecord]) -> bool:
-        record = item.record
-        blank = [f"options[{place}]" for place, option in enumerate(record.options) if not option.strip()]
-        if not (record.question or "").strip():
-            blank.insert(0, "question")
-        if blank and item.category in RVOS_CATEGORIES:
-            self._error(item, blank[0], "is blank", "write the text")
-            return False
-        for name in blank:
-            self._warning(item, name, "is blank", "write the text")
-        wrong = name_problem(record.split)
-        if wrong:
-            self._error(item, "split", f"{record.split[:60]!r} is no name ({wrong})", "say test, val or train")
-            return False
-        texts = [option.strip().casefold() for option in record.options]
-        for place, text in enumerate(texts):
-            if text and text in texts[:place]:
-                what = f"says what options[{texts.index(text)}] says"
-                self._warning(item, f"options[{place}]", what, "make the options differ")
-        return True
 
-    def _correct(self, item: Item[ItemRecord]) -> bool:
-        """Whether a record's right options can be scored: those of masks must be right, others are as released."""
-        places, count = item.record.correct_idx, len(item.record.options)
-        strangers = [place for place in places if not 0 <= place < count]
-        several = len(set(places))
-        faults: list[tuple[str, str]] = []
-        if not places:
-            faults.append(("names no option", "name the right one"))
-        if strangers:
-            faults.append((f"{strangers[0]} is none of the {count} options", "count from 0"))
-        if several > 1 and item.category not in MULTIPLE:
-            counted = "" if item.category in RVOS_CATEGORIES else ": the first counts"
-            faults.append((f"{several} options are right, but {item.category} asks for one{counted}", "name one"))
-        # The released script, too, passes over a question with one right option that names none.
-        if faults and (item.category in RVOS_CATEGORIES or (not places and item.category not in MULTIPLE)):
-            self._error(item, "correct_idx", *faults[0])
-            return False
-        if several < len(places):
-            faults.append(("names an option twice: it counts once", "name each once"))
-        if several == count and not strangers:
-            faults.append(("every option is right", "add wrong options"))
-        for what, remedy in faults:
-            self._warning(item, "correct_idx", what, remedy)
-        return True
+def _check_correct(content: ItemRecord, category: str, has_masks: bool, findings: list[_Finding]) -> None:
+    """Whether the right options can be scored: those of masks must be right, others are as released."""
+    faults: list[tuple[str, str]] = []
+    indices, count = content.correct_idx, len(content.options)
+    beyond = [index for index in indices if not 0 <= index < count]
+    distinct = len(set(indices))
+    if not indices:
+        faults.append(("names no option", "name the right one"))
+    if beyond:
+        faults.append((f"{beyond[0]} is none of the {count} options", "count from 0"))
+    if distinct > 1 and category not in MULTIPLE:
+        counted = "" if has_masks else ": the first counts"
+        faults.append((f"{distinct} options are right, but {category} asks for one{counted}", "name one"))
+    # The released script, too, passes over a question with one right option that names none.
+    if faults and (has_masks or (not indices and category not in MULTIPLE)):
+        raise _UnusableRecord("correct_idx", *faults[0])
+    if distinct < len(indices):
+        faults.append(("names an option twice: it counts once", "name each once"))
+    if distinct == count and not beyond:
+        faults.append(("every option is right", "add wrong options"))
+    findings += [("warning", "correct_idx", *fault) for fault in faults]
 
-    def _clip(self, item: Item[ItemRecord]) -> Clip | None:
-        clip = item.record.clip
-        assert clip is not None
-        name = clip.video if clip.video is not None else clip.frames
-        if name is None or (clip.video is not None and clip.frames is not None):
-            self._error(item, "clip", "names no video or folder, or both", "give `video` or `frames`")
-        elif any(wrong := name_problem(part) for part in name.split("/")):
-            self._error(item, "clip", f"{name[:100]!r} is no path below the videos ({wrong})", "give a relative path")
-        elif clip.fps is not None and clip.video is not None:
-            self._error(item, "clip.fps", "a video file has times of its own", "leave fps out")
-        elif clip.frames is not None and clip.centre_seconds is not None and clip.fps is None:
-            self._error(item, "clip.fps", "is missing: a folder of frames has no times", "give fps")
-        else:
-            return Clip(name, clip.frames is not None, clip.centre_seconds, clip.fps)
-        return None
 
-    def _annotated(self, item: Item[ItemRecord]) -> tuple[AnnotatedFrame, ...] | None:
-        """The annotated frames of a record; None where it cannot be used."""
-        frames = item.record.annotated
-        if item.category not in RVOS_CATEGORIES:
-            return ()
-        if not frames:
-            self._error(item, "annotated", "no frame has a mask", "give annotated frames")
-            return None
-        sizes = {target.segmentation.size for frame in frames for target in frame.targets}
-        if len(sizes) != 1:
-            what = "masks are of several sizes" if sizes else "no frame has a mask"
-            self._error(item, "annotated", what, "give masks of the video's frame size")
-            return None
-        size = sizes.pop()
-        found = [self._frame(item, place, frame, size) for place, frame in enumerate(frames)]
-        usable = tuple(frame for frame in found if frame is not None)
-        moments = [frame.moment for frame in usable]
-        if len(set(moments)) < len(moments):
-            self._error(item, "annotated", "a frame is annotated twice", "join its targets")
-            return None
-        return usable if len(usable) == len(found) else None
+def _clip(clip: ClipRecord) -> QuestionClip:
+    name = clip.video if clip.video is not None else clip.frames
+    if name is None or (clip.video is not None and clip.frames is not None):
+        raise _UnusableRecord("clip", "names no video or folder, or both", "give `video` or `frames`")
+    if wrong := next((what for part in name.split("/") if (what := name_problem(part))), None):
+        what = f"{name[:100]!r} is no path below the videos ({wrong})"
+        raise _UnusableRecord("clip", what, "give a relative path")
+    if clip.fps is not None and clip.video is not None:
+        raise _UnusableRecord("clip.fps", "a video file has times of its own", "leave fps out")
+    if clip.frames is not None and clip.centre_seconds is not None and clip.fps is None:
+        raise _UnusableRecord("clip.fps", "is missing: a folder of frames has no times", "give fps")
+    return QuestionClip(name, clip.frames is not None, clip.centre_seconds, clip.fps)
 
-    def _frame(
-        self, item: Item[ItemRecord], place: int, frame: AnnotatedRecord, size: tuple[int, int]
-    ) -> AnnotatedFrame | None:
-        name = f"annotated[{place}]"
+
+def _annotated(content: ItemRecord) -> tuple[AnnotatedFrame, ...]:
+    sizes = {target.segmentation.size for frame in content.annotated for target in frame.targets}
+    if not sizes:
+        raise _UnusableRecord("annotated", "no frame has a mask", "give annotated frames")
+    if len(sizes) > 1:
+        raise _UnusableRecord("annotated", "masks are of several sizes", "give masks of the video's frame size")
+    frames = tuple(_annotated_frames(content, sizes.pop()))
+    if len({frame.moment for frame in frames}) < len(frames):
+        raise _UnusableRecord("annotated", "a frame is annotated twice", "join its targets")
+    return frames
+
+
+def _annotated_frames(content: ItemRecord, size: tuple[int, int]) -> Iterator[AnnotatedFrame]:
+    is_untimed = content.clip is not None and content.clip.frames is not None and content.clip.fps is None
+    for index, frame in enumerate(content.annotated):
+        key = f"annotated[{index}]"
         if (frame.frame is None) == (frame.second is None):
-            self._error(item, name, "names no moment, or two", "give `frame` or `second`")
-            return None
-        if frame.second is not None and item.record.clip and item.record.clip.frames and item.record.clip.fps is None:
-            self._error(item, f"{name}.second", "a folder of frames has no times", "give `frame`")
-            return None
-        options = [target.option for target in frame.targets]
-        foreign = sorted(set(options) - set(item.record.correct_idx))
-        if foreign or len(set(options)) < len(options):
-            what = f"option {foreign[0]} is not right" if foreign else "an option has two masks"
-            self._error(item, f"{name}.targets", what, "give one mask for each right option that is visible")
-            return None
-        masks = [target.segmentation for target in frame.targets]
-        wrong = damage([mask.counts for mask in masks], size)
-        if wrong:
-            self._error(item, f"{name}.targets", f"a mask is damaged ({wrong})", "write it with pycocotools")
-            return None
-        return AnnotatedFrame(
-            Moment(frame.frame, frame.second), union([mask.counts for mask in masks], size), tuple(sorted(options))
-        )
+            raise _UnusableRecord(key, "names no moment, or two", "give `frame` or `second`")
+        if frame.second is not None and is_untimed:
+            raise _UnusableRecord(f"{key}.second", "a folder of frames has no times", "give `frame`")
+        yield _annotated_frame(frame, f"{key}.targets", content.correct_idx, size)
+
+
+def _annotated_frame(frame: AnnotatedRecord, key: str, correct: Sequence[int], size: tuple[int, int]) -> AnnotatedFrame:
+    options = [target.option for target in frame.targets]
+    counts = [target.segmentation.counts for target in frame.targets]
+    wrong = sorted(set(options) - set(correct))
+    if wrong or len(set(options)) < len(options):
+        what = f"option {wrong[0]} is not right" if wrong else "an option has two masks"
+        raise _UnusableRecord(key, what, "give one mask for each right option that is visible")
+    if damaged := damage(counts, size):
+        raise _UnusableRecord(key, f"a mask is damaged ({damaged})", "write it with pycocotools")
+    return AnnotatedFrame(Moment(frame.frame, frame.second), union(counts, size), tuple(sorted(options)))

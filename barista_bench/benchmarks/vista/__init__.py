@@ -1,9 +1,8 @@
 """ViSTa (arXiv 2411.13211): do models understand sequences of actions? Videos are matched with descriptions."""
 
-from barista_bench.benchmarks.vista.counting import counts
-from barista_bench.benchmarks.vista.release import VistaRelease, open_release
-from barista_bench.benchmarks.vista.tables import paper_tables
-from barista_bench.benchmarks.vista.tasks import All, Minecraft, RealWorld, VirtualHome
+from barista_bench.benchmarks.vista.matching import All, Minecraft, RealWorld, VirtualHome
+from barista_bench.benchmarks.vista.paper_tables import paper_tables
+from barista_bench.benchmarks.vista.release import VistaRelease, counts, open_release
 from barista_bench.core.benchmark import Benchmark, on_demand
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)

@@ -7,15 +7,9 @@ each from 0 to 5), or in one, as the option `conversation` says.
 
 Scores mean nothing alone. Within a problem set they pass a softmax over the descriptions and are standardised for each
 description over the videos; the best one is the prediction. The figure is macro-F1 within a set, averaged over sets
-(`scoring.py`). What one sample is scored by (`top1`) looks at its own scores alone.
+(`scoring`). What one sample is scored by (`top1`) looks at its own scores alone.
 
-Where the sources are silent or differ:
-* the paper scores in a second message of the second conversation; here one message asks for comparison and scores;
-* the released code raises an error for a video with no more frames than are asked for, and repeats the last frame where
-  equal steps do not end on it; here such a video shows every frame once, and steps are rounded so that first and last
-  frame are always shown;
-* a video that cannot be answered for (unreadable, refused) has -0.1 for all labels, as released, and then takes part in
-  the standardisation; where no video of a set is answered, all are wrong.
+Where the sources are silent or differ, see docs/upstream/vista.md, "What is done here".
 """
 
 from __future__ import annotations
@@ -23,15 +17,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple
 
-import numpy as np
-
-from barista_bench.benchmarks.pooling import Floats, mean_figures
-from barista_bench.benchmarks.vista.answers import HIGHEST, LOWEST, read_answer, write_answer
+from barista_bench.benchmarks.vista.columns import EntryEvidence, MatchingInputs, MatchingMetadata, MatchingTarget
 from barista_bench.benchmarks.vista.problem_sets import LabelledVideo, ProblemSet
 from barista_bench.benchmarks.vista.release import VistaRelease
-from barista_bench.benchmarks.vista.scoring import by_set, figures, groups, labels_of, match, resampled, scores_of
+from barista_bench.benchmarks.vista.score_answers import HIGHEST, LOWEST, LabelScores, read_answer, write_answer
+from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.choice_scores import read_scores
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
@@ -46,21 +38,18 @@ from barista_bench.core.task import (
     FailureKind,
     Fields,
     FrameRef,
-    Json,
     ParseError,
     Prediction,
     ProtocolName,
     ProtocolRule,
     Scored,
     SkippedExample,
+    Verdict,
 )
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.media.video import video_facts
 from barista_bench.metrics.sequence_matching.rescaling import STANDARDISE
-
-if TYPE_CHECKING:
-    from datasets import Features
 
 _PACKAGE = "barista_bench.benchmarks.vista"
 _WORDING = "matching"
@@ -114,7 +103,7 @@ class Matching(ReleaseTask):
     prompt_package = _PACKAGE
     row_note = "frames of one video, the descriptions of one problem set, and which of them fit"
     protocol_rules = _RULES
-    breakdown_keys = ("environment", "level", "type")
+    breakdown_keys = GROUPED_BY
     whole_clusters = True
     options: ClassVar[Mapping[str, Option]] = {
         "conversation": Option(
@@ -125,6 +114,10 @@ class Matching(ReleaseTask):
         ),
         "one_shot": Option(True, "show the release's example of a description, where a set has one", "prompt"),
     }
+    inputs_type = MatchingInputs
+    target_type = MatchingTarget
+    metadata_type = MatchingMetadata
+    evidence_type = EntryEvidence
     environment: ClassVar[str | None]
     """In the paper's words; None for all."""
 
@@ -137,32 +130,6 @@ class Matching(ReleaseTask):
     ) -> None:
         super().__init__(prompts or packaged_prompts(_PACKAGE, _WORDING), protocol=protocol, options=options)
 
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        return Features(
-            {
-                "inputs": {
-                    "problem_set": Value("string"),
-                    "labels": List(Value("string")),
-                    "descriptions": List(Value("string")),
-                    "prompt_gpt": Value("string"),
-                    "example_gpt": Value("string"),
-                    "frame_count": Value("int32"),
-                },
-                "target": {"labels": List(Value("string"))},
-                "metadata": {
-                    **dict.fromkeys(("split", "environment", "type", "problem_set"), Value("string")),
-                    **dict.fromkeys(("release_level", "release_type"), Value("string")),
-                    **dict.fromkeys(("level", "sequence_length", "frames", "set_videos", "set_labels"), Value("int32")),
-                    "shared_prefix": Value("int32"),
-                    "frame_count": Value("int64"),
-                    **dict.fromkeys(("fps", "seconds"), Value("float64")),
-                },
-                "evidence": {"file": Value("string"), "entry": Value("int64")},
-            }
-        )
-
     def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
         """Every video of every set, by the sets' ids and then as their files list them.
 
@@ -171,8 +138,10 @@ class Matching(ReleaseTask):
         """
         if not isinstance(release, VistaRelease):
             raise DataError(f"{release.root}: is no release of ViSTa. Remedy: open it with this benchmark")
-        _refuse_unknown(release, sampling)
-        facts: dict[str, _Video | str] = {}
+        known = {video.video_id for problem_set in release.sets.values() for video in problem_set.videos}
+        if absent := sorted(set(sampling.videos or ()) - known):
+            raise DataError(f"{release.root}: no video {absent[0]!r}. Remedy: choose one of its {len(known)} videos")
+        facts: dict[str, _Facts | str] = {}
         for problem_set in release.sets.values():
             if self.environment not in (None, problem_set.environment):
                 continue
@@ -181,47 +150,47 @@ class Matching(ReleaseTask):
                     continue
                 if video.video_id not in facts:
                     facts[video.video_id] = _facts(release, video.video_id)
-                known = facts[video.video_id]
-                if isinstance(known, str):
-                    yield SkippedExample(FrameRef(video.video_id, 0), known)
+                facts_or_reason = facts[video.video_id]
+                if isinstance(facts_or_reason, str):
+                    yield SkippedExample(FrameRef(video.video_id, 0), facts_or_reason)
                 else:
-                    yield self._example(problem_set, video, known, sampling)
+                    yield self._example(problem_set, video, facts_or_reason, sampling)
 
-    def _example(self, own: ProblemSet, video: LabelledVideo, facts: _Video, sampling: Sampling) -> Example:
-        shown = evenly_spaced(facts.frame_count, sampling.frames)
+    def _example(self, asked: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: Sampling) -> Example:
+        frames = evenly_spaced(facts.frame_count, sampling.frames)
         return Example(
-            example_id=f"{self.name}:{own.set_id}:{video.video_id}",
+            example_id=f"{self.name}:{asked.set_id}:{video.video_id}",
             benchmark=self.benchmark,
             task=self.name,
-            label="; ".join(own.descriptions[label] for label in video.labels),
-            frames=tuple(FrameRef(video.video_id, frame) for frame in shown),
-            inputs={
-                "problem_set": own.set_id,
-                "labels": list(own.descriptions),
-                "descriptions": list(own.descriptions.values()),
-                "prompt_gpt": own.prompt,
-                "example_gpt": own.example,
-                "frame_count": len(shown),
-            },
-            target={"labels": list(video.labels)},
-            metadata={
-                "split": "test",
-                "environment": own.environment,
-                "level": own.level,
-                "type": own.type,
-                "problem_set": own.set_id,
-                "sequence_length": own.level,
-                "frames": sampling.frames,
-                "set_videos": len(own.videos),
-                "set_labels": len(own.descriptions),
-                "release_level": own.release_level,
-                "release_type": own.release_type,
-                "shared_prefix": own.shared_prefix.get(video.labels[0]),
-                "frame_count": facts.frame_count,
-                "fps": facts.fps,
-                "seconds": facts.seconds,
-            },
-            evidence={"file": f"tasks/{own.set_id}.yaml", "entry": video.entry},
+            label="; ".join(asked.descriptions[label] for label in video.labels),
+            frames=tuple(FrameRef(video.video_id, frame) for frame in frames),
+            inputs=MatchingInputs(
+                problem_set=asked.set_id,
+                labels=list(asked.descriptions),
+                descriptions=list(asked.descriptions.values()),
+                prompt_gpt=asked.prompt,
+                example_gpt=asked.example,
+                frame_count=len(frames),
+            ).write(),
+            target=MatchingTarget(list(video.labels)).write(),
+            metadata=MatchingMetadata(
+                split="test",
+                environment=asked.environment,
+                type=asked.type,
+                problem_set=asked.set_id,
+                release_level=asked.release_level,
+                release_type=asked.release_type,
+                level=asked.level,
+                sequence_length=asked.level,
+                frames=sampling.frames,
+                set_videos=len(asked.videos),
+                set_labels=len(asked.descriptions),
+                shared_prefix=asked.shared_prefix.get(video.labels[0]),
+                frame_count=facts.frame_count,
+                fps=facts.fps,
+                seconds=facts.seconds,
+            ).write(),
+            evidence=EntryEvidence(f"tasks/{asked.set_id}.yaml", video.entry).write(),
         )
 
     def cluster(self, example: Example) -> str:
@@ -229,20 +198,20 @@ class Matching(ReleaseTask):
         return str(example.inputs["problem_set"])
 
     def choices(self, example: Example) -> Mapping[str, str]:
-        return dict(zip(labels_of(example.inputs), _descriptions(example.inputs), strict=True))
+        return MatchingInputs.read(example.inputs).choices
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         """Describe the frames, or (`conversation=single`) describe, compare and score."""
-        inputs = example.inputs
-        shown = inputs["example_gpt"] if self.option("one_shot") else None
+        asked = MatchingInputs.read(example.inputs)
+        shown = asked.example_gpt if self.option("one_shot") else None
         values = {
-            "frame_count": str(inputs["frame_count"]),
-            "task": str(inputs["prompt_gpt"]).strip(),
-            "example": self.prompts.text("example", example=str(shown).strip()) + "\n" if shown else "",
+            "frame_count": str(asked.frame_count),
+            "task": asked.prompt_gpt.strip(),
+            "example": self.prompts.text("example", example=shown.strip()) + "\n" if shown else "",
         }
         system, user = self.prompts.fill(**values)
         if self.option("conversation") == "single":
-            user = self.prompts.text("single", **values, summaries=self._summaries(example))
+            user = self.prompts.text("single", **values, summaries=_summaries(asked))
         return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], boxes: BoxFormat) -> Prompt | None:
@@ -250,52 +219,19 @@ class Matching(ReleaseTask):
 
         A model that scores the descriptions at once, as dual encoders do, has answered already.
         """
-        if self.option("conversation") == "single" or len(answers) > 1:
+        asked = MatchingInputs.read(example.inputs)
+        is_done = self.option("conversation") == "single" or len(answers) > 1
+        if is_done or read_scores(answers[0], asked.labels) is not None:
             return None
-        if read_scores(answers[0], labels_of(example.inputs)) is not None:
-            return None
-        text = self.prompts.text("match", description=answers[0].strip(), summaries=self._summaries(example))
+        text = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(asked))
         return Prompt(self.prompts.fill()[0], (TextPart(text),))
 
-    def _summaries(self, example: Example) -> str:
-        return "\n".join(f"- ({label}) {text}" for label, text in self.choices(example).items())
-
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The scores of a dual encoder, or those that a generative model wrote: see `answers.read_answer`."""
-        return read_answer(text, labels_of(inputs))
+        """The scores of a dual encoder, or those that a generative model wrote: see `score_answers.read_answer`."""
+        return read_answer(text, MatchingInputs.read(inputs).labels)
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """By the sample's own scores: `top1` is 1 where a true description has the highest one, shared by those that
-        tie with it; `strict_format` whether the answer can be read strictly. Both are 0 without a readable answer.
-        """
-        if prediction is None:
-            return {"top1": 0.0, "strict_format": 0.0}
-        best, truth = _best(prediction), _truth(example)
-        return {
-            "top1": len(truth & set(best)) / len(best),
-            "strict_format": float(prediction.value["strict"] is not None),
-        }
-
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """`macro_f1` over problem sets by the released reading, with the paper's interval over sets, by the strict
-        reading, and of the majority baseline; the same by environment, level and type; means of the samples' scores.
-        """
-        if not samples:
-            return {}
-        sets = [match(own, str(self.option("standardise"))) for own in by_set(samples).values()]
-        by = {
-            f"per_{key}": {name: figures(own) for name, own in groups(sets, key).items()} for key in self.breakdown_keys
-        }
-        ones = np.ones((1, len(samples)))
-        return {**figures(sets), **{name: float(value[0]) for name, value in self._means(samples, ones).items()}, **by}
-
-    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        drawn = resampled(samples, weights, str(self.option("standardise")))
-        return {**drawn, **self._means(samples, weights)}
-
-    def _means(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        scores = [self.score(sample.example, sample.prediction) for sample in samples]
-        return mean_figures(scores, [sample.prediction is None for sample in samples], weights)
+    def statistics(self, samples: Sequence[Scored]) -> MatchedSets:
+        return MatchedSets.of(samples, str(self.option("standardise")))
 
     def facets(self, example: Example) -> Fields:
         """Beside metadata: whether several descriptions fit."""
@@ -305,7 +241,7 @@ class Matching(ReleaseTask):
         """By the sample's own scores: another description is best, or others are as good as the true one."""
         if prediction is None:
             return self.unreadable(example)
-        best, truth = set(_best(prediction)), _truth(example)
+        best, truth = set(LabelScores.read(prediction.value).best), set(_truth(example))
         if best <= truth:
             return ()
         if best & truth:
@@ -315,24 +251,26 @@ class Matching(ReleaseTask):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By the sample's own scores, which the other videos of its set may turn."""
         texts, truth = self.choices(example), _truth(example)
-        scores = (scores_of(prediction, "scores") if prediction else None) or {}
-        best = _best(prediction) if prediction else []
-
-        def row(verdict: str, label: str) -> ExplanationRow:
-            given = f"{scores[label]:.4g}" if label in scores else "no score"
-            return ExplanationRow(verdict, f"{label} [{given}]: {texts[label]}")  # type: ignore[arg-type]
-
-        hits = [row("hit", label) for label in texts if label in truth and label in best]
-        misses = [row("miss", label) for label in texts if label in truth and label not in best]
-        return Explanation((*hits, *misses, *(row("wrong", label) for label in best if label not in truth)))
+        answer = LabelScores.read(prediction.value) if prediction else LabelScores({}, None, [])
+        best = answer.best if prediction else []
+        groups: tuple[tuple[Verdict, list[str]], ...] = (
+            ("hit", [label for label in texts if label in truth and label in best]),
+            ("miss", [label for label in texts if label in truth and label not in best]),
+            ("wrong", [label for label in best if label not in truth]),
+        )
+        rows = []
+        for verdict, labels in groups:
+            for label in labels:
+                score = f"{answer.scores[label]:.4g}" if label in answer.scores else "no score"
+                rows.append(ExplanationRow(verdict, f"{label} [{score}]: {texts[label]}"))
+        return Explanation(tuple(rows))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         """All to the true description: to the first of several, since only one may be best."""
-        first = cast("Sequence[str]", example.target["labels"])[0]
-        return self._all_to(example, first)
+        return _all_to(example, _truth(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        return self._all_to(example, rng.choice(labels_of(example.inputs)))
+        return _all_to(example, rng.choice(MatchingInputs.read(example.inputs).labels))
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The label that fits most of the set's other videos; of several, the first.
@@ -340,39 +278,50 @@ class Matching(ReleaseTask):
         Where every label fits one video, as in permutations, it is never this one's: the baseline of the paper, which
         also counts the video itself, is the figure `majority_f1`.
         """
-        own = example.inputs["problem_set"]
-        fitting = (label for other in others if other.inputs["problem_set"] == own for label in _truth(other))
-        counts = Counter(fitting)
-        return self._all_to(example, max(labels_of(example.inputs), key=lambda label: counts[label]))
-
-    @staticmethod
-    def _all_to(example: Example, chosen: str) -> str:
-        return write_answer({label: HIGHEST if label == chosen else LOWEST for label in labels_of(example.inputs)})
+        of_set = [other for other in others if self.cluster(other) == self.cluster(example)]
+        counts = Counter(label for other in of_set for label in _truth(other))
+        return _all_to(example, max(MatchingInputs.read(example.inputs).labels, key=lambda label: counts[label]))
 
 
-def _descriptions(inputs: Fields) -> list[str]:
-    return list(cast("Sequence[str]", inputs["descriptions"]))
+class VirtualHome(Matching):
+    """Videos of a simulated household, most of them stitched together from ALFRED."""
+
+    name = upstream_name = environment = "virtual_home"
 
 
-def _truth(example: Example) -> set[str]:
-    return set(cast("Sequence[str]", example.target["labels"]))
+class RealWorld(Matching):
+    """Filmed videos; its level 1 has object tracking, interactions and doors besides."""
+
+    name = upstream_name = environment = "real_world"
 
 
-def _best(prediction: Prediction) -> list[str]:
-    """The labels with the highest score that was given, in the order of the question."""
-    scores = scores_of(prediction, "scores") or {}
-    top = max(scores.values())
-    return [label for label, score in scores.items() if score == top]
+class Minecraft(Matching):
+    """Recorded play. A video of its level 1 may fit several descriptions."""
+
+    name = upstream_name = environment = "minecraft"
 
 
-def _refuse_unknown(release: VistaRelease, sampling: Sampling) -> None:
-    known = {video.video_id for problem_set in release.sets.values() for video in problem_set.videos}
-    absent = sorted(set(sampling.videos or ()) - known)
-    if absent:
-        raise DataError(f"{release.root}: no video {absent[0]!r}. Remedy: choose one of its {len(known)} videos")
+class All(Matching):
+    """All environments together: every problem set counts the same."""
+
+    name = upstream_name = "all"
+    environment = None
 
 
-class _Video(NamedTuple):
+def _truth(example: Example) -> list[str]:
+    return MatchingTarget.read(example.target).labels
+
+
+def _summaries(asked: MatchingInputs) -> str:
+    return "\n".join(f"- ({label}) {text}" for label, text in asked.choices.items())
+
+
+def _all_to(example: Example, chosen: str) -> str:
+    labels = MatchingInputs.read(example.inputs).labels
+    return write_answer({label: HIGHEST if label == chosen else LOWEST for label in labels})
+
+
+class _Facts(NamedTuple):
     """What is kept of a video while all sets are gone through: `seconds` from its first frame to its last, if known."""
 
     frame_count: int
@@ -380,13 +329,13 @@ class _Video(NamedTuple):
     seconds: float | None
 
 
-def _facts(release: VistaRelease, video_id: str) -> _Video | str:
+def _facts(release: VistaRelease, video_id: str) -> _Facts | str:
     """A video's facts, or why it cannot be used."""
     try:
         path = release.video_path(video_id)
         if not path.exists():
             return "the video is absent"
-        found = video_facts(path)
+        facts = video_facts(path)
     except DataError as error:  # a VideoError too
         return f"the video cannot be used: {error}"
-    return _Video(found.frame_count, found.fps, found.duration if found.timed else None)
+    return _Facts(facts.frame_count, facts.fps, facts.duration if facts.timed else None)

@@ -11,15 +11,17 @@ import csv
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import count, islice
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 import yaml
 
-from barista_bench.benchmarks.vista.documents import Row
 from barista_bench.benchmarks.vista.release import ENTRIES_END, TABLE, TASKS_FOLDER
+from barista_bench.benchmarks.vista.release_files import MetadataRow
 from barista_bench.errors import DataError
 from barista_bench.mini.cutting import cut_clip, join_clips
 from barista_bench.scene_graph import SceneGraph
@@ -43,8 +45,7 @@ _EXAMPLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
+class ActivityClip(NamedTuple):
     """Frames [start, stop) of one kitchen video that show one activity, forwards or backwards."""
 
     video_id: str
@@ -66,24 +67,25 @@ class Clip:
         return f"{self.verb} the {self.noun}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Take:
-    """One video to be: clips in their order, and the labels that fit it."""
+class PlannedVideo(NamedTuple):
+    """Clips in their order, and the labels that fit them together."""
 
     labels: tuple[str, ...]
-    clips: tuple[Clip, ...]
+    clips: tuple[ActivityClip, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Set:
-    """One problem set to be; `folder` is its path below `tasks`, without the environment."""
+class PlannedSet(NamedTuple):
+    """A problem set to be written; `folder` is its path below `tasks`, without the environment.
+
+    `shared` is, for each description, how many steps it shares with the first one.
+    """
 
     environment: str
     folder: str
     name: str
-    descriptions: Mapping[str, str]
-    takes: Sequence[_Take]
-    shared: Sequence[int] = field(default_factory=tuple)
+    descriptions: dict[str, str]
+    videos: Sequence[PlannedVideo]
+    shared: Sequence[int] = ()
 
 
 def write_mini(kitchen: Path, out: Path) -> None:
@@ -97,30 +99,36 @@ def write_mini(kitchen: Path, out: Path) -> None:
     graph = SceneGraph(kitchen)
     sets = list(_sets(_clips(graph), kitchen))
     out.mkdir(parents=True, exist_ok=True)
-    rows = []
     with tempfile.TemporaryDirectory(dir=out) as folder:
-        cutter = _Cutter(graph, Path(folder))
-        for planned in sets:
-            rows += _write_set(planned, out, cutter)
+        numbers = count()
+
+        @cache  # each clip is cut once, whatever number of videos it is joined into
+        def cut(clip: ActivityClip) -> Path:
+            video, part = graph[clip.video_id].video, Path(folder) / f"{next(numbers)}.mp4"
+            size, source = _small(video.width, video.height), graph.video_path(clip.video_id)
+            return cut_clip(source, part, clip.start, clip.stop, size=size, reverse=clip.reverse)
+
+        rows = [row for planned in sets for row in _write_set(planned, out, cut)]
     with (out / TABLE).open("w", newline="", encoding="utf-8") as opened:
         writer = csv.writer(opened)
-        writer.writerow(Row.__struct_fields__)
-        writer.writerows(rows)
+        writer.writerow(MetadataRow.__struct_fields__)
+        writer.writerows(map(msgspec.structs.astuple, rows))
 
 
-def _clips(graph: SceneGraph) -> list[Clip]:
+def _clips(graph: SceneGraph) -> list[ActivityClip]:
     """One clip of every activity of every video, in their order, from its middle."""
-    found = []
+    clips = []
     for video in graph:
         for segment in video.activities():
             length = min(FRAMES, segment.end - segment.start)
             start = (segment.start + segment.end - length) // 2
-            if segment.name.partition(" ")[2] and length > 1:
-                found.append(Clip(video.video_id, start, start + length, segment.name))
-    return found
+            clip = ActivityClip(video.video_id, start, start + length, segment.name)
+            if clip.noun and length > 1:
+                clips.append(clip)
+    return clips
 
 
-def _sets(clips: Sequence[Clip], kitchen: Path) -> Iterator[_Set]:
+def _sets(clips: Sequence[ActivityClip], kitchen: Path) -> Iterator[PlannedSet]:
     """Of each kind of problem set that the release has, one or two."""
     kinds = {clip.activity: clip for clip in reversed(clips)}
     if len(kinds) < FEWEST:
@@ -138,62 +146,64 @@ def _sets(clips: Sequence[Clip], kitchen: Path) -> Iterator[_Set]:
     yield _general("real_life", steps[::-1])
 
 
-def _by_part(environment: str, folder: str, clips: Sequence[Clip], part: str) -> _Set:
+def _by_part(environment: str, folder: str, clips: Sequence[ActivityClip], part: str) -> PlannedSet:
     """Clips that share the verb and differ in the noun, or the other way round: one or two of each of three."""
     other = "verb" if part == "noun" else "noun"
-    groups: dict[str, dict[str, list[Clip]]] = {}
+    groups: dict[str, dict[str, list[ActivityClip]]] = {}
     for clip in clips:
         groups.setdefault(getattr(clip, other), {}).setdefault(getattr(clip, part), []).append(clip)
     shared = max(groups, key=lambda name: len(groups[name]))
-    chosen = dict(islice(groups[shared].items(), 3))
-    labels = {name: f"label_{at}" for at, name in enumerate(chosen)}
-    takes = [_Take((labels[name],), (clip,)) for name, own in chosen.items() for clip in own[:2]]
-    texts = {labels[name]: f"The hands {own[0].words}" for name, own in chosen.items()}
-    return _Set(environment, folder, shared.replace(" ", "_"), texts, takes)
+    by_label = {f"label_{at}": own for at, own in enumerate(islice(groups[shared].values(), 3))}
+    videos = [PlannedVideo((label,), (clip,)) for label, own in by_label.items() for clip in own[:2]]
+    texts = {label: f"The hands {own[0].words}" for label, own in by_label.items()}
+    return PlannedSet(environment, folder, shared.replace(" ", "_"), texts, videos)
 
 
-def _backwards(clip: Clip) -> _Set:
+def _backwards(clip: ActivityClip) -> PlannedSet:
     """One clip forwards and backwards, whole and its first half: level 1 beyond single actions."""
-    half = Clip(clip.video_id, clip.start, (clip.start + clip.stop) // 2 + 1, clip.activity)
-    takes = [
-        _Take((label,), (Clip(own.video_id, own.start, own.stop, own.activity, reverse=label == "back"),))
-        for own in (clip, half)
+    half = clip._replace(stop=(clip.start + clip.stop) // 2 + 1)
+    videos = [
+        PlannedVideo((label,), (part._replace(reverse=label == "back"),))
+        for part in (clip, half)
         for label in ("on", "back")
     ]
     texts = {"on": f"Time runs forwards while the hands {clip.words}", "back": "Time runs backwards"}
-    return _Set("real_life", "extrapyramidal/opening_v_closing", "time", texts, takes)
+    return PlannedSet("real_life", "extrapyramidal/opening_v_closing", "time", texts, videos)
 
 
-def _several(steps: Sequence[Clip]) -> _Set:
+def _several(steps: Sequence[ActivityClip]) -> PlannedSet:
     """Videos that fit one or two of several descriptions."""
     chosen = list({clip.verb: clip for clip in reversed(steps)}.values())[:3]
     texts = {clip.verb: f"At some time the hands {clip.words}" for clip in chosen}
-    takes = [_Take((clip.verb,), (clip,)) for clip in chosen]
-    takes.append(_Take((chosen[0].verb, chosen[1].verb), (chosen[0], chosen[1])))
-    return _Set("minecraft", "foundation", "multilabel", texts, takes)
+    videos = [PlannedVideo((clip.verb,), (clip,)) for clip in chosen]
+    videos.append(PlannedVideo((chosen[0].verb, chosen[1].verb), (chosen[0], chosen[1])))
+    return PlannedSet("minecraft", "foundation", "multilabel", texts, videos)
 
 
-def _permutation(environment: str, steps: Sequence[Clip]) -> _Set:
+def _permutation(environment: str, steps: Sequence[ActivityClip]) -> PlannedSet:
     """The same clips in as many orders as there are clips: each order a turn of the one before."""
-    count = len(steps)
-    orders = [tuple(steps[(turn + place) % count] for place in range(count)) for turn in range(count)]
-    texts = {f"label_{at}": _in_words(order) for at, order in enumerate(orders)}
-    takes = [_Take((f"label_{at}",), order) for at, order in enumerate(orders)]
-    return _Set(environment, f"level_{count}/permutation", f"turns_of_{count}", texts, takes)
+    length = len(steps)
+    orders = [(*steps[turn:], *steps[:turn]) for turn in range(length)]
+    return _orders(environment, f"level_{length}/permutation", f"turns_of_{length}", orders)
 
 
-def _general(environment: str, steps: Sequence[Clip]) -> _Set:
+def _general(environment: str, steps: Sequence[ActivityClip]) -> PlannedSet:
     """A base of three steps, and sequences that share two, one and none of them at their beginning."""
     a, b, c, d, e, f = steps[:6]
     orders = [(a, b, c), (a, b, d), (a, e, d), (f, e, d)]
-    texts = {f"label_{at}": _in_words(order) for at, order in enumerate(orders)}
-    takes = [_Take((f"label_{at}",), order) for at, order in enumerate(orders)]
-    return _Set(environment, "level_3/remix", "from_three_steps", texts, takes, (3, 2, 1, 0))
+    return _orders(environment, "level_3/remix", "from_three_steps", orders)._replace(shared=(3, 2, 1, 0))
 
 
-def _in_words(clips: Sequence[Clip]) -> str:
+def _orders(environment: str, folder: str, name: str, orders: Sequence[tuple[ActivityClip, ...]]) -> PlannedSet:
+    by_label = {f"label_{at}": clips for at, clips in enumerate(orders)}
+    texts = {label: _in_words(clips) for label, clips in by_label.items()}
+    videos = [PlannedVideo((label,), clips) for label, clips in by_label.items()]
+    return PlannedSet(environment, folder, name, texts, videos)
+
+
+def _in_words(clips: Sequence[ActivityClip]) -> str:
     """
-    >>> _in_words([Clip("v", 0, 9, "Lift cup"), Clip("v", 9, 18, "Press button")])
+    >>> _in_words([ActivityClip("v", 0, 9, "Lift cup"), ActivityClip("v", 9, 18, "Press button")])
     'To begin with, the hands lift the cup; at last they press the button'
     """
     first, *between, last = (clip.words for clip in clips)
@@ -206,33 +216,6 @@ def _in_words(clips: Sequence[Clip]) -> str:
     )
 
 
-class _Cutter:
-    """Cuts each clip once, whatever number of videos it is joined into."""
-
-    def __init__(self, graph: SceneGraph, folder: Path) -> None:
-        self._graph = graph
-        self._folder = folder
-        self._cut: dict[Clip, Path] = {}
-
-    def write(self, clips: Sequence[Clip], out: Path) -> None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        parts = [self._clip(clip) for clip in clips]
-        if len(parts) == 1:
-            shutil.copyfile(parts[0], out)
-        else:
-            join_clips(parts, out)
-
-    def _clip(self, clip: Clip) -> Path:
-        if clip not in self._cut:
-            video = self._graph[clip.video_id]
-            size, path = _small(video.video.width, video.video.height), self._folder / f"{len(self._cut)}.mp4"
-            cut_clip(
-                self._graph.video_path(clip.video_id), path, clip.start, clip.stop, size=size, reverse=clip.reverse
-            )
-            self._cut[clip] = path
-        return self._cut[clip]
-
-
 def _small(width: int, height: int) -> tuple[int, int]:
     """The size of a clip: even, and of the video's shape.
 
@@ -243,44 +226,38 @@ def _small(width: int, height: int) -> tuple[int, int]:
     return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
 
 
-def _write_set(planned: _Set, out: Path, cutter: _Cutter) -> list[tuple[str, int, str, str, str, str]]:
-    """The two files of a set and its videos. Returns its rows of the table."""
-    level = planned.folder.split("/")[0]
+def _write_set(planned: PlannedSet, out: Path, cut: Callable[[ActivityClip], Path]) -> Iterator[MetadataRow]:
+    """Write the two files of a set and its videos; its rows of the table."""
+    level, kind = planned.folder.split("/")[0], planned.folder.split("/")[-1]
     number = int(level.removeprefix("level_")) if level.startswith("level_") else 1
-    relative = f"{TASKS_FOLDER}/{planned.environment}/{planned.folder}/{planned.name}"
-    entries, rows = [], []
-    for at, take in enumerate(planned.takes):
+    base = f"{TASKS_FOLDER}/{planned.environment}/{planned.folder}/{planned.name}"
+    entries = []
+    for at, video in enumerate(planned.videos):
         path = f"{planned.folder}/{planned.name}/take_{at}.mp4"
-        cutter.write(take.clips, out / planned.environment / path)
-        entries.append({"path": path, "label": ",".join(take.labels)})
-        rows += [
-            (
-                f"{planned.environment}/{path}",
-                number,
-                planned.descriptions[label],
-                planned.environment,
-                planned.folder.split("/")[-1],
-                f"{relative}.yaml",
-            )
-            for label in take.labels
-        ]
-    (out / relative).parent.mkdir(parents=True, exist_ok=True)
-    (out / f"{relative}.yaml").write_text(
-        yaml.safe_dump(_document(planned), allow_unicode=True, sort_keys=False), encoding="utf-8"
-    )
-    (out / f"{relative}{ENTRIES_END}").write_text(json.dumps(entries, indent=1), encoding="utf-8")
-    return rows
+        video_id, parts = f"{planned.environment}/{path}", list(map(cut, video.clips))
+        (out / video_id).parent.mkdir(parents=True, exist_ok=True)
+        if len(parts) > 1:
+            join_clips(parts, out / video_id)
+        else:
+            shutil.copyfile(parts[0], out / video_id)
+        entries.append({"path": path, "label": ",".join(video.labels)})
+        for label in video.labels:
+            text = planned.descriptions[label]
+            yield MetadataRow(video_id, number, text, planned.environment, kind, f"{base}.yaml")
+    (out / base).parent.mkdir(parents=True, exist_ok=True)
+    content = yaml.safe_dump(_description_file(planned), allow_unicode=True, sort_keys=False)
+    (out / f"{base}.yaml").write_text(content, encoding="utf-8")
+    (out / f"{base}{ENTRIES_END}").write_text(json.dumps(entries, indent=1), encoding="utf-8")
 
 
-def _document(planned: _Set) -> dict[str, object]:
-    """What the set's YAML file says; Minecraft's have neither an example nor metadata, as in the release."""
-    document: dict[str, object] = {"label_prompts": dict(planned.descriptions), "prompt_gpt": _PROMPT}
+def _description_file(planned: PlannedSet) -> dict[str, object]:
+    """What the set's YAML file holds; Minecraft's have neither an example nor metadata, as in the release."""
+    content: dict[str, object] = {"label_prompts": planned.descriptions, "prompt_gpt": _PROMPT}
     if planned.environment == "minecraft":
-        return document
-    objects = sorted({clip.noun for take in planned.takes for clip in take.clips})
-    metadata: dict[str, object] = {"concepts": {"objects": objects}}
+        return content
+    nouns = sorted({clip.noun for video in planned.videos for clip in video.clips})
+    metadata: dict[str, object] = {"concepts": {"objects": nouns}}
     if planned.shared:
-        texts = planned.descriptions.values()
-        shared = zip(texts, planned.shared, strict=True)
-        metadata["prefix_lens"] = [{"description": text, "shared_prefix": count} for text, count in shared]
-    return {**document, "example_gpt": _EXAMPLE, "metadata": metadata}
+        shared = zip(planned.descriptions.values(), planned.shared, strict=True)
+        metadata["prefix_lens"] = [{"description": text, "shared_prefix": steps} for text, steps in shared]
+    return {**content, "example_gpt": _EXAMPLE, "metadata": metadata}

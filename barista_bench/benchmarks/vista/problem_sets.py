@@ -45,15 +45,6 @@ THEMES = ("objects", "object_properties", "actions", "tracking", "interaction", 
 """In the paper's order; `other` are types that the release does not have."""
 
 
-def theme(release_type: str) -> str:
-    """The paper's theme of a type of the release.
-
-    >>> theme("containers"), theme("remix"), theme("juggling")
-    ('objects', 'general', 'other')
-    """
-    return TYPES.get(release_type, "other")
-
-
 @dataclass(frozen=True, slots=True)
 class LabelledVideo:
     """One video of a problem set.
@@ -61,7 +52,7 @@ class LabelledVideo:
     Args:
         video_id: its path below the videos: `<environment's folder>/<path in the file>`.
         labels: ids of the descriptions that fit it: one, but for Minecraft's `multilabel`.
-        entry: its place in `<id>_data.json`, from 0.
+        entry: its index in `<id>_data.json`, from 0.
     """
 
     video_id: str
@@ -81,7 +72,7 @@ class ProblemSet:
         release_level: the folder: `foundation`, `extrapyramidal` or `level_<n>`.
         release_type: the folder below.
         descriptions: label id to text, in the order of the file.
-        prompt: what the release tells a generative model about the set (`prompt_gpt`).
+        prompt: the release's words about the set for a generative model (`prompt_gpt`).
         example: an example answer for it (`example_gpt`); None where the set has none.
         videos: in the order of the file.
         concepts: lists of objects and actions that occur, by the release's names.
@@ -102,7 +93,3 @@ class ProblemSet:
     concepts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shared_prefix: Mapping[str, int] = field(default_factory=dict)
     slicing_consistent: bool | None = None
-
-    @property
-    def is_multilabel(self) -> bool:
-        return any(len(video.labels) > 1 for video in self.videos)

@@ -1,11 +1,11 @@
 """Reads a ViSTa release (arXiv 2411.13211) and checks it: problem sets, their videos, and `metadata.csv` beside them.
 
     metadata.csv                                     a row for each video, set and fitting description
-    tasks/<environment>/<level>/<type>/<id>.yaml     descriptions, and what a generative model is told
+    tasks/<environment>/<level>/<type>/<id>.yaml     descriptions, and what a generative model is given
     tasks/<environment>/<level>/<type>/<id>_data.json   which video fits which description
 
 The two files of a set are what is asked; the table is compared with them. Names starting with `_` are drafts of the
-release's authors and are passed over. A bad entry costs that entry, a bad file its set; both are told in `problems`.
+release's authors and are passed over. A bad entry costs that entry, a bad file its set; both are listed in `problems`.
 """
 
 from __future__ import annotations
@@ -15,33 +15,37 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from barista_bench.benchmarks.vista.documents import (
-    Metadata,
-    Row,
-    VideoEntry,
-    read_description,
-    read_entries,
-    read_metadata,
-    read_rows,
-)
 from barista_bench.benchmarks.vista.problem_sets import (
     ENVIRONMENTS,
     FIRST_LEVEL,
     TYPES,
     LabelledVideo,
     ProblemSet,
-    theme,
 )
-from barista_bench.errors import DataError
+from barista_bench.benchmarks.vista.release_files import (
+    MetadataRow,
+    SetMetadata,
+    VideoEntry,
+    read_description,
+    read_entries,
+    read_metadata,
+    read_rows,
+)
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.paths import confined, name_problem
 from barista_bench.scene_graph import Problem
 from barista_bench.scene_graph.problems import ProblemLog
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TASKS_FOLDER, TABLE, ENTRIES_END = "tasks", "metadata.csv", "_data.json"
 MULTILABEL = frozenset({"minecraft/foundation/multilabel"})
 """The sets whose videos may fit several descriptions. Elsewhere a label with a comma is a mistake."""
 
+COUNTED_BY = ("environment", "level", "type", "release_level", "release_type")
 MAX_SETS = 100_000
 MAX_VIDEOS = 100_000
 """Of one set."""
@@ -67,7 +71,7 @@ class VistaRelease:
     root: Path
     videos: Path
     sets: Mapping[str, ProblemSet]
-    rows: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    rows: Mapping[str, Sequence[MetadataRow]] = field(default_factory=dict)
     problems: Sequence[Problem] = ()
     passed_over: Sequence[str] = ()
 
@@ -82,33 +86,32 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
     Raises:
         DataError: there is no release in the folder, or nothing in it can be used.
     """
-    folder = next((place for place in (root, root / "data") if (place / TASKS_FOLDER).is_dir()), None)
+    folder = next((path for path in (root, root / "data") if (path / TASKS_FOLDER).is_dir()), None)
     if folder is None:
         raise DataError(f"{root}: no folder {TASKS_FOLDER}/ in it. Remedy: name the release's folder `data`")
     names, passed_over = _files(folder / TASKS_FOLDER)
     sets, problems = {}, []
     for name in names:
         log = ProblemLog(f"{TASKS_FOLDER}/{name}")
-        found = _read_set(folder, name, log)
+        problem_set = _read_set(folder, name, log)
         problems += log.kept
-        if found is not None:
-            sets[found.set_id] = found
-    rows, told = _read_table(folder)
+        if problem_set is not None:
+            sets[problem_set.set_id] = problem_set
     if not sets:
         first = f" (the first: {problems[0]})" if problems else ""
         raise DataError(f"{folder}: none of {len(names)} problem sets can be used{first}. Remedy: {_REFETCH}")
+    rows, table_problems = _read_table(folder)
     if rows:
-        told += [problem for name in names for problem in _differences(name.removesuffix(".yaml"), sets, rows)]
-        told += _unknown_sets(rows, names)
-    return VistaRelease(folder, videos or folder, sets, rows, (*problems, *told), passed_over)
+        for problem_set in sets.values():
+            table_problems += _differences(problem_set, rows.get(problem_set.set_id, ()))
+        table_problems += _unknown_sets(rows, names)
+    return VistaRelease(folder, videos or folder, sets, rows, (*problems, *table_problems), passed_over)
 
 
 def _files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
     """Description files of sets below `tasks`, sorted, and what else lies there."""
     names, others = [], []
-    for path in sorted(tasks.rglob("*")):
-        if path.is_dir():
-            continue
+    for path in sorted(path for path in tasks.rglob("*") if not path.is_dir()):
         relative = path.relative_to(tasks)
         is_draft = any(part.startswith("_") for part in relative.parts)
         if not is_draft and path.suffix == ".yaml":
@@ -121,7 +124,7 @@ def _files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _read_set(root: Path, name: str, log: ProblemLog) -> ProblemSet | None:
-    """One set; None where it cannot be used, which is told."""
+    """One set; None, and a problem, where it cannot be used."""
     parts = name.split("/")
     level = _level_of(parts[1]) if len(parts) > 2 else None
     if level is None or parts[0] not in ENVIRONMENTS:
@@ -145,11 +148,11 @@ def _read_set(root: Path, name: str, log: ProblemLog) -> ProblemSet | None:
         log.warning("example_gpt", "is absent: generative models are asked without an example", "none is needed")
     metadata = _metadata(described.metadata, log)
     shared = {each.description: each.shared_prefix for each in metadata.prefix_lens}
-    found = ProblemSet(
+    problem_set = ProblemSet(
         set_id=set_id,
         environment=ENVIRONMENTS[parts[0]],
         level=level,
-        type=theme(release_type),
+        type=TYPES.get(release_type, "other"),
         release_level=parts[1],
         release_type=release_type,
         descriptions=descriptions,
@@ -160,8 +163,8 @@ def _read_set(root: Path, name: str, log: ProblemLog) -> ProblemSet | None:
         shared_prefix={label: shared[text] for label, text in descriptions.items() if text in shared},
         slicing_consistent=metadata.is_consistent_wrt_slicing,
     )
-    _tell_oddities(found, log)
-    return found
+    _warn_of_oddities(problem_set, log)
+    return problem_set
 
 
 def _level_of(folder: str) -> int | None:
@@ -174,13 +177,13 @@ def _level_of(folder: str) -> int | None:
 
 
 def _descriptions(prompts: Mapping[str, str], log: ProblemLog) -> dict[str, str]:
-    found = {}
+    descriptions = {}
     for label, text in prompts.items():
         if not _LABEL.fullmatch(label) or len(text) > _MAX_TEXT or not text.strip():
             log.error(f"label_prompts.{label[:100]}", "is no label with a description; it is left out", "correct it")
         else:
-            found[label] = text.strip()
-    return found
+            descriptions[label] = text.strip()
+    return descriptions
 
 
 def _videos(
@@ -203,30 +206,27 @@ def _videos(
             continue
         video_id = f"{folder}/{entry.path}"
         if video_id in seen:
-            same = set(seen[video_id]) == set(labels)
-            (log.warning if same else log.error)(
-                f"{key}.path",
-                f"stands in this set twice, {'with the same label' if same else 'with different labels'}; "
-                "the first entry counts",
-                "remove one",
-            )
+            is_same = set(seen[video_id]) == set(labels)
+            how = "with the same label" if is_same else "with different labels"
+            what = f"stands in this set twice, {how}; the first entry counts"
+            log.add("warning" if is_same else "error", f"{key}.path", what, "remove one")
             continue
         seen[video_id] = labels
         yield LabelledVideo(video_id, labels, at)
 
 
-def _metadata(content: object, log: ProblemLog) -> Metadata:
+def _metadata(content: object, log: ProblemLog) -> SetMetadata:
     if content is None:
         log.warning("metadata", "is absent: analysis knows no concepts of this set", "none is needed")
-        return Metadata()
+        return SetMetadata()
     try:
         return read_metadata(content)
     except DataError as error:
         log.warning("metadata", f"{error}; it is passed over", "correct it")
-        return Metadata()
+        return SetMetadata()
 
 
-def _tell_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
+def _warn_of_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
     """What costs nothing, but moves scores."""
     used = {label for video in problem_set.videos for label in video.labels}
     unused = [label for label in problem_set.descriptions if label not in used]
@@ -239,9 +239,9 @@ def _tell_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
         log.warning("", "holds one video, whose scores cannot be standardised: the set is not scored", "add videos")
 
 
-def _read_table(root: Path) -> tuple[dict[str, list[Row]], list[Problem]]:
+def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]]:
     """Rows by set id. A table that is absent or broken costs the comparison alone."""
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[MetadataRow]] = {}
     try:
         for _, row in read_rows(root / TABLE):
             set_id = row.problem_set.removeprefix(f"{TASKS_FOLDER}/").removesuffix(".yaml")
@@ -251,40 +251,38 @@ def _read_table(root: Path) -> tuple[dict[str, list[Row]], list[Problem]]:
     return rows, []
 
 
-def _differences(set_id: str, sets: Mapping[str, ProblemSet], rows: Mapping[str, Sequence[Row]]) -> Iterator[Problem]:
-    """Where the table says otherwise than the files of a set."""
-    if set_id not in sets:
-        return
-    found, told = sets[set_id], rows.get(set_id, ())
-    entries = Counter((v.video_id, found.descriptions[label]) for v in found.videos for label in v.labels)
-    listed = Counter((row.video, row.description.strip()) for row in told)
+def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterator[Problem]:
+    """Where the table's rows of a set differ from the set's own files."""
+
+    def warning(what: str, remedy: str = _REFETCH) -> Problem:
+        return Problem("warning", TABLE, problem_set.set_id, what, remedy)
+
+    videos, descriptions = problem_set.videos, problem_set.descriptions
+    entries = Counter((video.video_id, descriptions[label]) for video in videos for label in video.labels)
+    listed = Counter((row.video, row.description.strip()) for row in rows)
     for what, extra in (("has no row for", entries - listed), ("has a row that no entry has,", listed - entries)):
         if extra:
-            (video, text), count = next(iter(extra)), extra.total()
+            (video_id, text), count = next(iter(extra)), extra.total()
             more = f", and {count - 1} more" if count > 1 else ""
-            yield _table_warning(set_id, f"{what} {video!r} with {text[:60]!r}{more}; the set's own files count")
-    several = sum(len(video.labels) > 1 for video in found.videos)
+            yield warning(f"{what} {video_id!r} with {text[:60]!r}{more}; the set's own files count")
+    several = sum(len(video.labels) > 1 for video in videos)
     if several:
-        what = f"has {len(told)} rows for {len(found.videos)} videos, of which {several} fit several descriptions"
-        yield _table_warning(set_id, f"{what}; a right answer names any of them", "none is needed")
-    for name, own, values in (
-        ("environment", found.environment, {ENVIRONMENTS.get(row.environment, row.environment) for row in told}),
-        ("level", found.level, {row.level for row in told}),
-        ("problem_set_type", found.release_type, {row.problem_set_type for row in told}),
+        what = f"has {len(rows)} rows for {len(videos)} videos, of which {several} fit several descriptions"
+        yield warning(f"{what}; a right answer names any of them", "none is needed")
+    for name, of_folder, of_rows in (
+        ("environment", problem_set.environment, {ENVIRONMENTS.get(row.environment, row.environment) for row in rows}),
+        ("level", problem_set.level, {row.level for row in rows}),
+        ("problem_set_type", problem_set.release_type, {row.problem_set_type for row in rows}),
     ):
-        if values - {own}:
-            yield _table_warning(set_id, f"says {name} {_shown(values)}, the folder {own}; the folder counts")
+        if of_rows - {of_folder}:
+            values = ", ".join(sorted(str(value)[:50] for value in of_rows)[:5])
+            yield warning(f"says {name} {values}, the folder {of_folder}; the folder counts")
 
 
-def _unknown_sets(rows: Mapping[str, Sequence[Row]], names: Iterable[str]) -> list[Problem]:
-    known = {name.removesuffix(".yaml") for name in names}
-    return [
-        Problem(
-            "error", TABLE, set_id[:200], f"its {len(own)} rows name a set without files; they are not asked", _REFETCH
-        )
-        for set_id, own in sorted(rows.items())
-        if set_id not in known
-    ]
+def _unknown_sets(rows: Mapping[str, Sequence[MetadataRow]], names: Iterable[str]) -> list[Problem]:
+    unknown = sorted(rows.keys() - {name.removesuffix(".yaml") for name in names})
+    what = "its {} rows name a set without files; they are not asked"
+    return [Problem("error", TABLE, set_id[:200], what.format(len(rows[set_id])), _REFETCH) for set_id in unknown]
 
 
 def _plain(error: DataError, root: Path) -> str:
@@ -292,9 +290,34 @@ def _plain(error: DataError, root: Path) -> str:
     return str(error).partition(". Remedy:")[0].replace(f"{root}/", "")
 
 
-def _table_warning(set_id: str, what: str, remedy: str = _REFETCH) -> Problem:
-    return Problem("warning", TABLE, set_id, what, remedy)
+def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "type")) -> pd.DataFrame:
+    """How much a release holds: a row for each group of problem sets, sorted.
 
+    Columns: `by` (any of `COUNTED_BY`; none for one row over all), and how many `problem_sets`, `rows` (of
+    metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions) the group has.
 
-def _shown(values: Iterable[object]) -> str:
-    return ", ".join(sorted(str(value)[:50] for value in values)[:5])
+    Raises:
+        ConfigError: a name in `by` is none of `COUNTED_BY`.
+    """
+    import pandas as pd
+
+    for name in by:
+        if name not in COUNTED_BY:
+            raise ConfigError(f"problem sets have no {name!r}. Remedy: count by {', '.join(COUNTED_BY)}")
+    table = pd.DataFrame(
+        {
+            **{name: getattr(problem_set, name) for name in by},
+            "problem_sets": 1,
+            "rows": len(release.rows.get(problem_set.set_id, ())),
+            "entries": len(problem_set.videos),
+            "videos": {video.video_id for video in problem_set.videos},
+            "labels": len(problem_set.descriptions),
+        }
+        for problem_set in release.sets.values()
+    )
+    how = dict.fromkeys(("problem_sets", "rows", "entries", "labels"), "sum")
+    # Sets share videos, so that their numbers do not add up.
+    grouped = table.groupby(list(by) or (lambda _: "all"), sort=True).agg(
+        {**how, "videos": lambda videos: len(set().union(*videos))}
+    )
+    return grouped.reset_index(drop=not by)[[*by, "problem_sets", "rows", "entries", "videos", "labels"]]

@@ -9,21 +9,65 @@ there is not known.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from barista_bench.benchmarks.pooling import Floats
-from barista_bench.benchmarks.vista.answers import MISSING
-from barista_bench.core.task import Fields, Json, Prediction, Scored
-from barista_bench.metrics.sequence_matching.inputs import ProblemSet as MetricSet
+from barista_bench.benchmarks.vista.columns import MatchingInputs, MatchingMetadata, MatchingTarget
+from barista_bench.benchmarks.vista.score_answers import MISSING, LabelScores
+from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, share
+from barista_bench.core.task import Json, Scored
+from barista_bench.metrics.sequence_matching.inputs import LabelledScores
 from barista_bench.metrics.sequence_matching.scoring import macro_f1, mean_with_interval, score_set
 
-READINGS = ("scores", "strict")
-"""Fields of a prediction: the released reading, and the strict one."""
+GROUPED_BY = ("environment", "level", "type")
+LabelRow = list[float | None]
+"""A score for each label of a set, in the order of its labels; None for a label without one."""
+
+
+class AnsweredVideo(NamedTuple):
+    """One sample.
+
+    Args:
+        inputs: of its example.
+        metadata: of its example.
+        truth: indices of the labels that fit the video.
+        scores: by the released reading; None where the answer cannot be read.
+        strict: by the strict reading; None where the answer cannot be read so.
+        top1: 1 where a true description has the highest of the sample's own scores, shared by those that tie with it.
+    """
+
+    inputs: MatchingInputs
+    metadata: MatchingMetadata
+    truth: tuple[int, ...]
+    scores: LabelRow | None
+    strict: LabelRow | None
+    top1: float
+
+    @classmethod
+    def of(cls, sample: Scored) -> AnsweredVideo:
+        inputs, labels = MatchingInputs.read(sample.example.inputs), MatchingTarget.read(sample.example.target).labels
+        metadata = MatchingMetadata.read(sample.example.metadata)
+        truth = tuple(inputs.labels.index(label) for label in labels)
+        if sample.prediction is None:
+            return cls(inputs, metadata, truth, None, None, 0.0)
+        answer = LabelScores.read(sample.prediction.value)
+        scores = [answer.scores.get(label) for label in inputs.labels]
+        strict = None if answer.strict is None else [answer.strict.get(label) for label in inputs.labels]
+        top1 = len(set(labels) & set(answer.best)) / len(answer.best)
+        return cls(inputs, metadata, truth, scores, strict, top1)
+
+    @property
+    def row(self) -> Row:
+        """What the sample adds to plain means."""
+        return {
+            "top1": self.top1,
+            "strict_format": float(self.strict is not None),
+            "failed": float(self.scores is None),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,105 +76,154 @@ class MatchedSet:
 
     Args:
         set_id: which one.
-        metadata: of its first example: environment, level, type, ...
+        metadata: of its first example.
         f1: macro-F1 by the released reading.
         strict: the same by the strict reading; a video without such a reading is wrong.
         majority: macro-F1 of always answering the label that is true most often.
         videos: samples of the set.
-        expected: videos of the set in the release.
         unread: videos without a readable answer.
         ties: videos with several best labels, of which the first counts.
     """
 
     set_id: str
-    metadata: Fields
+    metadata: MatchingMetadata
     f1: float | None
     strict: float | None
     majority: float | None
     videos: int
-    expected: int
     unread: int
     ties: int
 
     @property
     def is_complete(self) -> bool:
-        return self.videos == self.expected
+        return self.videos == self.metadata.set_videos
 
 
-def by_set(samples: Iterable[Scored]) -> dict[str, list[Scored]]:
-    """Samples by problem set, both in the order in which they come."""
-    found: dict[str, list[Scored]] = {}
-    for sample in samples:
-        found.setdefault(str(sample.example.inputs["problem_set"]), []).append(sample)
-    return found
-
-
-def match(samples: Sequence[Scored], standardise: str = "label") -> MatchedSet:
-    """Score the samples of one problem set. By the released reading a label without a score has -0.1.
+class MatchedSets(SampleStatistics):
+    """Means over the problem sets of a run, and over its samples. `sets` are in the order in which they come.
 
     Args:
-        samples: of one set.
+        videos: (S,) the samples, in any order.
         standardise: how scores are made comparable, as `sequence_matching` takes it; the released rule by default.
     """
-    first = samples[0].example
-    truths = [true_places(sample) for sample in samples]
-    expected = int(cast("int", first.metadata["set_videos"]))
-    rows, strict_rows = ([_row(sample, reading) for sample in samples] for reading in READINGS)
-    released, ties = _scored(rows, truths, MISSING, standardise)
+
+    def __init__(self, videos: Sequence[AnsweredVideo], standardise: str = "label") -> None:
+        self._videos, self._standardise = videos, standardise
+        self._positions: dict[str, list[int]] = defaultdict(list)
+        for at, video in enumerate(videos):
+            self._positions[video.inputs.problem_set].append(at)
+        self.sets = [match([videos[at] for at in positions], standardise) for positions in self._positions.values()]
+        rows = [video.row for video in videos]
+        self._means = SumStatistics(rows, _means, sample_scores={name: name for name in ("top1", "strict_format")})
+
+    @classmethod
+    def of(cls, samples: Iterable[Scored], standardise: str = "label") -> MatchedSets:
+        return cls(list(map(AnsweredVideo.of, samples)), standardise)
+
+    @property
+    def size(self) -> int:
+        return len(self._videos)
+
+    def among(self, samples: Sequence[int]) -> MatchedSets:
+        return MatchedSets([self._videos[at] for at in samples], self._standardise)
+
+    def scores(self) -> dict[str, Floats]:
+        """By the sample's own scores: `top1`, and whether the answer can be read strictly."""
+        return self._means.scores()
+
+    def figures(self, weights: Floats) -> Figures:
+        """`macro_f1` by the released and by the strict reading, and of the majority baseline; means of samples.
+
+        Draws take whole sets (`Task.cluster`): a set that is drawn twice counts twice, with the score that it has.
+        Where draws take a part of a set's samples (models that change sides), that part is scored as a set of its own.
+        """
+        names = {"macro_f1": "f1", "macro_f1_strict": "strict", "majority_f1": "majority"}
+        if len(weights) == 1 and (weights == 1).all():  # exactly, as the metric sums
+            means = {name: _mean(getattr(each, of) for each in self.sets) for name, of in names.items()}
+            plain = {name: np.array([np.nan if value is None else value]) for name, value in means.items()}
+            return {**plain, **self._means.figures(weights)}
+        sums = {name: np.zeros((2, len(weights))) for name in names}
+        for matched, positions in zip(self.sets, self._positions.values(), strict=True):
+            for part, counts in self._parts(matched, positions, weights[:, positions]):
+                for name, attribute in names.items():
+                    value = getattr(part, attribute)
+                    if value is not None:
+                        sums[name] += np.array([[value], [1.0]]) * counts
+        means_of_draws = {name: share(total, count) for name, (total, count) in sums.items()}
+        return {**means_of_draws, **self._means.figures(weights)}
+
+    def tables(self) -> dict[str, Any]:
+        """The paper's interval over sets, counts, and the same by environment, level and type."""
+        if not self.sets:
+            return {}
+        beside = {name: value for name, value in set_figures(self.sets).items() if name != "coverage"}
+        by = {
+            f"per_{key}": {name: set_figures(group) for name, group in _grouped(self.sets, key)} for key in GROUPED_BY
+        }
+        return {**beside, **by}
+
+    def _parts(
+        self, matched: MatchedSet, positions: Sequence[int], weights: Floats
+    ) -> Iterator[tuple[MatchedSet, Floats]]:
+        """(score, (D,) how often each draw counts it): the parts of a set that draws take together.
+
+        Args:
+            positions: (R,) of the set's samples.
+            weights: (D, R).
+        """
+        if (weights == weights[:, :1]).all():
+            yield matched, weights[:, 0]
+            return
+        patterns, draws = np.unique(weights, axis=0, return_inverse=True)
+        for at, pattern in enumerate(patterns):
+            if not pattern.any():
+                continue
+            drawn = (draws.reshape(-1) == at).astype(np.float64)
+            times = {int(count) for count in pattern if count}
+            # Taken alike, a part counts as often as it is taken; taken unevenly, its samples repeat within one set.
+            repeats = pattern.astype(int) if len(times) > 1 else (pattern > 0).astype(int)
+            part = [self._videos[sample] for sample in np.repeat(positions, repeats)]
+            yield match(part, self._standardise), drawn * (times.pop() if len(times) == 1 else 1)
+
+
+def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> MatchedSet:
+    """Score the samples of one problem set. By the released reading a label without a score has -0.1."""
+    first, truths = videos[0], [video.truth for video in videos]
+    scores, strict_scores = [video.scores for video in videos], [video.strict for video in videos]
+    released, ties = _scored(scores, truths, MISSING, standardise)
     # An answer that is exactly as asked reads the same both ways; encoders' answers always do.
-    alike = rows == strict_rows and None not in rows
-    strict = released if alike else _scored(strict_rows, truths, "wrong", standardise)[0]
-    if len(samples) < expected and len({label for truth in truths for label in truth}) < 2:
+    alike = scores == strict_scores and None not in scores
+    strict = released if alike else _scored(strict_scores, truths, "wrong", standardise)[0]
+    if len(videos) < first.metadata.set_videos and len({label for truth in truths for label in truth}) < 2:
         released = strict = None  # what is right would be decided by which label stands first
     return MatchedSet(
-        set_id=str(first.inputs["problem_set"]),
+        set_id=first.inputs.problem_set,
         metadata=first.metadata,
         f1=released,
         strict=strict,
         majority=None if released is None else majority_f1(truths),
-        videos=len(samples),
-        expected=expected,
-        unread=sum(sample.prediction is None for sample in samples),
+        videos=len(videos),
+        unread=scores.count(None),
         ties=ties,
     )
 
 
-def true_places(sample: Scored) -> tuple[int, ...]:
-    """The numbers of the labels that fit a video, from 0."""
-    labels = labels_of(sample.example.inputs)
-    return tuple(labels.index(label) for label in cast("Sequence[str]", sample.example.target["labels"]))
-
-
-def labels_of(inputs: Fields) -> list[str]:
-    return list(cast("Sequence[str]", inputs["labels"]))
-
-
-def scores_of(prediction: Prediction, reading: str) -> Mapping[str, float] | None:
-    return cast("Mapping[str, float] | None", prediction.value[reading])
-
-
-def _row(sample: Scored, reading: str) -> list[float | None] | None:
-    """The scores of one video in the order of its set's labels; None for one without any."""
-    found = scores_of(sample.prediction, reading) if sample.prediction else None
-    return None if found is None else [found.get(label) for label in labels_of(sample.example.inputs)]
-
-
 def _scored(
-    rows: Sequence[list[float | None] | None],
+    rows: Sequence[LabelRow | None],
     truths: Sequence[tuple[int, ...]],
     missing: str | float,
     standardise: str,
 ) -> tuple[float | None, int]:
     """(macro-F1, ties) of one set."""
-    problem = MetricSet.build(rows, [truth[0] for truth in truths])
+    problem = LabelledScores.build(rows, [truth[0] for truth in truths])
     score = score_set(problem, missing=missing, standardise=standardise)
     if any(len(truth) > 1 for truth in truths) and score.macro_f1 is not None:
-        problem = MetricSet.build(rows, _aimed_at(truths, score.predictions))
+        problem = LabelledScores.build(rows, _predicted_or_first(truths, score.predictions))
         score = score_set(problem, missing=missing, standardise=standardise)
     return score.macro_f1, score.n_ties
 
 
-def _aimed_at(truths: Sequence[tuple[int, ...]], predictions: Sequence[int | None]) -> list[int]:
+def _predicted_or_first(truths: Sequence[tuple[int, ...]], predictions: Sequence[int | None]) -> list[int]:
     """Of several true labels the predicted one, else the first."""
     return [guess if guess in truth else truth[0] for truth, guess in zip(truths, predictions, strict=True)]
 
@@ -143,83 +236,43 @@ def majority_f1(truths: Sequence[tuple[int, ...]]) -> float:
     """
     counts = Counter(label for truth in truths for label in truth)
     label = min(counts, key=lambda label: (-counts[label], label))
-    return macro_f1(_aimed_at(truths, [label] * len(truths)), [label] * len(truths))
+    return macro_f1(_predicted_or_first(truths, [label] * len(truths)), [label] * len(truths))
 
 
-def figures(sets: Sequence[MatchedSet]) -> dict[str, Json]:
+def set_figures(sets: Sequence[MatchedSet]) -> dict[str, Json]:
     """Unweighted means over sets with the released 95% interval, and what stands behind them.
 
     Figures that are not defined (no set can be scored; the interval of one set) are left out.
     """
-    released = mean_with_interval([found.f1 for found in sets if found.f1 is not None])
-    strict = mean_with_interval([found.strict for found in sets if found.strict is not None])
-    majority = mean_with_interval([found.majority for found in sets if found.majority is not None])
-    videos = sum(found.videos for found in sets)
-    told: dict[str, Json] = {
-        "macro_f1": released["mean"],
-        "macro_f1_low": released["ci_low"],
-        "macro_f1_high": released["ci_high"],
-        "macro_f1_strict": strict["mean"],
-        "majority_f1": majority["mean"],
-        "coverage": 1 - sum(found.unread for found in sets) / videos if videos else None,
+    interval = mean_with_interval([each.f1 for each in sets if each.f1 is not None])
+    videos = sum(each.videos for each in sets)
+    figures: dict[str, Json] = {
+        "macro_f1": interval["mean"],
+        "macro_f1_low": interval["ci_low"],
+        "macro_f1_high": interval["ci_high"],
+        "macro_f1_strict": _mean(each.strict for each in sets),
+        "majority_f1": _mean(each.majority for each in sets),
+        "coverage": 1 - sum(each.unread for each in sets) / videos if videos else None,
         "problem_sets": len(sets),
         "videos": videos,
-        "unscored_problem_sets": sum(found.f1 is None for found in sets),
-        "incomplete_problem_sets": sum(not found.is_complete for found in sets),
-        "ties": sum(found.ties for found in sets),
+        "unscored_problem_sets": sum(each.f1 is None for each in sets),
+        "incomplete_problem_sets": sum(not each.is_complete for each in sets),
+        "ties": sum(each.ties for each in sets),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in figures.items() if value is not None}
 
 
-def groups(sets: Iterable[MatchedSet], key: str) -> dict[str, list[MatchedSet]]:
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Over the sets that have one."""
+    return mean_with_interval([value for value in values if value is not None])["mean"]
+
+
+def _means(sums: Sums) -> Figures:
+    means = {name: share(sums[name], sums["n"]) for name in ("top1", "strict_format")}
+    return {**means, "coverage": 1 - share(sums["failed"], sums["n"])}
+
+
+def _grouped(sets: Sequence[MatchedSet], key: str) -> Iterator[tuple[str, list[MatchedSet]]]:
     """Sets by a key of their metadata, in the order of its values."""
-    found: dict[Json, list[MatchedSet]] = {}
-    for problem_set in sets:
-        found.setdefault(problem_set.metadata[key], []).append(problem_set)
-    return {str(value): found[value] for value in sorted(found, key=lambda value: (str(type(value)), value))}
-
-
-def resampled(samples: Sequence[Scored], weights: Floats, standardise: str = "label") -> dict[str, Floats]:
-    """Means over sets for many draws of samples: see `Task.resampled`.
-
-    Draws take whole sets (`Task.cluster`): a set that is drawn twice counts twice, with the score that it has. Where
-    draws take a part of a set's samples (models that change sides), that part is scored as a set of its own.
-    """
-    names = {"macro_f1": "f1", "macro_f1_strict": "strict", "majority_f1": "majority"}
-    sums = {name: np.zeros((2, len(weights))) for name in names}
-    places: dict[str, list[int]] = {}
-    for at, sample in enumerate(samples):
-        places.setdefault(str(sample.example.inputs["problem_set"]), []).append(at)
-    for columns in places.values():
-        own = [samples[at] for at in columns]
-        for part, counts in _parts(own, weights[:, columns]):
-            score = match(part, standardise)
-            for name, attribute in names.items():
-                value = getattr(score, attribute)
-                if value is not None:
-                    sums[name] += np.array([[value], [1.0]]) * counts
-    with np.errstate(invalid="ignore"):
-        return {name: total / count for name, (total, count) in sums.items()}
-
-
-def _parts(samples: Sequence[Scored], weights: Floats) -> Iterable[tuple[Sequence[Scored], Floats]]:
-    """(samples, (D,) how often each draw counts them): the parts of a set that draws take together.
-
-    Args:
-        samples: (R,) of one set.
-        weights: (D, R).
-    """
-    if (weights == weights[:, :1]).all():
-        return [(samples, weights[:, 0])]
-    patterns, draws = np.unique(weights, axis=0, return_inverse=True)
-    found = []
-    for at, pattern in enumerate(patterns):
-        if not pattern.any():
-            continue
-        drawn = (draws.reshape(-1) == at).astype(np.float64)
-        times = {int(count) for count in pattern if count}
-        # Taken alike, a part counts as often as it is taken; taken unevenly, its samples repeat within one set.
-        repeats = pattern.astype(int) if len(times) > 1 else (pattern > 0).astype(int)
-        part = [sample for sample, count in zip(samples, repeats, strict=True) for _ in range(count)]
-        found.append((part, drawn * (times.pop() if len(times) == 1 else 1)))
-    return found
+    for value in sorted({getattr(each.metadata, key) for each in sets}):
+        yield str(value), [each for each in sets if getattr(each.metadata, key) == value]

@@ -1,4 +1,4 @@
-r"""Reading scores out of an answer: by the released rule, and strictly (upstream.md, section 2).
+r"""Reading scores out of an answer: by the released rule, and strictly (docs/upstream/vista.md, "Scores in an answer").
 
 The released rule takes what stands after the last "Final Scores". For each label it looks at the lines that hold the
 label as a word, in either case, drops each line up to the label's last occurrence (where it is written in the same
@@ -18,7 +18,8 @@ from collections.abc import Sequence
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.choice_scores import read_scores
-from barista_bench.core.task import Fields, ParseError, Prediction
+from barista_bench.core.task import ParseError, Prediction
+from barista_bench.core.typed_fields import TypedFields
 
 HEADING = "Final Scores"
 MISSING = -0.1
@@ -31,13 +32,29 @@ _STRICT = re.compile(r"-\s*\((?P<label>[^()\s]+)\)\s*(?P<score>\d(?:\.\d{1,6})?)
 _DECORATION = re.compile(r"[\s:*#_`]*")
 
 
-def read_answer(text: str, labels: Sequence[str]) -> Prediction | ParseError:
-    """The scores of an answer to a question with these labels.
+class LabelScores(TypedFields):
+    """A parsed answer.
 
-    Returns:
-        A prediction with `scores` (by the released rule; labels without one are absent), `strict` (one score a label,
-        None where the answer is not as asked), `missing` (labels without a score). Where no label at all has a score
-        there is no prediction: the released rule would still give all of them -0.1, and so do the figures.
+    `scores` by the released rule, without the labels that have none, which are `missing`; `strict` one score a label,
+    None where the answer is not as asked.
+    """
+
+    scores: dict[str, float]
+    strict: dict[str, float] | None
+    missing: list[str]
+
+    @property
+    def best(self) -> list[str]:
+        """The labels with the highest score that was given, in the order of the question."""
+        highest = max(self.scores.values())
+        return [label for label, score in self.scores.items() if score == highest]
+
+
+def read_answer(text: str, labels: Sequence[str]) -> Prediction | ParseError:
+    """The `LabelScores` of an answer to a question with these labels.
+
+    Where no label at all has a score there is no prediction: the released rule would still give all of them -0.1, and
+    so do the figures.
     """
     given = read_scores(text, labels)
     if given is not None:
@@ -77,10 +94,10 @@ def strict_scores(body: str, labels: Sequence[str]) -> dict[str, float] | None:
     if len(lines) != len(labels):
         return None
     matches = [_STRICT.fullmatch(line) for line in lines]
-    found = {match["label"]: float(match["score"]) for match in matches if match}
-    if set(found) != set(labels) or not all(LOWEST <= score <= HIGHEST for score in found.values()):
+    scores = {match["label"]: float(match["score"]) for match in matches if match}
+    if set(scores) != set(labels) or not all(LOWEST <= score <= HIGHEST for score in scores.values()):
         return None
-    return {label: found[label] for label in labels}
+    return {label: scores[label] for label in labels}
 
 
 def write_answer(scores: dict[str, float]) -> str:
@@ -95,9 +112,5 @@ def write_answer(scores: dict[str, float]) -> str:
 
 
 def _prediction(scores: dict[str, float], strict: dict[str, float] | None, labels: Sequence[str]) -> Prediction:
-    value: Fields = {
-        "scores": dict(scores),
-        "strict": None if strict is None else dict(strict),
-        "missing": [label for label in labels if label not in scores],
-    }
-    return Prediction(value)
+    missing = [label for label in labels if label not in scores]
+    return Prediction(LabelScores(scores, strict, missing).write())

@@ -8,10 +8,9 @@ public. So that everything has one form, the layout read here takes those files 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from string import ascii_uppercase
 from typing import Annotated, Generic, TypeVar
 
 import msgspec
@@ -99,19 +98,23 @@ RecordT_co = TypeVar("RecordT_co", bound=ItemRecord, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Generic[RecordT_co]):
+class RecordInFile(Generic[RecordT_co]):
     """One record and where it stands: `file` relative to the folder read, `key` in it, `row` from 0."""
 
     item_id: str
     category: str
-    record: RecordT_co
+    content: RecordT_co
     file: str
     key: str
     row: int
 
+    def key_of(self, name: str) -> str:
+        """Where in the file one of the record's keys stands."""
+        return _joined(self.key, name)
+
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _RecordFile:
     """One file; `category` is None where each record says its own."""
 
     path: Path
@@ -120,7 +123,7 @@ class _Source:
     is_single: bool = False
 
 
-def read_items(root: Path, record_type: type[RecordT]) -> tuple[list[Item[RecordT]], list[Problem]]:
+def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInFile[RecordT]], list[Problem]]:
     """All records below a folder, or of one file, by category and id; what cannot be read costs one record.
 
     Below a folder count `<category>/*.json` (a record each), `<category>.json` (a list), `<category>.jsonl`, and other
@@ -129,103 +132,95 @@ def read_items(root: Path, record_type: type[RecordT]) -> tuple[list[Item[Record
     Raises:
         DataError: there is nothing of that kind, or too much of it.
     """
-    found: list[Item[RecordT]] = []
+    kept: dict[tuple[str, str], RecordInFile[RecordT]] = {}
     problems: list[Problem] = []
-    for source in _sources(root):
-        log = ProblemLog(source.name)
-        found += _items(source, record_type, log)
+    for file in _record_files(root):
+        log = ProblemLog(file.name)
+        for record in _records(file, record_type, log):
+            first = kept.setdefault((record.category, record.item_id), record)
+            if first is not record:
+                what = f"{record.category} has a record {record.item_id!r} in {first.file} already: left out"
+                log.error(record.key_of("id"), what, "give each record an id of its own")
         problems += log
-        if len(found) > MAX_ITEMS * len(CATEGORIES):
+        if len(kept) > MAX_ITEMS * len(CATEGORIES):
             raise DataError(f"{root}: more than {MAX_ITEMS} records a category. Remedy: name the right folder")
-    kept: dict[tuple[str, str], Item[RecordT]] = {}
-    for item in found:
-        first = kept.setdefault((item.category, item.item_id), item)
-        if first is not item:
-            what = f"{item.category} has a record {item.item_id!r} in {first.file} already: left out"
-            problems.append(
-                Problem("error", item.file, _place(item.key, "id"), what, "give each record an id of its own")
-            )
-    order = {category: place for place, category in enumerate(CATEGORIES)}
-    return sorted(kept.values(), key=lambda item: (order[item.category], natural_key(item.item_id))), problems
+    order = {category: index for index, category in enumerate(CATEGORIES)}
+    return sorted(kept.values(), key=lambda record: (order[record.category], natural_key(record.item_id))), problems
 
 
-def _sources(root: Path) -> list[_Source]:
+def _record_files(root: Path) -> list[_RecordFile]:
     if root.is_file():
         category = root.stem if root.stem in CATEGORIES else None
-        return [_Source(root, root.name, category, root.suffix == ".json" and category is None)]
+        return [_RecordFile(root, root.name, category, root.suffix == ".json" and category is None)]
     if not root.is_dir():
         raise DataError(f"{root}: no such file or folder. Remedy: name the folder of the annotation files")
-    found: list[_Source] = []
+    files: list[_RecordFile] = []
     for category in CATEGORIES:
-        folder = root / category
-        if folder.is_dir():
-            names = sorted((path.name for path in folder.glob("*.json")), key=natural_key)
-            found += [_Source(confined(root, category, name), f"{category}/{name}", category, True) for name in names]
+        names = sorted((path.name for path in (root / category).glob("*.json")), key=natural_key)
+        files += [_RecordFile(confined(root, category, name), f"{category}/{name}", category, True) for name in names]
         for name in (f"{category}.json", f"{category}.jsonl"):
             if (root / name).is_file():
-                found.append(_Source(confined(root, name), name, category))
-    named = {source.name for source in found}
+                files.append(_RecordFile(confined(root, name), name, category))
+    named = {file.name for file in files}
     others = sorted(path.name for path in root.glob("*.jsonl") if path.name not in named)
-    found += [_Source(confined(root, name), name, None) for name in others]
-    if not found:
+    files += [_RecordFile(confined(root, name), name, None) for name in others]
+    if not files:
         raise DataError(
             f"{root}: no HanDyVQA records. Remedy: give a folder with <category>/*.json, <category>.json or *.jsonl; "
             f"the categories are {', '.join(CATEGORIES)}"
         )
-    return found
+    return files
 
 
-def _items(source: _Source, record_type: type[RecordT], log: ProblemLog) -> Iterator[Item[RecordT]]:
+def _records(file: _RecordFile, record_type: type[RecordT], log: ProblemLog) -> Iterator[RecordInFile[RecordT]]:
     decoder = msgspec.json.Decoder(record_type)
-    for row, (key, raw) in enumerate(_raw_records(source, log)):
+    for row, (key, raw) in enumerate(_raw_records(file, log)):
         if len(raw) > MAX_ITEM_BYTES:
             log.error(key, f"{len(raw)} bytes are more than {MAX_ITEM_BYTES}: left out", "split the record")
             continue
         try:
-            record = decoder.decode(raw)
+            content = decoder.decode(raw)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             log.error(key, f"is no record ({error!s:.300}): left out", _REWRITE)
             continue
-        category = _category(record, source, key, log)
+        category = _category(content, file, _joined(key, "category"), log)
         if category is None:
             continue
-        item_id = record.id or (Path(source.name).stem if source.is_single else f"{category}_{row:04d}")
-        wrong = name_problem(item_id)
-        if wrong:
-            log.error(
-                _place(key, "id"), f"{item_id[:60]!r} is no name ({wrong}): left out", "use letters, digits and _"
-            )
+        item_id = content.id or (Path(file.name).stem if file.is_single else f"{category}_{row:04d}")
+        if wrong := name_problem(item_id):
+            what = f"{item_id[:60]!r} is no name ({wrong}): left out"
+            log.error(_joined(key, "id"), what, "use letters, digits and _")
             continue
-        yield Item(item_id, category, record, source.name, key, row)
+        yield RecordInFile(item_id, category, content, file.name, key, row)
 
 
-def _category(record: ItemRecord, source: _Source, key: str, log: ProblemLog) -> str | None:
+def _category(content: ItemRecord, file: _RecordFile, key: str, log: ProblemLog) -> str | None:
     """The category of a record; None, and a problem, where it has none or two."""
-    place = _place(key, "category")
-    said = record.category
-    if said is None and source.category is None:
-        log.error(place, "is missing: the record is left out", "name one of " + ", ".join(CATEGORIES))
-    elif said is not None and said not in CATEGORIES:
-        log.error(place, f"{said[:60]!r} is none: left out", "name one of " + ", ".join(CATEGORIES))
-    elif said and source.category and said != source.category:
-        log.error(place, f"{said!r} stands among {source.category!r}: left out", "move the record, or correct it")
+    name_one = "name one of " + ", ".join(CATEGORIES)
+    if content.category is None and file.category is None:
+        log.error(key, "is missing: the record is left out", name_one)
+    elif content.category is not None and content.category not in CATEGORIES:
+        log.error(key, f"{content.category[:60]!r} is none: left out", name_one)
+    elif content.category and file.category and content.category != file.category:
+        what = f"{content.category!r} stands among {file.category!r}: left out"
+        log.error(key, what, "move the record, or correct it")
     else:
-        return said or source.category
+        return content.category or file.category
     return None
 
 
-def _raw_records(source: _Source, log: ProblemLog) -> Iterator[tuple[str, bytes | msgspec.Raw]]:
+def _raw_records(file: _RecordFile, log: ProblemLog) -> Iterator[tuple[str, bytes | msgspec.Raw]]:
     """(where in the file, bytes) of each record."""
     try:
-        if source.path.suffix == ".jsonl":
-            lines = bounded_lines(source.path, MAX_ITEM_BYTES, overlong="cut", max_file=MAX_FILE_BYTES)
+        if file.path.suffix == ".jsonl":
+            lines = bounded_lines(file.path, MAX_ITEM_BYTES, overlong="cut", max_file=MAX_FILE_BYTES)
             yield from ((f"line {number}", line) for number, line in lines)
             return
-        data = bounded_bytes(source.path, MAX_ITEM_BYTES if source.is_single else MAX_FILE_BYTES)
+        data = bounded_bytes(file.path, MAX_ITEM_BYTES if file.is_single else MAX_FILE_BYTES)
     except OSError as error:
         log.error("", f"cannot be read ({error.strerror}): left out", "check or split the file")
         return
-    if source.is_single:
+    if file.is_single:
         yield "", data
         return
     try:
@@ -233,14 +228,9 @@ def _raw_records(source: _Source, log: ProblemLog) -> Iterator[tuple[str, bytes 
     except (msgspec.MsgspecError, RecursionError) as error:
         log.error("", f"is no JSON list of records ({error}): left out", _REWRITE)
         return
-    for place, raw in enumerate(listed):
-        yield f"[{place}]", raw
+    for index, raw in enumerate(listed):
+        yield f"[{index}]", raw
 
 
-def _place(key: str, name: str) -> str:
+def _joined(key: str, name: str) -> str:
     return f"{key}.{name}" if key else name
-
-
-def letters(count: int) -> Sequence[str]:
-    """The labels of `count` options: A, B, ..., Z, then 27, 28, ..., which cannot be read as letters of others."""
-    return [*ascii_uppercase[:count], *map(str, range(len(ascii_uppercase) + 1, count + 1))]

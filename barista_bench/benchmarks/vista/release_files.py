@@ -9,7 +9,6 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -22,8 +21,6 @@ MAX_YAML = 2**20
 MAX_JSON = 2**25
 MAX_CSV = 2**27
 _REFETCH = "correct it, or fetch it again"
-
-RecordT = TypeVar("RecordT", bound=msgspec.Struct)
 
 
 class VideoEntry(msgspec.Struct):
@@ -40,15 +37,15 @@ class PrefixLength(msgspec.Struct):
     shared_prefix: int
 
 
-class Metadata(msgspec.Struct):
-    """What the release tells of a set beside its labels."""
+class SetMetadata(msgspec.Struct):
+    """What the release says about a set beside its labels."""
 
     concepts: dict[str, list[str]] = {}
     is_consistent_wrt_slicing: bool | None = None
     prefix_lens: list[PrefixLength] = []
 
 
-class Description(msgspec.Struct):
+class SetDescription(msgspec.Struct):
     """One `<id>.yaml`: a problem set without its videos. `metadata` as it stands there: see `read_metadata`."""
 
     label_prompts: dict[str, str]
@@ -57,7 +54,7 @@ class Description(msgspec.Struct):
     metadata: object = None
 
 
-class Row(msgspec.Struct):
+class MetadataRow(msgspec.Struct):
     """One row of `metadata.csv`: a video, a description that fits it, and the set that asks for it."""
 
     video: str
@@ -68,23 +65,22 @@ class Row(msgspec.Struct):
     problem_set: str
 
 
-_ENTRIES = msgspec.json.Decoder(list[VideoEntry])
-
-
-def read_description(path: Path) -> Description:
+def read_description(path: Path) -> SetDescription:
     """One problem set's YAML file. Raises DataError naming file and field."""
     data = read_bounded(path, MAX_YAML, remedy=_REFETCH)
     content = load_yaml(data, str(path), error=DataError, remedy=_REFETCH, text_only=True)
+    if isinstance(content, dict):  # keys without a value are as good as absent
+        content = {key: value for key, value in content.items() if value != ""}
     try:
-        return msgspec.convert(_without_blanks(content), Description, strict=False)
+        return msgspec.convert(content, SetDescription, strict=False)
     except msgspec.ValidationError as error:
         raise DataError(f"{path}: {error}. Remedy: {_REFETCH}") from error
 
 
-def read_metadata(content: object) -> Metadata:
+def read_metadata(content: object) -> SetMetadata:
     """The metadata of a description. Raises DataError naming the field that cannot be used."""
     try:
-        return msgspec.convert(content, Metadata, strict=False)
+        return msgspec.convert(content, SetMetadata, strict=False)
     except msgspec.ValidationError as error:
         raise DataError(str(error)) from error
 
@@ -93,22 +89,17 @@ def read_entries(path: Path) -> list[VideoEntry]:
     """One problem set's videos. Raises DataError naming file and field."""
     data = read_bounded(path, MAX_JSON, remedy=_REFETCH)
     try:
-        return _ENTRIES.decode(data)
+        return msgspec.json.decode(data, type=list[VideoEntry])
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: {error}. Remedy: {_REFETCH}") from error
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
+def read_rows(path: Path) -> Iterator[tuple[int, MetadataRow]]:
     """(line, row) of `metadata.csv`. Raises DataError naming the file and the line of the first bad row."""
     text = read_bounded_text(path, MAX_CSV, remedy=_REFETCH)
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         for record in reader:
-            yield reader.line_num, msgspec.convert(record, Row, strict=False)
+            yield reader.line_num, msgspec.convert(record, MetadataRow, strict=False)
     except (csv.Error, msgspec.ValidationError) as error:
         raise DataError(f"{path}: line {reader.line_num}: {error}. Remedy: {_REFETCH}") from error
-
-
-def _without_blanks(content: object) -> object:
-    """Top-level keys without a value are as good as absent."""
-    return {key: value for key, value in content.items() if value != ""} if isinstance(content, dict) else content

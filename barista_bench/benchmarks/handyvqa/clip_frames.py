@@ -16,7 +16,7 @@ HALF_WINDOW_S = 2.5
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class QuestionClip:
     """What is shown for a question.
 
     Args:
@@ -31,6 +31,11 @@ class Clip:
     centre_s: float | None = None
     fps: float | None = None
 
+    @classmethod
+    def unnamed(cls, item_id: str) -> QuestionClip:
+        """What a record without a clip has by default: its own folder of frames."""
+        return cls(f"{item_id}_frames", True)
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -41,15 +46,15 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """The frames of one clip: `indices` in order, `always` those that were asked for by name, as given."""
+class ClipFrames:
+    """The frames chosen of one clip: `indices` in order, `annotated` those that must be shown, as given."""
 
     indices: tuple[int, ...]
-    always: tuple[int, ...]
+    annotated: tuple[int, ...]
     facts: VideoFacts
 
 
-def find_clip(videos: Path, category: str, item_id: str) -> Clip:
+def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
     """The clip of a record that names none: the folder `<id>_frames`, else `<id>.mp4`, below `videos` or a folder of
     it called after the category. Where neither exists, the first name: it is then reported as missing.
     """
@@ -57,30 +62,30 @@ def find_clip(videos: Path, category: str, item_id: str) -> Clip:
         for parts in ((name,), (category, name)):
             path = confined(videos, *parts)
             if path.is_dir() if is_folder else path.is_file():
-                return Clip("/".join(parts), is_folder)
-    return Clip(f"{item_id}_frames", True)
+                return QuestionClip("/".join(parts), is_folder)
+    return QuestionClip.unnamed(item_id)
 
 
-def shown_frames(path: Path, clip: Clip, count: int, always: Sequence[Moment] = ()) -> Shown:
-    """`count` frames of a clip in equal steps, first and last included, with those of `always` among them.
+def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[Moment] = ()) -> ClipFrames:
+    """`count` frames of a clip in equal steps, first and last included, with the annotated ones among them.
 
     Raises:
-        DataError: the clip is missing or damaged, or it lacks a frame of `always`; names it.
+        DataError: the clip is missing or damaged, or it lacks an annotated frame; names it.
     """
     if not (path.is_dir() if clip.is_folder else path.is_file()):
         kind = "folder of frames" if clip.is_folder else "video"
         raise DataError(f"{path}: no such {kind}. Remedy: fetch it, or name the folder that holds it with --videos")
     facts = video_facts(path, fps=clip.fps)
     window = range(facts.frame_count) if clip.centre_s is None else in_window(facts, clip.centre_s, HALF_WINDOW_S)
-    named = [_frame(facts, moment) for moment in always]
-    for frame in named:
+    frames = [_frame(facts, moment) for moment in annotated]
+    for frame in frames:
         if frame not in window:
             raise DataError(
                 f"{path}: the annotated frame {frame} is outside of the clip, {window.start} to {window.stop - 1}. "
                 "Remedy: check that annotations and video match"
             )
-    places = evenly_spaced_with(len(window), count, [frame - window.start for frame in named])
-    return Shown(tuple(window[place] for place in places), tuple(named), facts)
+    offsets = evenly_spaced_with(len(window), count, [frame - window.start for frame in frames])
+    return ClipFrames(tuple(window[offset] for offset in offsets), tuple(frames), facts)
 
 
 def _frame(facts: VideoFacts, moment: Moment) -> int:

@@ -1,0 +1,135 @@
+"""What all HanDyVQA tasks share: examples made from questions, the frames shown, the option `max_side`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from PIL import Image
+
+from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames, QuestionClip, choose_frames
+from barista_bench.benchmarks.handyvqa.masks import thinned_size
+from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, HandyvqaRelease
+from barista_bench.core.options import Option
+from barista_bench.core.release_task import Release, ReleaseTask
+from barista_bench.core.task import Example, FrameRef, Sampling, SkippedExample
+from barista_bench.core.typed_fields import Int64, TypedFields
+from barista_bench.errors import ConfigError, DataError
+
+MAX_SIDE = Option(
+    default=None,
+    help="pixels of a frame's longer side at the most; larger frames are scaled down",
+    changes="prompt",
+    low=16,
+    high=8192,
+    kind=int,
+)
+PROMPT_PACKAGE = "barista_bench.benchmarks.handyvqa"
+
+
+class QuestionMetadata(TypedFields):
+    """What analysis groups by; `n_frames` is None where it is not known what was shown."""
+
+    split: str
+    category: str
+    n_options: int
+    n_correct: int
+    n_frames: int | None
+    centre_seconds: float | None
+
+
+class RecordEvidence(TypedFields):
+    """The record's file, and its row in it, from 0."""
+
+    file: str
+    row: Int64
+
+
+class HandyvqaTask(ReleaseTask):
+    """One category of the benchmark; `name` is the category."""
+
+    benchmark = "handyvqa"
+    sampling = Sampling(limit=None, frames=16)
+    sampling_uses = frozenset({"frames"})
+    prompt_package = PROMPT_PACKAGE
+    options: ClassVar[Mapping[str, Option]] = {"max_side": MAX_SIDE}
+    metadata_type = QuestionMetadata
+    evidence_type = RecordEvidence
+
+    def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
+        """One example a record, by id. Clips are looked at in the order of videos, so that each is opened once."""
+        if not isinstance(release, HandyvqaRelease):
+            raise ConfigError(f"{release.root}: is no HanDyVQA release. Remedy: open it as one")
+        made: dict[str, Example | SkippedExample] = {}
+        clips: list[tuple[QuestionClip, HandyvqaQuestion]] = []
+        splits = sampling.splits
+        questions = [each for each in release.questions[self.name] if splits is None or each.split in splits]
+        for question in questions:
+            try:
+                clips.append((release.clip(question), question))
+            except DataError as error:
+                made[question.item_id] = SkippedExample(FrameRef(question.item_id, 0), f"{question.item_id}: {error}")
+        for clip, question in sorted(clips, key=lambda pair: pair[0].video):
+            if sampling.videos is None or clip.video in sampling.videos:
+                made[question.item_id] = self._example(release, question, clip, sampling.frames)
+        yield from (made[question.item_id] for question in questions if question.item_id in made)
+
+    def _example(
+        self, release: HandyvqaRelease, question: HandyvqaQuestion, clip: QuestionClip, count: int
+    ) -> Example | SkippedExample:
+        annotated = [frame.moment for frame in question.annotated]
+        try:
+            frames = choose_frames(release.video_path(clip.video), clip, count, annotated)
+            inputs, target = self.columns(question, frames)
+        except DataError as error:
+            return SkippedExample(FrameRef(clip.video, 0), f"{question.item_id}: {error}")
+        return self.example(question, clip, frames.indices, inputs, target)
+
+    @classmethod
+    def example(
+        cls,
+        question: HandyvqaQuestion,
+        clip: QuestionClip,
+        indices: Sequence[int],
+        inputs: TypedFields,
+        target: TypedFields,
+        *,
+        is_shown: bool = True,
+    ) -> Example:
+        """The example of a question; `is_shown` says whether its frames are those that a model was shown."""
+        return Example(
+            example_id=question.item_id,
+            benchmark=cls.benchmark,
+            task=cls.name,
+            label="; ".join(question.options[index] for index in question.correct),
+            frames=tuple(FrameRef(clip.video, index) for index in indices),
+            inputs=inputs.write(),
+            target=target.write(),
+            metadata=QuestionMetadata(
+                split=question.split,
+                category=cls.name,
+                n_options=len(question.options),
+                n_correct=len(question.correct),
+                n_frames=len(indices) if is_shown else None,
+                centre_seconds=clip.centre_s,
+            ).write(),
+            evidence=RecordEvidence(question.file, question.row).write(),
+        )
+
+    @abstractmethod
+    def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[TypedFields, TypedFields]:
+        """`inputs` and `target` of a question whose clip is there. Raises DataError where the two do not fit."""
+
+    def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+        """The images, scaled down to the option `max_side`."""
+        return tuple(map(self._thinned, images))
+
+    @property
+    def max_side(self) -> int | None:
+        chosen = self.option("max_side")
+        return chosen if isinstance(chosen, int) else None
+
+    def _thinned(self, image: Image.Image) -> Image.Image:
+        size = thinned_size(image.width, image.height, self.max_side)
+        return image if size == image.size else image.resize(size, Image.Resampling.BICUBIC)

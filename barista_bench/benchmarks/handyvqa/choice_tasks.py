@@ -1,0 +1,219 @@
+"""HanDyVQA's multiple-choice questions, and the five categories with one right option: action, process, location,
+state, parts. Objects, where several may be right, are in `objects`.
+
+Scored as the public script does (docs/upstream/handyvqa.md, "Scoring"): of the options' letters in an answer, the
+first of the alphabet counts, and answers without one are left out (`accuracy`). Beside it the same with those counted
+as wrong (`accuracy_counted`), and the strict reading, unanswered wrong (`accuracy_strict`). Where not a single answer
+can be read, `accuracy` is 0.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
+from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames
+from barista_bench.benchmarks.handyvqa.letter_answers import LetterReading, letters, parse_letters, write_letters
+from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
+from barista_bench.core.task import (
+    Example,
+    Explanation,
+    ExplanationRow,
+    FailureKind,
+    Fields,
+    ParseError,
+    Prediction,
+    Scored,
+    Verdict,
+)
+from barista_bench.core.typed_fields import TypedFields
+
+
+class ChoiceInputs(TypedFields):
+    """`options` in the order asked, A first."""
+
+    question: str
+    options: list[str]
+
+
+class ChoiceTarget(TypedFields):
+    """Indices of the right options, from 0; none where the record names none."""
+
+    correct: list[int]
+
+
+class ChoiceTask(HandyvqaTask):
+    """A category of multiple-choice questions."""
+
+    version = 2
+    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "wrong_option"}
+    inputs_type = ChoiceInputs
+    target_type = ChoiceTarget
+
+    def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[TypedFields, TypedFields]:
+        return self.choice_columns(question)
+
+    @staticmethod
+    def choice_columns(question: HandyvqaQuestion) -> tuple[ChoiceInputs, ChoiceTarget]:
+        """`inputs` and `target`, which do not depend on the clip."""
+        return ChoiceInputs(question.question, list(question.options)), ChoiceTarget(list(question.correct))
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        asked, count = ChoiceInputs.read(example.inputs), len(example.frames)
+        lines = write_letters(letters(len(asked.options)), asked.options)
+        system, user = self.prompts.fill(frame_count=str(count), question=asked.question, options=lines)
+        return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
+
+    def choices(self, example: Example) -> Mapping[str, str]:
+        options = options_of(example)
+        return dict(zip(letters(len(options)), options, strict=True))
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """Both readings of `letter_answers`, and the scores of models that score."""
+        return parse_letters(text, ChoiceInputs.read(inputs).options)
+
+    def facets(self, example: Example) -> Fields:
+        return {"options": len(options_of(example))}
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return write_letters(correct_labels(example), options_of(example))
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """The label that is right most often in other videos; at a tie the first."""
+        options = options_of(example)
+        counts = Counter(label for other in others for label in correct_labels(other))
+        return write_letters([max(letters(len(options)), key=lambda label: counts[label])], options)
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """Right, missed and wrong options."""
+        texts, correct, named = self.choices(example), correct_labels(example), self.counted(prediction)
+        groups: tuple[tuple[Verdict, list[str]], ...] = (
+            ("hit", [label for label in correct if label in named]),
+            ("miss", [label for label in correct if label not in named]),
+            ("wrong", [label for label in named if label not in correct]),
+        )
+        return Explanation(
+            tuple(
+                ExplanationRow(verdict, f"({label}) {texts[label]}") for verdict, labels in groups for label in labels
+            )
+        )
+
+    @staticmethod
+    def counted(prediction: Prediction | None) -> list[str]:
+        """The labels of an answer that count, by the released reading."""
+        return LetterReading.of(prediction).released
+
+
+class SingleAnswer(ChoiceTask):
+    """A category whose questions have one right option."""
+
+    primary = "accuracy"
+    sample_score = "accuracy_counted"
+
+    @staticmethod
+    def counted(prediction: Prediction | None) -> list[str]:
+        return LetterReading.of(prediction).released[:1]
+
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        """Accuracy by all readings, the shares of answers that they can read, and accuracy by number of options."""
+        names = {name: name for name in ("accuracy_counted", "accuracy_strict")}
+        return SumStatistics(list(map(_answer_row, samples)), _figures, sample_scores=names, tables=_by_option_count)
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        options = options_of(example)
+        return write_letters([rng.choice(letters(len(options)))], options)
+
+
+class Action(SingleAnswer):
+    """What the hands do."""
+
+    name = upstream_name = "action"
+    row_note = "frames of a clip, five descriptions of what the hands do, and the right one"
+
+
+class Process(SingleAnswer):
+    """How something is done."""
+
+    name = upstream_name = "process"
+    row_note = "frames of a clip, five ways in which it may be done, and the right one"
+
+
+class Location(SingleAnswer):
+    """Where it is done."""
+
+    name = upstream_name = "location"
+    row_note = "frames of a clip, five places, and the right one"
+
+
+class State(SingleAnswer):
+    """How an object changes."""
+
+    name = upstream_name = "state"
+    row_note = "frames of a clip, five changes of an object's state, and the right one"
+
+
+class Parts(SingleAnswer):
+    """Which part of an object is concerned."""
+
+    name = upstream_name = "parts"
+    row_note = "frames of a clip, five parts of an object, and the right one"
+
+
+def options_of(example: Example) -> list[str]:
+    """The texts of a question's options, A first."""
+    return ChoiceInputs.read(example.inputs).options
+
+
+def correct_labels(example: Example) -> list[str]:
+    """The labels of the right options, in order; a wrong record has none."""
+    labels = letters(len(options_of(example)))
+    return [labels[index] for index in ChoiceTarget.read(example.target).correct]
+
+
+def _answer_row(sample: Scored) -> Row:
+    """What one sample adds; beside the totals, those of its number of options."""
+    count, correct = len(options_of(sample.example)), correct_labels(sample.example)
+    reading = LetterReading.of(sample.prediction)
+    # By the strict reading an answer that names two options is none; of scores that tie, the first counts.
+    strict = reading.released[:1] if reading.scores is not None else reading.strict or []
+    strict = strict if len(strict) == 1 else []
+    is_right = float(any(label in correct for label in reading.released[:1]))
+    row: dict[Hashable, float] = {
+        "right": is_right,
+        "strict": float(bool(strict) and strict[0] in correct),
+        "answered": float(sample.prediction is not None),
+        "answered_strictly": float(bool(strict)),
+        "chance": 1 / count,
+        ("n", count): 1.0,
+        ("right", count): is_right,
+    }
+    return row
+
+
+def _figures(sums: Sums) -> Figures:
+    nothing = np.where(sums["n"] > 0, 0.0, np.nan)
+    ratios = {
+        "accuracy": ("right", "answered"),
+        "accuracy_counted": ("right", "n"),
+        "accuracy_strict": ("strict", "n"),
+        "chance_level": ("chance", "n"),
+        "coverage": ("answered", "n"),
+        "coverage_strict": ("answered_strictly", "n"),
+    }
+    return {name: share(sums[part], sums[whole], nothing) for name, (part, whole) in ratios.items()}
+
+
+def _by_option_count(sums: Row) -> dict[str, Any]:
+    sizes = {key[1]: int(n) for key, n in sums.items() if isinstance(key, tuple) and key[0] == "n" and n}
+    groups = {
+        str(size): {"accuracy_counted": sums["right", size] / n, "chance_level": 1 / size, "support": n}
+        for size, n in sorted(sizes.items())
+    }
+    return {"per_options": groups, "n": int(sums["n"]), "n_failed": int(sums["n"] - sums["answered"])}

@@ -1,0 +1,224 @@
+"""The paper's tables and figures out of scored runs: accuracy by question type, segmentation, number of frames.
+
+A model's runs with other settings (frames, resolution, mode of segmentation) are rows of their own. Intervals are those
+of every figure (`core.bootstrap`), all question types drawn together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from barista_bench.benchmarks.handyvqa.choice_tasks import options_of
+from barista_bench.benchmarks.handyvqa.record_files import MCQ_CATEGORIES, RVOS_CATEGORIES
+from barista_bench.core.bootstrap import DRAWS, ClusteredRun, drawn_interval, figures_of, interval_weights
+from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
+
+SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
+RangedFigures = dict[str, Ranged | float]
+"""By name; a number alone where there is only one cluster."""
+
+
+@dataclass(frozen=True)
+class ScoredTask:
+    """One task of one model: its samples are compared with the truth once."""
+
+    entry: ModelSamples
+    runs: tuple[ClusteredRun, ...]
+
+    @classmethod
+    def of(cls, entry: ModelSamples) -> ScoredTask:
+        return cls(entry, tuple(ClusteredRun.of(entry.task, run) for run in entry.runs))
+
+    @cached_property
+    def figures(self) -> RangedFigures:
+        return mean_figures([self])
+
+    @property
+    def frames(self) -> int:
+        """Frames of an example, at the most; 0 where it is not known what was shown."""
+        counts = [sample.example.metadata.get("n_frames") for run in self.entry.runs for sample in run]
+        return max((count for count in counts if isinstance(count, int)), default=0)
+
+    @property
+    def settings(self) -> str:
+        """How many frames were shown, and the options that were not left at their default."""
+        words = [f"{self.frames} frames"] if self.frames else []
+        for name, value in self.entry.task.chosen.items():
+            if value != self.entry.task.options[name].default:
+                words.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+        return ", ".join(words)
+
+    def by_option_count(self) -> dict[int, ScoredTask]:
+        """The samples by the number of options that their questions have, fewest first; only what every run has."""
+        positions: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in self.runs])
+        for number, run in enumerate(self.entry.runs):
+            for at, sample in enumerate(run):
+                positions[len(options_of(sample.example))][number].append(at)
+        return {
+            count: ScoredTask(self.entry, tuple(run.among(at) for run, at in zip(self.runs, group, strict=True)))
+            for count, group in sorted(positions.items())
+            if all(group)
+        }
+
+
+def mean_figures(tasks: Sequence[ScoredTask]) -> RangedFigures:
+    """The figures that all tasks have, mean over the runs of a task, then over tasks, with their intervals."""
+    runs = [run for task in tasks for run in task.runs]
+    if not runs or not all(run.clusters for run in runs):
+        return {}
+    clusters = sorted({cluster for run in runs for cluster in run.clusters})
+    weights = interval_weights(clusters, DRAWS) if len(clusters) > 1 else np.ones((1, 1))
+    by_task = [figures_of(task.runs, clusters, weights) for task in tasks]
+    means: RangedFigures = {}
+    for name in by_task[0]:
+        if all(name in figures for figures in by_task):
+            values = np.mean([figures[name] for figures in by_task], axis=0)
+            ends = drawn_interval(values, len(clusters)) if len(clusters) > 1 else None
+            if not np.isnan(values[0]):
+                means[name] = Ranged(float(values[0]), ends.low, ends.high) if ends else float(values[0])
+    return means
+
+
+@dataclass
+class _TableRow:
+    """One model with certain settings."""
+
+    model: str
+    settings: str
+    tasks: dict[str, ScoredTask] = field(default_factory=dict)
+
+    def figure(self, task: str, figure: str) -> Ranged | float | None:
+        return self.tasks[task].figures.get(figure) if task in self.tasks else None
+
+    def point(self, task: str, figure: str) -> float | None:
+        """Without its interval."""
+        value = self.figure(task, figure)
+        return value.value if isinstance(value, Ranged) else value
+
+    @cached_property
+    def averages(self) -> RangedFigures:
+        """Means over the five categories with one right option, where all were run."""
+        present = [self.tasks[name] for name in SINGLE if name in self.tasks]
+        return mean_figures(present) if len(present) == len(SINGLE) else {}
+
+
+def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
+    """The tables and figures that these samples can fill."""
+    tasks = list(map(ScoredTask.of, samples))
+    choice = _rows(task for task in tasks if task.entry.task.name in MCQ_CATEGORIES)
+    masks = _rows(task for task in tasks if task.entry.task.name in RVOS_CATEGORIES)
+    tables: list[PaperTable | PaperChart] = []
+    if choice:
+        tables += [_choice_table(choice, *wording) for wording in _CHOICE_TABLES]
+        tables += [*_option_tables(choice), *_frame_charts(choice)]
+    if masks:
+        tables.append(_mask_table(masks))
+    return tables
+
+
+_CHOICE_TABLES = (
+    (
+        "Table 4: accuracy by question type, and average precision of Objects, as released",
+        ("accuracy", "average_precision", "coverage", "AP"),
+        "Accuracy, and average precision over all options of Objects, of the answered questions alone; beside each the "
+        "share that was answered. Avg. is the mean of the five accuracies.",
+    ),
+    (
+        "Table 4, unanswered questions counted as wrong",
+        ("accuracy_counted", "average_precision_counted", "coverage", "AP"),
+        "As released, but a question without an answer is wrong, and names no object.",
+    ),
+    (
+        "Table 4, by the strict reading",
+        ("accuracy_strict", "f1_strict", "coverage_strict", "F1"),
+        "Only the answer format that was asked for counts, all else is wrong; of the objects, F1 of the set.",
+    ),
+)
+"""(title, figures of one right option, of Objects, of the share answered, and what Objects are measured by, note)"""
+
+
+def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:
+    """By model and settings; of several runs alike the first."""
+    rows: dict[tuple[str, str], _TableRow] = {}
+    for task in tasks:
+        key = task.entry.model, task.settings
+        rows.setdefault(key, _TableRow(*key)).tasks.setdefault(task.entry.task.name, task)
+    return list(rows.values())
+
+
+def _table(
+    title: str, rows: Iterable[_TableRow], columns: dict[str, Callable[[_TableRow], TableCell]], note: str
+) -> PaperTable:
+    cells = tuple((row.model, row.settings or None, *(cell(row) for cell in columns.values())) for row in rows)
+    return PaperTable(title, ("Model", "Settings", *columns), cells, note)
+
+
+def _choice_table(rows: list[_TableRow], title: str, figures: tuple[str, str, str, str], note: str) -> PaperTable:
+    single, multiple, answered, measure = figures
+    columns: dict[str, Callable[[_TableRow], TableCell]] = {}
+    for name in SINGLE:
+        columns[name.capitalize()] = partial(_TableRow.figure, task=name, figure=single)
+        columns[f"{name.capitalize()} answered"] = partial(_TableRow.point, task=name, figure=answered)
+    columns["Avg."] = lambda row: row.averages.get(single)
+    columns[f"Objects ({measure})"] = partial(_TableRow.figure, task="objects", figure=multiple)
+    columns["Objects answered"] = partial(_TableRow.point, task="objects", figure=answered)
+    return _table(title, rows, columns, note)
+
+
+def _option_tables(rows: list[_TableRow]) -> list[PaperTable]:
+    """Scores by number of options, where questions differ in it."""
+    tables = []
+    for name in MCQ_CATEGORIES:
+        figure, chance, measure = "accuracy_counted", "chance_level", "Accuracy"
+        if name == "objects":
+            figure, chance, measure = "average_precision_counted", "prevalence", "AP"
+        cells: list[tuple[TableCell, ...]] = []
+        for row in rows:
+            groups = row.tasks[name].by_option_count() if name in row.tasks else {}
+            for count, group in groups.items():
+                part = _TableRow(row.model, row.settings, {name: group})
+                scores = (part.figure(name, figure), part.point(name, chance), part.point(name, "coverage"))
+                cells.append((row.model, row.settings or None, count, len(group.runs[0].clusters), *scores))
+        if len({row[2] for row in cells}) > 1:
+            columns = ("Model", "Settings", "Options", "Questions", measure, "Chance", "Answered")
+            note = "Unanswered questions count as wrong; questions are those of the first run."
+            tables.append(PaperTable(f"{name.capitalize()} by number of options", columns, tuple(cells), note))
+    return tables
+
+
+def _frame_charts(rows: list[_TableRow]) -> list[PaperChart]:
+    """Figures 3 and 4: scores against the frames shown, a line for each model; where frames differ."""
+    charts = []
+    wordings = (
+        ("Figure 3: average accuracy except Objects", "accuracy", SINGLE),
+        ("Figure 4: average precision for Objects", "average_precision", ("objects",)),
+    )
+    for title, figure, names in wordings:
+        lines: dict[str, list[Point]] = defaultdict(list)
+        for row in rows:
+            value = row.averages.get(figure) if names == SINGLE else row.figure("objects", figure)
+            frames = {row.tasks[name].frames for name in names if name in row.tasks}
+            if value is None or len(frames) != 1 or not max(frames):
+                continue
+            others = ", ".join(word for word in row.settings.split(", ") if not word.endswith(" frames"))
+            line = lines[f"{row.model} ({others})" if others else row.model]
+            line.append(Point(max(frames), *(value if isinstance(value, Ranged) else (value,))))
+        if len({point.x for points in lines.values() for point in points}) > 1:
+            series = tuple(Series(name, tuple(sorted(points))) for name, points in lines.items())
+            charts.append(PaperChart(title, "frames shown", figure.replace("_", " "), series))
+    return charts
+
+
+def _mask_table(rows: list[_TableRow]) -> PaperTable:
+    columns: dict[str, Callable[[_TableRow], TableCell]] = {}
+    for name, title in (("rvos_objects", "Objects"), ("rvos_parts", "Parts")):
+        for figure, word in (("J", "J"), ("F", "F"), ("J_and_F", "J&F")):
+            columns[f"{title} {word}"] = partial(_TableRow.figure, task=name, figure=figure)
+        columns[f"{title} answered"] = partial(_TableRow.point, task=name, figure="coverage")
+    note = "J and F: means over all annotated frames; an unreadable answer scores 0 on each of its frames."
+    return _table("Table 5: segmentation", rows, columns, note)

@@ -1,0 +1,226 @@
+"""Recorded outputs of other harnesses, read from records that hold a model's answer beside the question.
+
+`handyvqa` reads the public result files: `inference.output` is what a model wrote; `inference.inferred_scores` (or
+`inferred_scores`), one number an option, what a dual encoder scored. As in the released script, scores go first for
+objects and are never looked at for the questions with one right option.
+
+`handyvqa_rvos` reads masks. The annotated frames of its records are named by number. The masks stand in the record,
+`"inference": {"masks": [{"frame": 37, "rle": {"size": [height, width], "counts": "..."}}]}`, or as pictures in
+`<id>/<frame>.png` or `<category>/<id>/<frame>.png`, where every pixel that is not 0 is foreground. `frame` is the
+annotated frame's number.
+
+No clip is needed: frames are named, and never read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from PIL import Image
+
+from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
+from barista_bench.benchmarks.handyvqa.choice_tasks import Action, ChoiceTask, Location, Parts, Process, State
+from barista_bench.benchmarks.handyvqa.clip_frames import QuestionClip
+from barista_bench.benchmarks.handyvqa.letter_answers import letters
+from barista_bench.benchmarks.handyvqa.mask_answers import FrameMask, write_masks
+from barista_bench.benchmarks.handyvqa.objects import Objects
+from barista_bench.benchmarks.handyvqa.record_files import (
+    MAX_ANNOTATED,
+    MAX_OPTIONS,
+    FrameNumber,
+    ItemRecord,
+    RecordInFile,
+    RecordT,
+    RunLengths,
+    read_records,
+)
+from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, checked_questions
+from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts, SegmentationTask
+from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
+from barista_bench.core.task import Example
+from barista_bench.errors import DataError
+from barista_bench.files.paths import confined
+from barista_bench.media.video.limits import check_size
+from barista_bench.scene_graph import Problem, Rle, encode_mask
+
+MAX_OUTPUT = 2**20
+"""Characters of an output that are kept."""
+MAX_PNG_BYTES = 64 * 2**20
+_FRAME = re.compile(r"[0-9]{1,12}")
+
+CHOICE_TASKS: tuple[type[ChoiceTask], ...] = (Action, Process, Location, State, Parts, Objects)
+MASK_TASKS: tuple[type[SegmentationTask], ...] = (RvosObjects, RvosParts)
+
+Scores = Annotated[list[float], Meta(max_length=MAX_OPTIONS)]
+TaskT = TypeVar("TaskT", bound=HandyvqaTask)
+_Answered = tuple[Example, RecordedAnswer]
+
+
+class Inference(msgspec.Struct, frozen=True):
+    """What a model wrote or scored; the prompt is not read."""
+
+    output: str | None = None
+    inferred_scores: Scores | None = None
+
+
+class AnsweredRecord(ItemRecord, frozen=True, kw_only=True):
+    """A question with a model's output."""
+
+    inference: Inference | None = None
+    inferred_scores: Scores | None = None
+
+
+class NumberedMask(msgspec.Struct, frozen=True):
+    """The mask of one frame, by the frame's number."""
+
+    frame: FrameNumber
+    rle: RunLengths
+
+
+class MaskInference(msgspec.Struct, frozen=True):
+    """A segmenter's masks."""
+
+    masks: Annotated[list[NumberedMask], Meta(max_length=MAX_ANNOTATED)] | None = None
+
+
+class SegmentedRecord(ItemRecord, frozen=True, kw_only=True):
+    """A question with a segmenter's masks."""
+
+    inference: MaskInference | None = None
+
+
+def read_outputs(path: Path) -> list[RecordedAnswers]:
+    """The answers of one model by category, in canonical order. `path`: see `record_files.read_records`.
+
+    The model is called after the file or folder, which the public files do not name.
+
+    Raises:
+        DataError: no record can be used. One that cannot be used costs itself, and is named in `problems`.
+    """
+
+    def answered(task: type[ChoiceTask], record: RecordInFile[AnsweredRecord], question: HandyvqaQuestion) -> _Answered:
+        clip = question.clip or QuestionClip.unnamed(question.item_id)
+        example = task.example(question, clip, (0,), *task.choice_columns(question), is_shown=False)
+        return example, _choice_answer(record)
+
+    absent = "no multiple-choice records. Remedy: use --format handyvqa_rvos for masks"
+    return _by_task(path, AnsweredRecord, CHOICE_TASKS, answered, absent)
+
+
+def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
+    """The masks of one segmenter by category, in canonical order.
+
+    Raises:
+        DataError: no record can be used. One that cannot be used costs itself, and is named in `problems`; a damaged
+            picture costs its sample, which then says so.
+    """
+    folder = path if path.is_dir() else path.parent
+
+    def answered(
+        task: type[SegmentationTask], record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion
+    ) -> _Answered:
+        frames = [each.moment.frame for each in question.annotated if each.moment.frame is not None]
+        if len(frames) < len(question.annotated):
+            what = f"{path}: {question.item_id}: an annotated frame is named by its second"
+            raise DataError(f"{what}. Remedy: give its number, `frame`")
+        clip, shown = question.clip or QuestionClip.unnamed(question.item_id), sorted(frames)
+        example = task.example(question, clip, shown, *task.mask_columns(question, frames, shown), is_shown=False)
+        try:
+            masks = _masks(record, question, folder)
+        except DataError as error:
+            return example, RecordedAnswer(question.item_id, 0, None, str(error))
+        text = write_masks([FrameMask(shown.index(frame), mask) for frame, mask in masks if frame in shown])
+        return example, RecordedAnswer(question.item_id, 0, text)
+
+    names = " or ".join(task.name for task in MASK_TASKS)
+    absent = f"no records of {names}. Remedy: put them beside the masks"
+    return _by_task(path, SegmentedRecord, MASK_TASKS, answered, absent)
+
+
+def _by_task(
+    path: Path,
+    record_type: type[RecordT],
+    tasks: Sequence[type[TaskT]],
+    answered: Callable[[type[TaskT], RecordInFile[RecordT], HandyvqaQuestion], _Answered],
+    absent: str,
+) -> list[RecordedAnswers]:
+    records, problems = read_records(path, record_type)
+    questions = checked_questions(records, problems)
+    by_id = {(record.category, record.item_id): record for record in records}
+    model = path.resolve().stem if path.is_file() else path.resolve().name
+    collected = []
+    for task in tasks:
+        pairs = []
+        for question in questions:
+            if question.category == task.name:
+                try:
+                    pairs.append(answered(task, by_id[task.name, question.item_id], question))
+                except DataError as error:
+                    what, remedy = f"{question.item_id}: {error}", "give its frames by number"
+                    problems.append(Problem("error", path.name, question.item_id, what, remedy))
+        if pairs:
+            examples, answers = zip(*pairs, strict=True)
+            collected.append(RecordedAnswers(model, task, examples, answers))
+    if not collected:
+        errors = [problem for problem in problems if problem.severity == "error"]
+        if errors:
+            raise DataError(f"{path}: {len(errors)} records cannot be used, and no other, first: {errors[0]}")
+        raise DataError(f"{path}: {absent}")
+    return [replace(collected[0], problems=tuple(problems)), *collected[1:]]
+
+
+def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
+    item, where = record.content, f"{record.file}: {record.item_id}"
+    inference = item.inference or Inference()
+    scores = item.inferred_scores or inference.inferred_scores
+    if scores is not None and record.category == Objects.name:
+        if len(scores) != len(item.options):
+            error = f"{where}: {len(scores)} inferred_scores for {len(item.options)} options"
+            return RecordedAnswer(record.item_id, 0, None, error)
+        # Every digit, unlike `write_scores`: rounding would make ties.
+        ranked = {"scores": dict(zip(letters(len(scores)), scores, strict=True))}
+        return RecordedAnswer(record.item_id, 0, msgspec.json.encode(ranked).decode())
+    if inference.output is None:
+        return RecordedAnswer(record.item_id, 0, None, f"{where}: no inference.output")
+    return RecordedAnswer(record.item_id, 0, inference.output[:MAX_OUTPUT])
+
+
+def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, folder: Path) -> list[FrameMask]:
+    """Masks by frame number, of the record or of its folder of pictures. Raises DataError where there is neither."""
+    inference = record.content.inference
+    if inference is not None and inference.masks is not None:
+        return [FrameMask(each.frame, Rle(counts=each.rle.counts, size=each.rle.size)) for each in inference.masks]
+    for parts in ((question.item_id,), (question.category, question.item_id)):
+        pictures = confined(folder, *parts)
+        if pictures.is_dir():
+            names = sorted(path.name for path in pictures.glob("*.png") if _FRAME.fullmatch(path.stem))
+            return [FrameMask(int(Path(name).stem), read_png(confined(folder, *parts, name))) for name in names]
+    raise DataError(f"{record.file}: {question.item_id}: no inference.masks and no folder of pictures")
+
+
+def read_png(path: Path) -> Rle:
+    """A mask out of a picture: a pixel is foreground where any channel but alpha, or the palette's index, is not 0.
+
+    Raises:
+        DataError: it is no PNG, damaged, or too large.
+    """
+    remedy = "Remedy: write it again"
+    try:
+        if path.stat().st_size > MAX_PNG_BYTES:
+            raise DataError(f"{path}: is larger than {MAX_PNG_BYTES // 2**20} MiB. {remedy}")
+        with Image.open(path, formats=("PNG",)) as image:
+            check_size(str(path), image.width, image.height, remedy)
+            pixels = np.asarray(image) != 0
+            has_alpha = image.mode in ("LA", "RGBA")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise DataError(f"{path}: is no picture ({error}). {remedy}") from error
+    if pixels.ndim == 3:
+        pixels = (pixels[..., :-1] if has_alpha else pixels).any(axis=2)
+    return encode_mask(pixels)

@@ -1,0 +1,336 @@
+"""HanDyVQA's segmentation: the pixels of the objects, or of the part, that answer a question, on annotated frames.
+
+Scored as the paper says (section 4.2): region similarity J and contour accuracy F of DAVIS on each annotated frame,
+mean over all annotated frames of all questions. Several right options of one question are one region, their union. A
+frame without a mask in a readable answer counts as an empty mask; without a readable answer each frame scores 0.
+
+The paper's three settings are two options. `mode=sequential` (default) shows the whole clip, `mode=frame_wise` the
+annotated frames alone. `truth_options` names the right options to the model instead of asking the question.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from PIL import Image
+
+from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, HandyvqaTask
+from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames
+from barista_bench.benchmarks.handyvqa.mask_answers import (
+    FrameMask,
+    MaskFields,
+    answered_masks,
+    frame_masks,
+    mask_on,
+    masks_schema,
+    parse_masks,
+    write_masks,
+)
+from barista_bench.benchmarks.handyvqa.masks import MaskScore, Size, bounds, box_mask, score_frame, thinned_size
+from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
+from barista_bench.core.options import Option
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
+from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
+from barista_bench.core.task import (
+    Example,
+    Explanation,
+    ExplanationRow,
+    Failure,
+    FailureKind,
+    Fields,
+    Overlay,
+    OverlayKind,
+    ParseError,
+    Prediction,
+    Scored,
+    Verdict,
+)
+from barista_bench.core.typed_fields import TypedFields
+from barista_bench.errors import DataError
+
+FOUND_ABOVE = 0.5
+"""A frame whose J is higher counts as found, in explanations; DAVIS' recall has the same bound."""
+PRIOR_EXAMPLES = 200
+"""Examples that the prior is made from, evenly drawn: it is asked anew for every example."""
+_CENTRE = (0.25, 0.25, 0.75, 0.75)
+"""[x0, y0, x1, y1] in shares of the frame."""
+
+
+class SegmentationInputs(TypedFields):
+    """`frames` are the indices of the annotated frames among the example's; sizes in pixels."""
+
+    query: str
+    frames: list[int]
+    frame_count: int
+    width: int
+    height: int
+
+    @property
+    def size(self) -> Size:
+        return self.height, self.width
+
+
+class SegmentationTarget(TypedFields):
+    """The right options' texts, and their united masks on the annotated frames."""
+
+    phrases: list[str]
+    masks: list[MaskFields]
+
+
+class SegmentationTask(HandyvqaTask):
+    """A category of questions that are answered by masks."""
+
+    version = 1
+    primary = "J_and_F"
+    sample_score = "J_and_F"
+    inputs_type = SegmentationInputs
+    target_type = SegmentationTarget
+    options: ClassVar[dict[str, Option]] = {
+        "max_side": MAX_SIDE,
+        "mode": Option(
+            default="sequential",
+            help="whether a model sees the whole clip, or its annotated frames alone",
+            changes="prompt",
+            choices=("sequential", "frame_wise"),
+        ),
+        "truth_options": Option(
+            default=False,
+            help="whether the right options are named to the model, instead of the question",
+            changes="prompt",
+        ),
+    }
+
+    def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[TypedFields, TypedFields]:
+        """The annotated frames and their masks. Raises DataError where masks and frames differ in size."""
+        height, width = question.annotated[0].mask.size
+        facts = frames.facts
+        if (facts.width, facts.height) != (width, height):
+            raise DataError(
+                f"{facts.path}: its frames are {facts.width}x{facts.height} px, the masks {width}x{height}. "
+                "Remedy: fetch the video that was annotated"
+            )
+        if len(set(frames.annotated)) < len(frames.annotated):
+            raise DataError(f"{facts.path}: two annotated moments are one frame. Remedy: join their targets")
+        return self.mask_columns(question, frames.annotated, frames.indices)
+
+    @staticmethod
+    def mask_columns(
+        question: HandyvqaQuestion, annotated: Sequence[int], shown: Sequence[int]
+    ) -> tuple[SegmentationInputs, SegmentationTarget]:
+        """`inputs` and `target`, from the numbers of the annotated frames (in their order) and of those shown."""
+        height, width = question.annotated[0].mask.size
+        masks = {shown.index(frame): each.mask for frame, each in zip(annotated, question.annotated, strict=True)}
+        phrases = [question.options[index] for index in question.correct]
+        return (
+            SegmentationInputs(question.question, sorted(masks), len(shown), width, height),
+            SegmentationTarget(phrases, [MaskFields.of(index, mask) for index, mask in sorted(masks.items())]),
+        )
+
+    def request_inputs(self, example: Example) -> Fields:
+        """The question for segmenters: `phrases` to look for, `frames` that count among the images they are given."""
+        asked = SegmentationInputs.read(example.inputs)
+        return {
+            "query": asked.query,
+            "phrases": self._phrases(example),
+            "frames": self._annotated_images(asked),
+            "answer": "masks",
+            "mode": str(self.option("mode")),
+            "width": asked.width,
+            "height": asked.height,
+        }
+
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        asked = SegmentationInputs.read(example.inputs)
+        count, size = len(self._shown(asked)), thinned_size(asked.width, asked.height, self.max_side)
+        what = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
+        if self.prompts.extra:
+            what = self.prompts.text("named" if self.option("truth_options") else "question", what=what)
+        system, user = self.prompts.fill(
+            frame_count=str(count),
+            last=str(count - 1),
+            frames=", ".join(map(str, self._annotated_images(asked))),
+            asked=what,
+            width=str(size[0]),
+            height=str(size[1]),
+        )
+        return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
+
+    def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+        """The images that the mode shows, scaled down to the option `max_side`."""
+        asked = SegmentationInputs.read(example.inputs)
+        return super().shown(example, [images[index] for index in self._shown(asked)])
+
+    def image_captions(self, example: Example) -> tuple[str, ...]:
+        asked = SegmentationInputs.read(example.inputs)
+        return tuple(
+            f"frame {example.frames[index].frame_index}" + (" (annotated)" if index in asked.frames else "")
+            for index in self._shown(asked)
+        )
+
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """The masks of annotated frames, in the size of the annotation: see `mask_answers`."""
+        asked = SegmentationInputs.read(inputs)
+        width, height = thinned_size(asked.width, asked.height, self.max_side)
+        return parse_masks(text, self._shown(asked), asked.frames, [asked.size, (height, width)])
+
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        """Means of J and F over annotated frames, and the shares of questions and frames that have an answer."""
+        names = {name: name for name in ("J", "F", "J_and_F")}
+        return SumStatistics(list(map(_sample_sums, samples)), _figures, sample_scores=names, tables=_counts)
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+        """A failure for each annotated frame that is not found."""
+        if prediction is None:
+            return self.unreadable(example)
+        failures = []
+        for _, score, has_mask in _scored_frames(example, prediction):
+            if score.j <= FOUND_ABOVE:
+                wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"
+                failures.append(Failure(wrong if has_mask else "missed"))
+        return tuple(failures)
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        rows: dict[Verdict, list[ExplanationRow]] = {"hit": [], "miss": [], "wrong": []}
+        for index, score, has_mask in _scored_frames(example, prediction):
+            verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if has_mask else "miss"
+            note = " (no mask)" if verdict == "miss" else ""
+            text = f"frame {example.frames[index].frame_index}: J {score.j:.2f}, F {score.f:.2f}{note}"
+            rows[verdict].append(ExplanationRow(verdict, text))
+        return Explanation(tuple(row for group in rows.values() for row in group))
+
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        return self._answer(example, true_masks(example))
+
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        """A rectangle anywhere on each annotated frame."""
+        asked, masks = SegmentationInputs.read(example.inputs), []
+        for index in asked.frames:
+            xs, ys = (sorted(rng.uniform(0, side) for _ in range(2)) for side in (asked.width, asked.height))
+            masks.append(FrameMask(index, box_mask((xs[0], ys[0], xs[1], ys[1]), asked.size)))
+        return self._answer(example, masks)
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """On every annotated frame the median box of the masks in some other videos; the middle without any."""
+        step = max(1, len(others) // PRIOR_EXAMPLES)
+        relative = [box for other in others[::step] for box in _relative_boxes(other)]
+        return self._same_box(example, np.median(relative, axis=0).tolist() if relative else _CENTRE)
+
+    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+        """The middle of each annotated frame, half as wide and as high."""
+        return self._same_box(example, _CENTRE)
+
+    def answer_schema(self, example: Example) -> Fields | None:
+        return masks_schema(len(self._shown(SegmentationInputs.read(example.inputs))))
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        """The tight boxes of true and answered masks; reports draw boxes, no masks."""
+        asked = SegmentationInputs.read(example.inputs)
+        scale = thinned_size(asked.width, asked.height, self.max_side)[0] / asked.width
+        shown, overlays = self._shown(asked), []
+        kinds: tuple[tuple[OverlayKind, list[FrameMask]], ...] = (
+            ("truth", true_masks(example)),
+            ("predicted", answered_masks(prediction)),
+        )
+        for kind, masks in kinds:
+            for index, mask in masks:
+                if box := bounds(mask):
+                    x0, y0, x1, y1 = (number * scale for number in box)
+                    overlays.append(Overlay(shown.index(index), (x0, y0, x1, y1), kind, "box of the mask"))
+        return tuple(overlays)
+
+    def _answer(self, example: Example, masks: Sequence[FrameMask]) -> str:
+        shown = self._shown(SegmentationInputs.read(example.inputs))
+        return write_masks([FrameMask(shown.index(index), mask) for index, mask in masks])
+
+    def _same_box(self, example: Example, relative: Sequence[float]) -> str:
+        """One box [x0, y0, x1, y1], in shares of the frame, on every annotated frame."""
+        asked = SegmentationInputs.read(example.inputs)
+        x0, y0, x1, y1 = relative
+        mask = box_mask((x0 * asked.width, y0 * asked.height, x1 * asked.width, y1 * asked.height), asked.size)
+        return self._answer(example, [FrameMask(index, mask) for index in asked.frames])
+
+    def _phrases(self, example: Example) -> list[str]:
+        if self.option("truth_options"):
+            return SegmentationTarget.read(example.target).phrases
+        return [SegmentationInputs.read(example.inputs).query]
+
+    def _shown(self, asked: SegmentationInputs) -> list[int]:
+        """For each image that is shown, the index of its frame among the example's."""
+        return asked.frames if self.option("mode") == "frame_wise" else list(range(asked.frame_count))
+
+    def _annotated_images(self, asked: SegmentationInputs) -> list[int]:
+        """Which of the images shown are annotated."""
+        return list(map(self._shown(asked).index, asked.frames))
+
+
+class RvosObjects(SegmentationTask):
+    """The objects that the hands use."""
+
+    name = upstream_name = "rvos_objects"
+    row_note = "frames of a clip, a question, and the masks of the objects that answer it on annotated frames"
+
+
+class RvosParts(SegmentationTask):
+    """The part of an object that is concerned."""
+
+    name = upstream_name = "rvos_parts"
+    row_note = "frames of a clip, a question, and the masks of the part that answers it on annotated frames"
+
+
+def true_masks(example: Example) -> list[FrameMask]:
+    return frame_masks(SegmentationTarget.read(example.target).masks)
+
+
+def frame_scores(example: Example, prediction: Prediction | None) -> list[MaskScore]:
+    """J and F of each annotated frame, in order."""
+    return [score for _, score, _ in _scored_frames(example, prediction)]
+
+
+def _scored_frames(example: Example, prediction: Prediction | None) -> list[tuple[int, MaskScore, bool]]:
+    """(index among the example's frames, J and F, whether the answer's mask has a pixel) of each annotated frame."""
+    truth, answered = true_masks(example), answered_masks(prediction)
+    scored = []
+    for index, true in truth:
+        mask = mask_on(answered, index, true.size)
+        score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, true.size)
+        scored.append((index, score, bounds(mask) is not None))
+    return scored
+
+
+def _relative_boxes(example: Example) -> list[tuple[float, ...]]:
+    """The tight boxes of an example's masks, in shares of the frame."""
+    height, width = SegmentationInputs.read(example.inputs).size
+    boxes = [box for _, mask in true_masks(example) if (box := bounds(mask))]
+    return [(x0 / width, y0 / height, x1 / width, y1 / height) for x0, y0, x1, y1 in boxes]
+
+
+def _sample_sums(sample: Scored) -> Row:
+    scores = frame_scores(sample.example, sample.prediction)
+    return {
+        "J": sum(score.j for score in scores),
+        "F": sum(score.f for score in scores),
+        "found": float(sum(score.j > FOUND_ABOVE for score in scores)),
+        "masks": float(len(answered_masks(sample.prediction))),
+        "frames": float(len(scores)),
+        "answered": float(sample.prediction is not None),
+    }
+
+
+def _figures(sums: Sums) -> Figures:
+    j, f = (share(sums[name], sums["frames"]) for name in "JF")
+    return {
+        "J": j,
+        "F": f,
+        "J_and_F": (j + f) / 2,
+        "J_recall": share(sums["found"], sums["frames"]),
+        "frame_coverage": share(sums["masks"], sums["frames"]),
+        "coverage": share(sums["answered"], sums["n"]),
+    }
+
+
+def _counts(sums: Row) -> dict[str, Any]:
+    n = int(sums["n"])
+    return {"n": n, "n_failed": n - int(sums["answered"]), "n_frames": int(sums["frames"])}

@@ -10,7 +10,7 @@ import pytest
 
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot import EgocotRelease, open_release
-from barista_bench.benchmarks.egocot.clock import clock
+from barista_bench.benchmarks.egocot.items import TimedBox, TimedRelation, clock
 from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SIZES, SUBTASKS, group_called, subtask_called
 from barista_bench.errors import DataError
 from tests.egocot.made import record, write
@@ -27,17 +27,18 @@ def test_the_page_sample_and_the_quiz_items_load_without_a_problem(page_folder: 
     assert sorted(release.items) == ["ego_000000", "quiz_egp", "quiz_hgr", "quiz_pci", "quiz_str"]
     sample = release.items["ego_000000"]
     assert (sample.subtask.code, sample.answer, sample.split) == ("AOG", "B", "dev")
-    assert sample.evidence.focused_boxes[0].box == (329, 317, 470, 511)
-    assert sample.evidence.relations[0][:3] == ("left hand", "near", "bottle")
-    assert release.items["quiz_pci"].evidence.timestamps == (30.0, 30.25)
+    assert sample.evidence.focused_boxes[0].box == [329, 317, 470, 511]
+    relation = sample.evidence.relations[0]
+    assert (relation.subject, relation.predicate, relation.object) == ("left hand", "near", "bottle")
+    assert release.items["quiz_pci"].evidence.timestamps == [30.0, 30.25]
     assert {item.subtask.code for item in release.items.values()} == {"AOG", "HOA", "LVR", "LCOI", "PR"}
 
 
 def test_an_item_has_its_times_in_seconds_and_its_boxes_as_corners(tmp_path: Path) -> None:
     item = opened(tmp_path, record()).items["q1"]
-    assert item.evidence.timestamps == (2.0, 4.0)
-    assert item.evidence.relations[0] == ("left hand", "near", "tray", 2.0, 2.5)
-    assert item.evidence.boxes[0] == ("4", 2.0, (10, 60, 50, 100))
+    assert item.evidence.timestamps == [2.0, 4.0]
+    assert item.evidence.relations[0] == TimedRelation("left hand", "near", "tray", 2.0, 2.5)
+    assert item.evidence.boxes[0] == TimedBox("4", 2.0, [10, 60, 50, 100])
     assert item.reasoning == ("At 00:02.00 the left hand is on the kettle.", "So it is the left hand.")
 
 
@@ -243,7 +244,7 @@ def test_times_are_written_as_they_are_read() -> None:
 
 
 def test_a_large_release_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barista_bench.benchmarks.egocot.files.MAX_BYTES", 100)
+    monkeypatch.setattr("barista_bench.benchmarks.egocot.records.MAX_BYTES", 100)
     write(tmp_path, "dev.json", [record()])
     with pytest.raises(DataError, match="larger than 100 bytes"):
         open_release(tmp_path)
@@ -260,7 +261,7 @@ def test_a_time_too_large_for_a_float_costs_its_row(tmp_path: Path) -> None:
     content = record()
     content["evidence"]["focus_times"] = [10**400, "00:02.00"]
     release = opened(tmp_path, content)
-    assert release.items["q1"].evidence.focus_times == (2.0,)
+    assert release.items["q1"].evidence.focus_times == [2.0]
     assert any("focus_times[0]" in str(problem) for problem in release.problems)
 
 

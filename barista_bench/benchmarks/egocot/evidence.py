@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple, TypeAlias
 
-from barista_bench.benchmarks.egocot.items import Corners, ItemEvidence
+from barista_bench.benchmarks.egocot.items import Corners, ItemEvidence, TimedBox
 from barista_bench.benchmarks.egocot.lexicon import (
     ARTICLES,
     HANDS,
@@ -41,7 +41,7 @@ TOLERANCE = 0.5
 """Seconds that a claimed time may be off: two frames of the benchmark's 4 fps."""
 
 
-class Fact(NamedTuple):
+class EvidenceFact(NamedTuple):
     """`subject` does or is `predicate` to `object` during each of `spans`; undated where there are none.
 
     `annotated` facts are the evidence's own: a rationale is expected to say them. The others follow from the question
@@ -61,7 +61,7 @@ class Fact(NamedTuple):
         return any(start - tolerance <= b and a <= end + tolerance for start, end in self.spans for a, b in times)
 
 
-class Place(NamedTuple):
+class EvidenceBox(NamedTuple):
     """Where a named thing is at one time. `focused` ones are expected to be said."""
 
     name: str
@@ -92,8 +92,8 @@ class EvidenceBase:
         tolerance: seconds that a claimed time may be off.
     """
 
-    facts: tuple[Fact, ...] = ()
-    places: tuple[Place, ...] = ()
+    facts: tuple[EvidenceFact, ...] = ()
+    places: tuple[EvidenceBox, ...] = ()
     objects: Names = frozenset()
     targets: tuple[str, ...] = ()
     times: tuple[float, ...] = ()
@@ -115,7 +115,7 @@ class EvidenceBase:
         general = _general_vocabulary()
         return {**general, **{words: names | general.get(words, frozenset()) for words, names in own.items()}}
 
-    def places_of(self, names: Names) -> list[Place]:
+    def places_of(self, names: Names) -> list[EvidenceBox]:
         """The boxes of things of these names."""
         return [place for place in self.places if place.name in names]
 
@@ -186,17 +186,16 @@ def annotated_evidence(
         own = spans[subject, predicate.name, target]
         if row.start is not None and row.end is not None:
             own.append((row.start, row.end))
-    focused = {(box.object_id, box.time, box.box) for box in evidence.focused_boxes}
-    rows = dict.fromkeys((*evidence.boxes, *evidence.focused_boxes))
+    focused = {_box_key(box) for box in evidence.focused_boxes}
     places = tuple(
-        Place(labels[box.object_id], box.time, _shares(box.box, size), (box.object_id, box.time, box.box) in focused)
-        for box in rows
-        if size is not None and labels.get(box.object_id)
+        EvidenceBox(labels[object_id], time, _shares(box, size), (object_id, time, box) in focused)
+        for object_id, time, box in dict.fromkeys(map(_box_key, (*evidence.boxes, *evidence.focused_boxes)))
+        if size is not None and labels.get(object_id)
     )
     names = {*labels.values(), *(canonical_name(target.label) for target in evidence.objects)}
     ends_of = {end for subject, _, target in spans for end in (subject, target)}
     return EvidenceBase(
-        facts=tuple(Fact(*triple, tuple(sorted(set(own)))) for triple, own in spans.items() if all(triple)),
+        facts=tuple(EvidenceFact(*triple, tuple(sorted(set(own)))) for triple, own in spans.items() if all(triple)),
         places=places,
         objects=frozenset((names | ends_of) - {""}),
         targets=tuple(dict.fromkeys(name for target in evidence.objects if (name := canonical_name(target.label)))),
@@ -236,7 +235,7 @@ def graph_evidence(
     names = {item: canonical_name(item.category) for item in video.objects_at((start, stop))}
     size = video.video.width, video.video.height
     places = tuple(
-        Place(names[one.object], one.frame / fps, _shares(xywh_to_xyxy(one.bbox), size))
+        EvidenceBox(names[one.object], one.frame / fps, _shares(xywh_to_xyxy(one.bbox), size))
         for frame in range(start, stop, stride)
         for one in video.instances(frame)
         if names[one.object] != UNNAMED
@@ -253,7 +252,8 @@ def graph_evidence(
     there = frozenset(names.values()).union(*((subject, target) for subject, _, target in spans))
     return EvidenceBase(
         facts=tuple(
-            Fact(*triple, tuple(sorted(set(own))), annotated=UNNAMED not in triple) for triple, own in spans.items()
+            EvidenceFact(*triple, tuple(sorted(set(own))), annotated=UNNAMED not in triple)
+            for triple, own in spans.items()
         ),
         places=places,
         objects=there - {UNNAMED},
@@ -265,6 +265,11 @@ def graph_evidence(
         scheme=BARISTA_RELATIONS | {predicate for _, predicate, _ in spans},
         tolerance=tolerance,
     )
+
+
+def _box_key(item: TimedBox) -> tuple[str, float, Corners]:
+    x0, y0, x1, y1 = item.box
+    return item.object_id, item.time, (x0, y0, x1, y1)
 
 
 def _shares(box: Corners, size: tuple[float, float]) -> Corners:

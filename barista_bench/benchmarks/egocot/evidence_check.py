@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
-from barista_bench.benchmarks.egocot.evidence import EvidenceBase, Fact, Names, Place, Times, other_side
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Names, Times, other_side
 from barista_bench.benchmarks.egocot.lexicon import (
     CONTACTS,
     ENTAILS,
@@ -153,11 +153,11 @@ class _Checker:
             return "contradicted", _in_words(fact)
         return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
 
-    def _near(self, claim: Claim) -> list[Fact]:
+    def _near(self, claim: Claim) -> list[EvidenceFact]:
         """What may be so at the claim's times."""
         return [fact for fact in self.evidence.facts if fact.at(claim.times, self.evidence.tolerance)]
 
-    def _clash(self, claim: Claim) -> Fact | None:
+    def _clash(self, claim: Claim) -> EvidenceFact | None:
         """What is surely so at the claim's times, and cannot be true together with it."""
         return next(
             (
@@ -168,7 +168,7 @@ class _Checker:
             None,
         )
 
-    def _surely(self, fact: Fact, claim: Claim) -> bool:
+    def _surely(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether a fact holds whenever the claim may be about: at each of its times, or throughout."""
         if claim.times:
             return all(any(self._covers(span, times, claim) for span in fact.spans) for times in claim.times)
@@ -204,7 +204,7 @@ class _Checker:
         shown = self.evidence.shown
         return shown is None or all(shown[0] <= first and last <= shown[1] for first, last in claim.times)
 
-    def _excludes(self, fact: Fact, claim: Claim) -> bool:
+    def _excludes(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether the two cannot be true at once."""
         if _opposes(fact, claim):
             return True
@@ -225,15 +225,15 @@ class _Checker:
             for fact in self.evidence.facts
         )
 
-    def _asked_otherwise(self, fact: Fact, claim: Claim) -> bool:
+    def _asked_otherwise(self, fact: EvidenceFact, claim: Claim) -> bool:
         """The question's hand is said to be on what only a wrong choice is."""
         by = not fact.annotated and _is(claim.subject, fact.subject) and _implies(claim.predicate, fact.predicate)
         return by and bool(claim.object & self.evidence.refuted) and not _is(claim.object, fact.object)
 
-    def _matching(self, claim: Claim) -> Iterator[Fact]:
+    def _matching(self, claim: Claim) -> Iterator[EvidenceFact]:
         return (fact for fact in self.evidence.facts if _says(fact, claim))
 
-    def _boxes(self, claim: Claim) -> list[Place]:
+    def _boxes(self, claim: Claim) -> list[EvidenceBox]:
         """The boxes of what a region claim is about, that of a focused one where it is only called the target."""
         if claim.subject:
             return self.evidence.places_of(claim.subject)
@@ -308,7 +308,7 @@ def _is(claimed: Names, name: str) -> bool:
     return name in claimed or "*" in claimed or ("hand" in claimed and name in SIDES)
 
 
-def _may_be(fact: Fact, claim: Claim) -> bool:
+def _may_be(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether what the evidence has of an unnamed thing may be what is claimed."""
     if not _implies(fact.predicate, claim.predicate):
         return False
@@ -317,7 +317,7 @@ def _may_be(fact: Fact, claim: Claim) -> bool:
     )
 
 
-def _pairs(fact: Fact, claim: Claim) -> bool:
+def _pairs(fact: EvidenceFact, claim: Claim) -> bool:
     return _is(claim.subject, fact.subject) and _is(claim.object, fact.object)
 
 
@@ -325,7 +325,7 @@ def _implies(fact: str, claimed: str) -> bool:
     return fact == claimed or claimed in ENTAILS.get(fact, frozenset())
 
 
-def _says(fact: Fact, claim: Claim) -> bool:
+def _says(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether what the evidence has is what is claimed, or more."""
     ahead = _pairs(fact, claim)
     back = _is(claim.subject, fact.object) and _is(claim.object, fact.subject)
@@ -336,7 +336,7 @@ def _says(fact: Fact, claim: Claim) -> bool:
     return back and {fact.predicate, claim.predicate} == {"on", "under"}
 
 
-def _opposes(fact: Fact, claim: Claim) -> bool:
+def _opposes(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether the same two things stand in an opposite relation, or the other hand does it."""
     ahead = _pairs(fact, claim)
     back = _is(claim.subject, fact.object) and _is(claim.object, fact.subject)
@@ -347,7 +347,7 @@ def _opposes(fact: Fact, claim: Claim) -> bool:
     return not claim.both and _other_hand(fact, claim)
 
 
-def _other_hand(fact: Fact, claim: Claim) -> bool:
+def _other_hand(fact: EvidenceFact, claim: Claim) -> bool:
     """The same is done by, or to, the other hand."""
     if not _implies(fact.predicate, claim.predicate):
         return False
@@ -361,7 +361,7 @@ _SURE, _CLEARLY = 0.0, 0.1
 _MIDDLE, _OFF_MIDDLE = 0.2, 0.3
 
 
-def _lies(place: Place, region: Region) -> ClaimVerdict:
+def _lies(place: EvidenceBox, region: Region) -> ClaimVerdict:
     """Whether a box lies in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
     x0, y0, x1, y1 = place.box
     sides = (
@@ -384,7 +384,7 @@ def _along(offset: float, wanted: int | None) -> ClaimVerdict:
     return "supported" if inside else "contradicted" if outside else "unverifiable"
 
 
-def _in_words(fact: Fact) -> str:
+def _in_words(fact: EvidenceFact) -> str:
     when = ", ".join(f"{start:g}-{end:g} s" if end > start else f"{start:g} s" for start, end in fact.spans[:3])
     return f"{fact.subject} {fact.predicate} {fact.object}" + (f" ({when})" if when else "")
 
@@ -405,7 +405,7 @@ def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     ]
 
 
-def _tells(claim: Claim, place: Place, evidence: EvidenceBase) -> bool:
+def _tells(claim: Claim, place: EvidenceBox, evidence: EvidenceBase) -> bool:
     about = place.name in (claim.subject or evidence.targets)
     when = _near(place.time, claim.times, evidence.tolerance)
     return about and when and claim.region is not None and _lies(place, claim.region) == "supported"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks.clock_times import read_seconds
-from barista_bench.benchmarks.egocot.files import read_records
+from barista_bench.benchmarks.egocot.records import read_records
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.files.paths import valid_video_id
 from barista_bench.scene_graph.problems import ProblemLog

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from barista_bench.benchmarks.egocot.item_evidence import item_evidence
+from barista_bench.benchmarks.egocot.evidence_sentences import rationale_of
 from barista_bench.benchmarks.egocot.items import Split
 from barista_bench.benchmarks.egocot.mini_questions import CHOICES, QUESTIONS, Draft
 from barista_bench.benchmarks.egocot.mini_scene import Scene
+from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, GROUPS
-from barista_bench.benchmarks.egocot.verbalise import rationale_of
 from barista_bench.core.task import Json
 from barista_bench.errors import DataError
 from barista_bench.files.atomic import place_file
@@ -92,5 +92,7 @@ def _reasons(record: dict[str, Json], scene: Scene) -> list[str]:
     assert item is not None, "what is written here can be read"
     assert item.answer is not None, "only answered questions get reasons"
     size = scene.video.video
-    evidence = item_evidence(item.evidence, item.question, item.choices, item.answer, size=(size.width, size.height))
+    evidence = question_evidence(
+        item.evidence, item.question, item.choices, item.answer, size=(size.width, size.height)
+    )
     return [*rationale_of(evidence), f"So the answer is {item.answer}."]

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from barista_bench.benchmarks.egocot.clock import clock
-from barista_bench.benchmarks.egocot.items import Corners
-from barista_bench.benchmarks.egocot.verbalise import region_words
+from barista_bench.benchmarks.egocot.evidence_sentences import region_words
+from barista_bench.benchmarks.egocot.items import Corners, clock
 from barista_bench.core.task import Json, content_seed
 from barista_bench.scene_graph import Relation, SceneObject, Segment, VideoGraph
 from barista_bench.scene_graph.video_graph import NAMELESS, UNNAMED

@@ -9,8 +9,8 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
 from barista_bench.benchmarks.egocot.cot import Cot
-from barista_bench.benchmarks.egocot.grounded import OF_CLAIMS
 from barista_bench.benchmarks.egocot.taxonomy import GROUPS, OF_GROUP, SUBTASKS
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell, sample_name
 from barista_bench.core.task import Json, Scored
@@ -41,7 +41,7 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChar
     found = [one for one in samples if isinstance(one.task, Cot) and one.runs]
     if not found:
         return []
-    figures = {one.model: [one.task.aggregate(run) for run in one.runs] for one in found}
+    figures = {one.model: [one.task.statistics(run).published() for run in one.runs] for one in found}
     judged = [(one, judge) for one in found for judge in sorted(one.judged)]
     tables: list[PaperTable | PaperChart] = [_accuracy(figures), _chart(figures), _claims(figures)]
     if judged:

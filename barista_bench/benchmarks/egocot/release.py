@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from barista_bench.benchmarks.egocot.files import read_records
-from barista_bench.benchmarks.egocot.items import Item, Split
+from barista_bench.benchmarks.egocot.items import CotItem, Split
 from barista_bench.benchmarks.egocot.manifest import ManifestEntry, read_manifest
-from barista_bench.benchmarks.egocot.records import RecordReader, media_file
+from barista_bench.benchmarks.egocot.records import RecordReader, media_file, read_records
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined
 from barista_bench.files.text_out import printable
@@ -45,7 +44,7 @@ class EgocotRelease:
     def __init__(self, root: Path, videos: Path | None = None) -> None:
         self.root = root
         self.videos = videos if videos is not None else (root.parent if root.is_file() else root)
-        found: dict[str, Item] = {}
+        found: dict[str, CotItem] = {}
         problems: list[Problem] = []
         for path in annotation_files(root):
             log = ProblemLog(_name(path, root))
@@ -126,7 +125,7 @@ def _name(path: Path, root: Path) -> str:
     return path.name if root.is_file() else path.relative_to(root).as_posix()
 
 
-def _items(path: Path, log: ProblemLog) -> Iterator[tuple[str, Item]]:
+def _items(path: Path, log: ProblemLog) -> Iterator[tuple[str, CotItem]]:
     said = _SPLIT.search(path.stem)
     split: Split | None = None
     if said:

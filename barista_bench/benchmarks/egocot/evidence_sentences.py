@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barista_bench.benchmarks.egocot.clock import clock
-from barista_bench.benchmarks.egocot.evidence import EvidenceBase, Fact, Place, Times
-from barista_bench.benchmarks.egocot.items import Corners
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Times
+from barista_bench.benchmarks.egocot.items import Corners, clock
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS
 
 _VERBS = {
@@ -19,7 +18,7 @@ _VERBS = {
 def rationale_of(evidence: EvidenceBase) -> list[str]:
     """Sentences for all relations, places in focus, targets and moments that the evidence points at.
 
-    >>> rationale_of(EvidenceBase(facts=(Fact("left hand", "holds", "pot", ((1.0, 1.0),)),)))
+    >>> rationale_of(EvidenceBase(facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 1.0),)),)))
     ['At 00:01.00, the left hand holds the pot.']
     """
     facts = [fact for fact in evidence.facts if fact.annotated]
@@ -34,7 +33,7 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
     ]
 
 
-def fact_sentence(fact: Fact, span: Times | None = None) -> str:
+def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
     """One relation, dated by `span` or by its first span."""
     span = span or (fact.spans[0] if fact.spans else None)
     verb = _VERBS.get(fact.predicate, f"is {fact.predicate}")
@@ -42,7 +41,7 @@ def fact_sentence(fact: Fact, span: Times | None = None) -> str:
     return _dated(said, span)
 
 
-def place_sentence(place: Place) -> str:
+def place_sentence(place: EvidenceBox) -> str:
     """Where one thing is in the frame, at one time."""
     return _dated(
         f"the {_person(place.name)} is in the {region_words(place.box)} of the frame.", (place.time, place.time)

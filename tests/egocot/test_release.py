@@ -11,8 +11,9 @@ import pytest
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot import EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.items import TimedBox, TimedRelation, clock
-from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SIZES, SUBTASKS, group_called, subtask_called
+from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SUBTASKS, group_called, subtask_called
 from barista_bench.errors import DataError
+from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES
 from tests.egocot.made import record, write
 
 
@@ -221,7 +222,7 @@ def test_a_recipe_cannot_smuggle_in_a_second_command(tmp_path: Path) -> None:
 
 def test_the_taxonomy_has_four_groups_of_three_and_the_sizes_of_the_benchmark() -> None:
     assert [sum(s.group == group for s in SUBTASKS) for group in GROUPS] == [3, 3, 3, 3]
-    assert sum(SIZES[s.code] for s in SUBTASKS) == 3172
+    assert sum(EGOCOT_SIZES[s.group][s.code] for s in SUBTASKS) == 3172
     assert subtask_called("location  VISIBILITY retrospection") is subtask_called("LVR")
     assert group_called("High-level Grounded Reasoning") == "HGR"
     assert subtask_called("") is None

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from barista_bench.benchmarks.egocot.mini_scene import Contact, Scene, StateChange
+from barista_bench.benchmarks.egocot.mini_scene import GraphScene, HandUse, StateChange
 from barista_bench.scene_graph import SceneObject, Segment
 
 CHOICES = 4
@@ -28,7 +28,7 @@ class Draft(NamedTuple):
     frames: tuple[int, ...]
 
 
-def active_object(scene: Scene) -> Draft | None:
+def active_object(scene: GraphScene) -> Draft | None:
     """AOG: what a hand is on."""
     for contact in _single(scene):
         others = _others(scene, contact.middle, {c.object.category for c in scene.touched(contact.middle)})
@@ -39,7 +39,7 @@ def active_object(scene: Scene) -> Draft | None:
     return None
 
 
-def hand_of_object(scene: Scene) -> Draft | None:
+def hand_of_object(scene: GraphScene) -> Draft | None:
     """HOA: which hand is on an object."""
     for contact in reversed(_single(scene)):
         question = f"At {scene.clock(contact.middle)}, which hand is touching the {contact.object.category}?"
@@ -50,7 +50,7 @@ def hand_of_object(scene: Scene) -> Draft | None:
     return None
 
 
-def state_now(scene: Scene) -> Draft | None:
+def state_now(scene: GraphScene) -> Draft | None:
     """MSP: the state of an object right after it has changed."""
     for change in reversed(scene.changes):
         frame = min(change.end - 1, change.frame + 2)
@@ -59,7 +59,7 @@ def state_now(scene: Scene) -> Draft | None:
     return None
 
 
-def state_before(scene: Scene) -> Draft | None:
+def state_before(scene: GraphScene) -> Draft | None:
     """SR: the state of an object before it changed."""
     for change in scene.changes:
         if draft := _state(scene, "SR", change, change.before, max(change.start, change.frame - 15), "was"):
@@ -67,7 +67,7 @@ def state_before(scene: Scene) -> Draft | None:
     return None
 
 
-def place_before(scene: Scene) -> Draft | None:
+def place_before(scene: GraphScene) -> Draft | None:
     """LVR: where an object was."""
     for contact in scene.contacts:
         frame = max(0, contact.start - 10)
@@ -82,13 +82,13 @@ def place_before(scene: Scene) -> Draft | None:
     return None
 
 
-def order_of_contacts(scene: Scene) -> Draft | None:
+def order_of_contacts(scene: GraphScene) -> Draft | None:
     """HOTR: in what order things were taken hold of."""
-    firsts: dict[str, Contact] = {}
+    firsts: dict[str, HandUse] = {}
     for contact in scene.contacts:
         if contact.object.category in scene.categories():
             firsts.setdefault(contact.object.category, contact)
-    chosen: list[Contact] = []
+    chosen: list[HandUse] = []
     for contact in firsts.values():
         if not chosen or contact.start > chosen[-1].start:
             chosen.append(contact)
@@ -106,7 +106,7 @@ def order_of_contacts(scene: Scene) -> Draft | None:
     return Draft(question, f"the {', then the '.join(names)}", tuple(f"the {one}" for one in wrong), objects, frames)
 
 
-def next_state(scene: Scene) -> Draft | None:
+def next_state(scene: GraphScene) -> Draft | None:
     """NSA: what state an object is in next."""
     for change in scene.changes[1:] + scene.changes[:1]:
         if draft := _state(scene, "NSA", change, change.after, max(change.start, change.frame - 5), "is next"):
@@ -114,7 +114,7 @@ def next_state(scene: Scene) -> Draft | None:
     return None
 
 
-def next_action(scene: Scene) -> Draft | None:
+def next_action(scene: GraphScene) -> Draft | None:
     """NAA: what is done next."""
     activities = scene.activities()
     names = sorted({segment.name for segment in activities})
@@ -128,7 +128,7 @@ def next_action(scene: Scene) -> Draft | None:
     return None
 
 
-def cause_of_change(scene: Scene) -> Draft | None:
+def cause_of_change(scene: GraphScene) -> Draft | None:
     """LCOI: what brought a change about."""
     activities = scene.activities()
     for change in scene.changes:
@@ -143,7 +143,7 @@ def cause_of_change(scene: Scene) -> Draft | None:
     return None
 
 
-def progress(scene: Scene) -> Draft | None:
+def progress(scene: GraphScene) -> Draft | None:
     """PR: which step is done already."""
     steps = scene.steps()
     for place in range(len(steps) - CHOICES + 1):
@@ -156,7 +156,7 @@ def progress(scene: Scene) -> Draft | None:
     return None
 
 
-def both_hands(scene: Scene) -> Draft | None:
+def both_hands(scene: GraphScene) -> Draft | None:
     """HGC: what each hand does at one moment."""
     for contact in scene.contacts:
         for frame in range(contact.start, contact.end):
@@ -177,7 +177,7 @@ def both_hands(scene: Scene) -> Draft | None:
     return None
 
 
-def purposeful_object(scene: Scene) -> Draft | None:
+def purposeful_object(scene: GraphScene) -> Draft | None:
     """GOT: where the thing is that serves a purpose, whatever it looks like."""
     for relation in scene.video.relations():
         if relation.value != "inside" or relation.source.category != "coffee":
@@ -193,7 +193,7 @@ def purposeful_object(scene: Scene) -> Draft | None:
     return None
 
 
-QUESTIONS: Mapping[str, Callable[[Scene], Draft | None]] = {
+QUESTIONS: Mapping[str, Callable[[GraphScene], Draft | None]] = {
     "AOG": active_object,
     "HOA": hand_of_object,
     "MSP": state_now,
@@ -228,7 +228,7 @@ def _alike(one: str, other: str) -> bool:
     return abs(x - a) + abs(y - b) <= 1
 
 
-def _single(scene: Scene) -> list[Contact]:
+def _single(scene: GraphScene) -> list[HandUse]:
     """Contacts at whose middle the hand is on nothing else, and nothing else of the object's name is about."""
     found = []
     for contact in scene.contacts:
@@ -239,13 +239,13 @@ def _single(scene: Scene) -> list[Contact]:
     return found
 
 
-def _others(scene: Scene, frame: int, without: set[str]) -> list[str]:
+def _others(scene: GraphScene, frame: int, without: set[str]) -> list[str]:
     """Names of other things, those in view first."""
     there = [name for name in scene.categories(frame) if name not in without]
     return there + [name for name in scene.categories() if name not in without and name not in there]
 
 
-def _state(scene: Scene, code: str, change: StateChange, right: str, frame: int, verb: str) -> Draft | None:
+def _state(scene: GraphScene, code: str, change: StateChange, right: str, frame: int, verb: str) -> Draft | None:
     if not scene.alone(change.object, frame) or scene.box(change.object, frame) is None:
         return None
     others = [state for state in scene.states if state != right]
@@ -267,14 +267,14 @@ def _akin(right: str, others: Sequence[str]) -> list[str]:
     return [name for name in others if words & set(name.split())][: CHOICES // 2]
 
 
-def _acted_on(scene: Scene, segment: Segment) -> tuple[SceneObject, ...]:
+def _acted_on(scene: GraphScene, segment: Segment) -> tuple[SceneObject, ...]:
     """What hands were on in a segment, the last one alone: it is what the question is about."""
     inside = [c.object for c in scene.contacts if c.start < segment.end and c.end > segment.start]
     return tuple(inside[-1:])
 
 
 def _draft(
-    scene: Scene,
+    scene: GraphScene,
     code: str,
     question: str,
     right: str,

@@ -18,7 +18,7 @@ from barista_bench.scene_graph.video_graph import NAMELESS, UNNAMED
 FPS = 30.0
 
 
-class Contact(NamedTuple):
+class HandUse(NamedTuple):
     """One hand acting on one object, on frames [start, end)."""
 
     hand: SceneObject
@@ -45,7 +45,7 @@ class StateChange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scene:
+class GraphScene:
     """One video's graph, asked in the terms of the benchmark."""
 
     video: VideoGraph
@@ -65,10 +65,10 @@ class Scene:
         return random.Random(content_seed("egocot mini", self.video.video_id, *about))  # noqa: S311
 
     @cached_property
-    def contacts(self) -> list[Contact]:
+    def contacts(self) -> list[HandUse]:
         """By time."""
         found = [
-            Contact(row.source, row.value, row.target, row.start, row.end)
+            HandUse(row.source, row.value, row.target, row.start, row.end)
             for row in self.video.relations()
             if row.type == "human_actions" and row.source.category in ("left hand", "right hand")
         ]
@@ -101,7 +101,7 @@ class Scene:
         same = [one for one in self.video.objects_at(frame) if one.category == item.category]
         return same == [item] and item.category != UNNAMED
 
-    def touched(self, frame: int) -> list[Contact]:
+    def touched(self, frame: int) -> list[HandUse]:
         return [contact for contact in self.contacts if contact.start <= frame < contact.end]
 
     def box(self, item: SceneObject, frame: int) -> Corners | None:

@@ -9,7 +9,7 @@ the video's record states, with x0 < x1 and y0 < y1 (continuous corners: the wid
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -104,16 +104,6 @@ class AnnotationFile(Record, frozen=True):
     version: Literal[1]
     videos: Annotated[list[VideoRecord], msgspec.Meta(max_length=MAX_VIDEOS)]
     tasks: Annotated[list[TaskRecord], msgspec.Meta(max_length=MAX_TASKS)]
-
-
-def annotation_schema() -> dict[str, object]:
-    """The format as JSON Schema 2020-12: what `schema.json` holds."""
-    schema = cast("dict[str, object]", msgspec.json.schema(AnnotationFile))
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "ToG-Bench annotations as barista_bench reads them",
-        **schema,
-    }
 
 
 def encode(file: AnnotationFile) -> bytes:

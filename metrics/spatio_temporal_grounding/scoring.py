@@ -53,13 +53,15 @@ def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -
     >>> temporal_iou([(0, 2), (4, 6)], [(1, 5)]), temporal_iou([], [(1, 5)]), temporal_iou([(3, 3)], [(3, 3)])
     (0.3333333333333333, 0.0, 1.0)
     """
-    mine, theirs = _merged(predicted), _merged(reference)
-    if not mine or not theirs:
+    answered, annotated = _merged(predicted), _merged(reference)
+    if not answered or not annotated:
         return 0.0
-    either = _extent(_merged([*mine, *theirs]))
+    either = _extent(_merged([*answered, *annotated]))
     if either == 0:
-        return float(mine == theirs)
-    both = sum(max(0.0, min(end, other_end) - max(start, other)) for start, end in mine for other, other_end in theirs)
+        return float(answered == annotated)
+    both = sum(
+        max(0.0, min(end, other_end) - max(start, other)) for start, end in answered for other, other_end in annotated
+    )
     return both / either
 
 
@@ -128,8 +130,8 @@ def score_object(predicted: PredictedObject | None, reference: ReferenceObject, 
     ious = np.array(frame_ious(predicted.boxes, reference.boxes, viou))
     v_iou = float(ious.mean())
     within = [float(t_iou >= t) for t in THRESHOLDS]
-    found = [float((ious >= t).mean()) for t in THRESHOLDS]
-    return np.array([t_iou, *within, v_iou, *found, *(float(v_iou > t) for t in THRESHOLDS)])
+    precision = [float((ious >= t).mean()) for t in THRESHOLDS]
+    return np.array([t_iou, *within, v_iou, *precision, *(float(v_iou > t) for t in THRESHOLDS)])
 
 
 @dataclass(frozen=True)

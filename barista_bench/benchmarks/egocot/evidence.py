@@ -111,13 +111,13 @@ class EvidenceBase:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """All names that can be recognised, by their words, their last word and those that mean the same."""
-        own = vocabulary_of(self.objects | self.answers | self.refuted | self.known)
+        particular = vocabulary_of(self.objects | self.answers | self.refuted | self.known)
         general = _general_vocabulary()
-        return {**general, **{words: names | general.get(words, frozenset()) for words, names in own.items()}}
+        return {**general, **{words: names | general.get(words, frozenset()) for words, names in particular.items()}}
 
     def places_of(self, names: Names) -> list[EvidenceBox]:
         """The boxes of things of these names."""
-        return [place for place in self.places if place.name in names]
+        return [box for box in self.places if box.name in names]
 
 
 def canonical_name(text: str) -> str:
@@ -151,7 +151,7 @@ def vocabulary_of(names: Iterable[str]) -> Vocabulary:
     >>> sorted(vocabulary_of(["coffee cup", "black pot"])[("mug",)])
     ['coffee cup']
     """
-    found: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    names_of: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     groups: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
     for group in SYNONYMS:
         for same in group:
@@ -161,10 +161,10 @@ def vocabulary_of(names: Iterable[str]) -> Vocabulary:
         if not words or words in HANDS:
             continue
         for form in {words, *([words[-1:]] if words[-1] not in NO_HEADS else [])}:
-            found[form].add(name)
+            names_of[form].add(name)
             for same in groups.get(form, ()):
-                found[same].add(name)
-    return {words: frozenset(own) for words, own in found.items()}
+                names_of[same].add(name)
+    return {words: frozenset(meant) for words, meant in names_of.items()}
 
 
 def annotated_evidence(
@@ -183,9 +183,9 @@ def annotated_evidence(
         predicate = canonical_predicate(row.predicate)
         ends = canonical_name(row.subject), canonical_name(row.object)
         subject, target = ends[::-1] if predicate.flipped else ends
-        own = spans[subject, predicate.name, target]
+        times = spans[subject, predicate.name, target]
         if row.start is not None and row.end is not None:
-            own.append((row.start, row.end))
+            times.append((row.start, row.end))
     focused = {_box_key(box) for box in evidence.focused_boxes}
     places = tuple(
         EvidenceBox(labels[object_id], time, _shares(box, size), (object_id, time, box) in focused)
@@ -195,7 +195,7 @@ def annotated_evidence(
     names = {*labels.values(), *(canonical_name(target.label) for target in evidence.objects)}
     ends_of = {end for subject, _, target in spans for end in (subject, target)}
     return EvidenceBase(
-        facts=tuple(EvidenceFact(*triple, tuple(sorted(set(own)))) for triple, own in spans.items() if all(triple)),
+        facts=tuple(EvidenceFact(*triple, tuple(sorted(set(times)))) for triple, times in spans.items() if all(triple)),
         places=places,
         objects=frozenset((names | ends_of) - {""}),
         targets=tuple(dict.fromkeys(name for target in evidence.objects if (name := canonical_name(target.label)))),
@@ -235,10 +235,10 @@ def graph_evidence(
     names = {item: canonical_name(item.category) for item in video.objects_at((start, stop))}
     size = video.video.width, video.video.height
     places = tuple(
-        EvidenceBox(names[one.object], one.frame / fps, _shares(xywh_to_xyxy(one.bbox), size))
+        EvidenceBox(names[instance.object], instance.frame / fps, _shares(xywh_to_xyxy(instance.bbox), size))
         for frame in range(start, stop, stride)
-        for one in video.instances(frame)
-        if names[one.object] != UNNAMED
+        for instance in video.instances(frame)
+        if names[instance.object] != UNNAMED
     )
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
     table = video.relations_table

@@ -112,14 +112,14 @@ class _Checker:
         self.evidence = evidence
 
     def check(self, claims: Sequence[Claim]) -> list[_Result]:
-        found = {place: self._untimed(claim) for place, claim in enumerate(claims) if claim.kind != "time"}
+        untimed = {index: self._untimed(claim) for index, claim in enumerate(claims) if claim.kind != "time"}
         dated: dict[int, list[Claim]] = {}
         for claim in claims:
             if claim.kind not in ("time", "object") and claim.times:
                 dated.setdefault(claim.clause, []).append(claim)
         return [
-            found[place] if place in found else self._time(claim, dated.get(claim.clause, []))
-            for place, claim in enumerate(claims)
+            untimed[index] if index in untimed else self._time(claim, dated.get(claim.clause, []))
+            for index, claim in enumerate(claims)
         ]
 
     def _untimed(self, claim: Claim) -> _Result:
@@ -238,13 +238,13 @@ class _Checker:
         if claim.subject:
             return self.evidence.places_of(claim.subject)
         targets = self.evidence.places_of(frozenset(self.evidence.targets))
-        return [place for place in targets if place.focused] or targets
+        return [box for box in targets if box.focused] or targets
 
     def _region(self, claim: Claim) -> _Result:
         assert claim.region is not None, "region claims have a region"
         boxes = self._boxes(claim)
-        then = [place for place in boxes if _near(place.time, claim.times, self.evidence.tolerance)]
-        if any(_lies(place, claim.region) == "supported" for place in then or boxes):
+        then = [box for box in boxes if _near(box.time, claim.times, self.evidence.tolerance)]
+        if any(_lies(box, claim.region) == "supported" for box in then or boxes):
             return "supported", "its box lies there"
         return ("contradicted", "its box lies elsewhere") if self._lies_elsewhere(claim) else _UNKNOWN
 
@@ -253,12 +253,12 @@ class _Checker:
         complete, boxes = self.evidence.complete, self._boxes(claim)
         slack = self.evidence.tolerance if complete else _EXACT
         if not claim.times:
-            moments = {place.time for place in self.evidence.places}
-            seen = complete and {place.time for place in boxes} == moments  # unseen, it may be anywhere
+            moments = {box.time for box in self.evidence.places}
+            seen = complete and {box.time for box in boxes} == moments  # unseen, it may be anywhere
         else:
-            seen = all(any(_overlaps((box.time, box.time), one, slack) for box in boxes) for one in claim.times)
+            seen = all(any(_overlaps((box.time, box.time), times, slack) for box in boxes) for times in claim.times)
             seen = seen and (complete or all(last - first <= 2 * slack for first, last in claim.times))
-        then = [place for place in boxes if _near(place.time, claim.times, slack)]
+        then = [box for box in boxes if _near(box.time, claim.times, slack)]
         return seen and all(claim.region is not None and _lies(p, claim.region) == "contradicted" for p in then)
 
     def _spans(self, claim: Claim) -> tuple[Times, ...]:
@@ -267,7 +267,7 @@ class _Checker:
             facts = list(self._matching(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)
         assert claim.region is not None, "region claims have a region"
-        times = [place.time for place in self._boxes(claim) if _lies(place, claim.region) == "supported"]
+        times = [box.time for box in self._boxes(claim) if _lies(box, claim.region) == "supported"]
         # Boxes are samples of a movement: between the first and the last it may be there at any time.
         return ((min(times), max(times)),) if times else ()
 
@@ -275,12 +275,12 @@ class _Checker:
         evidence, slack = self.evidence, self.evidence.tolerance
         if evidence.duration is not None and claim.times[0][1] > evidence.duration + slack:
             return "contradicted", "the video is over by then"
-        told = {one: spans for one in dated if (spans := self._spans(one))}
-        if any(_overlaps(span, claim.times[0], slack) for spans in told.values() for span in spans):
+        dated_spans = {other: spans for other in dated if (spans := self._spans(other))}
+        if any(_overlaps(span, claim.times[0], slack) for spans in dated_spans.values() for span in spans):
             return "supported", "what is said is dated then"
-        if any(self._is_excluded(one) for one in told):
+        if any(self._is_excluded(other) for other in dated_spans):
             return "contradicted", "what is said is dated otherwise"
-        if not told and any(_near(time, claim.times, slack) for time in (*evidence.times, *evidence.moments)):
+        if not dated_spans and any(_near(time, claim.times, slack) for time in (*evidence.times, *evidence.moments)):
             return "supported", "the evidence points at it"
         return _UNKNOWN
 
@@ -300,7 +300,7 @@ def _overlaps(span: Times, times: Times, slack: float) -> bool:
 
 
 def _near(time: float, times: tuple[Times, ...], slack: float) -> bool:
-    return not times or any(_overlaps((time, time), one, slack) for one in times)
+    return not times or any(_overlaps((time, time), span, slack) for span in times)
 
 
 def _is(claimed: Names, name: str) -> bool:
@@ -361,9 +361,9 @@ _SURE, _CLEARLY = 0.0, 0.1
 _MIDDLE, _OFF_MIDDLE = 0.2, 0.3
 
 
-def _lies(place: EvidenceBox, region: Region) -> ClaimVerdict:
+def _lies(item: EvidenceBox, region: Region) -> ClaimVerdict:
     """Whether a box lies in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
-    x0, y0, x1, y1 = place.box
+    x0, y0, x1, y1 = item.box
     sides = (
         _along((x0 + x1) / 2 - 0.5, {"left": -1, "right": 1, "centre": 0}.get(region.across)),
         _along((y0 + y1) / 2 - 0.5, {"upper": -1, "lower": 1, "middle": 0}.get(region.down)),
@@ -399,13 +399,13 @@ def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     regions = [claim for claim in good if claim.kind == "region"]
     return [
         *(any(_says(fact, claim) for claim in good if claim.predicate) for fact in evidence.facts if fact.annotated),
-        *(any(_is(one, target) for one in names) for target in evidence.targets),
-        *(any(_overlaps((time, time), one, evidence.tolerance) for one in moments) for time in evidence.times),
-        *(any(_tells(claim, place, evidence) for claim in regions) for place in evidence.places if place.focused),
+        *(any(_is(claimed, target) for claimed in names) for target in evidence.targets),
+        *(any(_overlaps((time, time), claimed, evidence.tolerance) for claimed in moments) for time in evidence.times),
+        *(any(_tells(claim, box, evidence) for claim in regions) for box in evidence.places if box.focused),
     ]
 
 
-def _tells(claim: Claim, place: EvidenceBox, evidence: EvidenceBase) -> bool:
-    about = place.name in (claim.subject or evidence.targets)
-    when = _near(place.time, claim.times, evidence.tolerance)
-    return about and when and claim.region is not None and _lies(place, claim.region) == "supported"
+def _tells(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
+    about = box.name in (claim.subject or evidence.targets)
+    when = _near(box.time, claim.times, evidence.tolerance)
+    return about and when and claim.region is not None and _lies(box, claim.region) == "supported"

@@ -52,13 +52,13 @@ class ManifestEntry:
     @property
     def recipe(self) -> tuple[str, ...]:
         """The ffmpeg command that cuts it, as an argument list; SOURCE.mp4 stands for the video that was got."""
-        place = [] if self.start is None else ["-ss", f"{self.start:g}"]
+        from_start = [] if self.start is None else ["-ss", f"{self.start:g}"]
         until = [] if self.end is None else ["-to", f"{self.end:g}"]
         filters = [] if self.fps is None else [f"fps={self.fps:g}"]
         if self.width is not None and self.height is not None:
             filters.append(f"scale={self.width}:{self.height}")
         shown = ["-vf", ",".join(filters)] if filters else []
-        return ("ffmpeg", *place, *until, "-i", "SOURCE.mp4", *shown, "-an", f"media/{self.media_id}.mp4")
+        return ("ffmpeg", *from_start, *until, "-i", "SOURCE.mp4", *shown, "-an", f"media/{self.media_id}.mp4")
 
     @property
     def shown_recipe(self) -> str:
@@ -68,16 +68,16 @@ class ManifestEntry:
 
 def read_manifest(path: Path, log: ProblemLog) -> dict[str, ManifestEntry]:
     """The entries of a manifest by media id; bad ones are logged and left out."""
-    found: dict[str, ManifestEntry] = {}
+    entries: dict[str, ManifestEntry] = {}
     for key, record in read_records(path, log):
         entry = _entry(record)
         if isinstance(entry, str):
             log.error(key, f"{entry}; the entry is left out", "docs/egocot.md shows the format")
-        elif entry.media_id in found:
+        elif entry.media_id in entries:
             log.error(key, f"media_id {entry.media_id!r} stands twice; the first counts", "keep one")
         else:
-            found[entry.media_id] = entry
-    return found
+            entries[entry.media_id] = entry
+    return entries
 
 
 def _entry(record: object) -> ManifestEntry | str:

@@ -74,7 +74,7 @@ def place_before(scene: GraphScene) -> Draft | None:
         place = scene.place(contact.object, frame)
         if place is None or not scene.alone(contact.object, frame):
             continue
-        places = [f"in the {one} of the frame" for one in _PLACES if not _alike(one, place)]
+        places = [f"in the {name} of the frame" for name in _PLACES if not _alike(name, place)]
         name = contact.object.category
         question = f"Looking back at {scene.clock(frame)}: was the {name} in view, and if so, where?"
         right = f"in the {place} of the frame"
@@ -103,7 +103,9 @@ def order_of_contacts(scene: GraphScene) -> Draft | None:
     frames = tuple(contact.middle for contact in chosen)
     wrong = scene.rng("HOTR").sample(orders, CHOICES - 1)
     objects = tuple(contact.object for contact in chosen)
-    return Draft(question, f"the {', then the '.join(names)}", tuple(f"the {one}" for one in wrong), objects, frames)
+    return Draft(
+        question, f"the {', then the '.join(names)}", tuple(f"the {order}" for order in wrong), objects, frames
+    )
 
 
 def next_state(scene: GraphScene) -> Draft | None:
@@ -132,8 +134,8 @@ def cause_of_change(scene: GraphScene) -> Draft | None:
     """LCOI: what brought a change about."""
     activities = scene.activities()
     for change in scene.changes:
-        causes = [one for one in activities if one.start <= change.frame < one.end]
-        others = sorted({one.name for one in activities if one not in causes})
+        causes = [activity for activity in activities if activity.start <= change.frame < activity.end]
+        others = sorted({activity.name for activity in activities if activity not in causes})
         if len(causes) == 1 and len(others) >= CHOICES - 1 and scene.alone(change.object, change.frame):
             name = change.object.category
             turn = f"the {name} turns from {change.before} to {change.after}"
@@ -146,9 +148,9 @@ def cause_of_change(scene: GraphScene) -> Draft | None:
 def progress(scene: GraphScene) -> Draft | None:
     """PR: which step is done already."""
     steps = scene.steps()
-    for place in range(len(steps) - CHOICES + 1):
-        done, later = steps[place], [step.name for step in steps[place + 1 :]]
-        names = sorted(set(later) - {step.name for step in steps[: place + 1]})
+    for index in range(len(steps) - CHOICES + 1):
+        done, later = steps[index], [step.name for step in steps[index + 1 :]]
+        names = sorted(set(later) - {step.name for step in steps[: index + 1]})
         frame = min(done.end, scene.video.frame_count - 1)
         if len(names) >= CHOICES - 1:
             question = f"Which of these steps has been finished by {scene.clock(frame)}?"
@@ -169,8 +171,13 @@ def both_hands(scene: GraphScene) -> Draft | None:
             others = _others(scene, frame, {c.object.category for c in touched})
             if len(others) < 2 or not all(scene.alone(item, frame) for item in pair):
                 break
-            one, two = (item.category for item in pair)
-            sentences = [(one, two), (two, one), (one, others[0]), (others[1], two)]
+            left_name, right_name = (item.category for item in pair)
+            sentences = [
+                (left_name, right_name),
+                (right_name, left_name),
+                (left_name, others[0]),
+                (others[1], right_name),
+            ]
             made = [f"The left hand is on the {a}, the right hand on the {b}." for a, b in sentences]
             question = f"Reason from both hands: which of these is true at {scene.clock(frame)}?"
             return Draft(question, made[0], tuple(made[1:]), pair, (frame,))
@@ -187,7 +194,7 @@ def purposeful_object(scene: GraphScene) -> Draft | None:
         place = scene.place(vessel, last)
         if place is None:
             continue
-        places = [f"in the {one} of the frame" for one in _PLACES if not _alike(one, place)]
+        places = [f"in the {name} of the frame" for name in _PLACES if not _alike(name, place)]
         question = f"Follow the object that the coffee ends up in. Where is it at {scene.clock(last)}?"
         return _draft(scene, "GOT", question, f"in the {place} of the frame", places, (vessel,), last)
     return None
@@ -230,13 +237,13 @@ def _alike(one: str, other: str) -> bool:
 
 def _single(scene: GraphScene) -> list[HandUse]:
     """Contacts at whose middle the hand is on nothing else, and nothing else of the object's name is about."""
-    found = []
+    single = []
     for contact in scene.contacts:
         then = scene.touched(contact.middle)
         others = [c for c in then if c != contact and (c.hand == contact.hand or c.object == contact.object)]
         if not others and scene.alone(contact.object, contact.middle):
-            found.append(contact)
-    return found
+            single.append(contact)
+    return single
 
 
 def _others(scene: GraphScene, frame: int, without: set[str]) -> list[str]:

@@ -67,12 +67,12 @@ class GraphScene:
     @cached_property
     def contacts(self) -> list[HandUse]:
         """By time."""
-        found = [
+        uses = [
             HandUse(row.source, row.value, row.target, row.start, row.end)
             for row in self.video.relations()
             if row.type == "human_actions" and row.source.category in ("left hand", "right hand")
         ]
-        return sorted(found, key=lambda c: (c.start, c.end, c.hand.category, c.object.id))
+        return sorted(uses, key=lambda c: (c.start, c.end, c.hand.category, c.object.id))
 
     @cached_property
     def changes(self) -> list[StateChange]:
@@ -80,12 +80,12 @@ class GraphScene:
         ranges = sorted(
             (row for row in self.video.attributes() if row.type == "state"), key=lambda row: (row.object.id, row.start)
         )
-        found = [
+        changes = [
             StateChange(a.object, a.value, b.value, a.start, b.start, b.end)
             for a, b in itertools.pairwise(ranges)
             if a.object == b.object and a.end == b.start and a.value != b.value
         ]
-        return sorted(found, key=lambda change: (change.frame, change.object.id))
+        return sorted(changes, key=lambda change: (change.frame, change.object.id))
 
     @cached_property
     def states(self) -> list[str]:
@@ -98,7 +98,7 @@ class GraphScene:
 
     def alone(self, item: SceneObject, frame: int) -> bool:
         """Whether no other object of its category is visible, so that its name says which one is meant."""
-        same = [one for one in self.video.objects_at(frame) if one.category == item.category]
+        same = [other for other in self.video.objects_at(frame) if other.category == item.category]
         return same == [item] and item.category != UNNAMED
 
     def touched(self, frame: int) -> list[HandUse]:
@@ -106,8 +106,8 @@ class GraphScene:
 
     def box(self, item: SceneObject, frame: int) -> Corners | None:
         """Corners in pixels; None where it is not visible."""
-        found = self.video.boxes(frame).get(item.id)
-        return (found[0], found[1], found[0] + found[2], found[1] + found[3]) if found else None
+        box = self.video.boxes(frame).get(item.id)
+        return (box[0], box[1], box[0] + box[2], box[1] + box[3]) if box else None
 
     def place(self, item: SceneObject, frame: int) -> str | None:
         """The part of the frame that it is in, in words; None where it is not visible."""

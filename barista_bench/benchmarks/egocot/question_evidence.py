@@ -63,13 +63,13 @@ def question_evidence(
 
 def _names(text: str, base: EvidenceBase) -> Names:
     """The things that a text names, by the narrowest name that can be told."""
-    found = set()
+    names = set()
     for clause in clauses(text, base.vocabulary):
         for piece in clause.pieces:
             if piece.kind == "name" and not piece.names & {*SIDES, "hand", "*"}:
                 exact = " ".join(piece.words)
-                found.add(exact if exact in piece.names else _plainest(piece.names))
-    return frozenset(found)
+                names.add(exact if exact in piece.names else _plainest(piece.names))
+    return frozenset(names)
 
 
 def _plainest(names: Names) -> str:
@@ -90,13 +90,13 @@ def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceF
     if name in SIDES:
         # The question, said of that hand.
         made = claims_of(f"the {name} {_from_verb(question, asked)}", base.vocabulary)
-        found = [
+        of_hand = [
             claim for claim in made if claim.kind == "hand" and claim.subject == {name} and "*" not in claim.object
         ]
         return tuple(
-            EvidenceFact(name, claim.predicate, _plainest(claim.object), spans, annotated=False) for claim in found
+            EvidenceFact(name, claim.predicate, _plainest(claim.object), spans, annotated=False) for claim in of_hand
         )
-    sides = {one for clause in asked for piece in clause.pieces for one in piece.names if one in SIDES}
+    sides = {hand for clause in asked for piece in clause.pieces for hand in piece.names if hand in SIDES}
     if len(sides) == 1 and name and len(name.split()) <= _SHORT:
         return (EvidenceFact(sides.pop(), verbs[0], name, spans, annotated=False),)
     return ()

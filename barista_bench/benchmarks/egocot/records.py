@@ -83,10 +83,10 @@ def _listed(value: object) -> Iterator[tuple[str, object]]:
         lists = [(name, inner) for name, inner in value.items() if isinstance(inner, list)]
         if len(lists) == 1:
             name, value = lists[0]
-            yield from ((f"{printable(str(name)[:100])}[{place}]", record) for place, record in enumerate(lists[0][1]))
+            yield from ((f"{printable(str(name)[:100])}[{index}]", record) for index, record in enumerate(lists[0][1]))
             return
     if isinstance(value, list):
-        yield from ((f"[{place}]", record) for place, record in enumerate(value))
+        yield from ((f"[{index}]", record) for index, record in enumerate(value))
     else:
         yield "record", value
 
@@ -119,8 +119,8 @@ class RecordReader:
                 raise BadRecordError("", f"is {kind(record)}", "give one JSON object a question")
             return self._item(record, key)
         except BadRecordError as error:
-            place = f"{key}.{error.key}" if error.key else key
-            self.log.error(place, f"{error.what}; the question is left out", error.remedy)
+            where = f"{key}.{error.key}" if error.key else key
+            self.log.error(where, f"{error.what}; the question is left out", error.remedy)
             return None
 
     def report_unknown(self) -> None:
@@ -159,20 +159,20 @@ class RecordReader:
         answer = record.get("answer")
         if answer is not None and not (isinstance(answer, str) and _LABEL.fullmatch(answer.strip())):
             raise BadRecordError("answer", f"is {kind(answer)}", "give the letter of the right choice, or null")
-        said = str(answer).strip() if answer is not None else None
-        named = record.get("split", self.split)
-        if named not in ("dev", "test", None):
-            raise BadRecordError("split", f"is {kind(named)}", "give dev or test")
-        split: Split = "test" if named == "test" or (named is None and said is None) else "dev"
-        if split == "dev" and said is None:
+        letter = str(answer).strip() if answer is not None else None
+        stated = record.get("split", self.split)
+        if stated not in ("dev", "test", None):
+            raise BadRecordError("split", f"is {kind(stated)}", "give dev or test")
+        split: Split = "test" if stated == "test" or (stated is None and letter is None) else "dev"
+        if split == "dev" and letter is None:
             raise BadRecordError("answer", "is missing in the split dev", "give it, or say split test")
-        return said, split
+        return letter, split
 
     def _subtask(self, record: Record, key: str, name: str, group_key: str) -> Subtask:
-        said = _text(record, name)
-        subtask = subtask_called(said)
+        stated = _text(record, name)
+        subtask = subtask_called(stated)
         if subtask is None:
-            raise BadRecordError(name, f"{said[:80]!r} is no subtask", "use one of the twelve names of the paper")
+            raise BadRecordError(name, f"{stated[:80]!r} is no subtask", "use one of the twelve names of the paper")
         group = record.get(group_key)
         if group is not None and (not isinstance(group, str) or group_called(group) != subtask.group):
             self.log.warning(
@@ -195,10 +195,10 @@ class RecordReader:
             steps = []
         if not isinstance(steps, list) or not all(is_text(step) and len(step) <= MAX_TEXT for step in steps):
             raise BadRecordError("reasoning", f"is {kind(record.get('reasoning'))}", "give step1, step2, ... as texts")
-        found = tuple(" ".join(step.split()) for step in steps[:MAX_ROWS] if step.strip())
-        if answer is not None and not found:
+        texts = tuple(" ".join(step.split()) for step in steps[:MAX_ROWS] if step.strip())
+        if answer is not None and not texts:
             self.log.warning(f"{key}.reasoning", "is empty: judges are given no reference", "give the steps")
-        return found
+        return texts
 
     def _evidence(self, value: object, key: str) -> ItemEvidence:
         if value is None:
@@ -228,13 +228,13 @@ class RecordReader:
         return times
 
     def _rows(self, evidence: Record, name: str, key: str, read: Callable[[Record], RowT]) -> Iterator[RowT]:
-        for place, row in enumerate(_list(evidence, name)):
+        for index, row in enumerate(_list(evidence, name)):
             try:
                 if not isinstance(row, dict):
                     raise BadRecordError("", f"is {kind(row)}", "give an object")
                 yield read(row)
             except BadRecordError as error:
-                where = f"{key}.{name}[{place}]" + (f".{error.key}" if error.key else "")
+                where = f"{key}.{name}[{index}]" + (f".{error.key}" if error.key else "")
                 self.log.warning(where, f"{error.what}; the row is left out", error.remedy)
 
 
@@ -275,10 +275,10 @@ def _choices(record: Record, answer: str | None) -> dict[str, str]:
     for label in choices:
         if not isinstance(label, str) or not _LABEL.fullmatch(label):
             raise BadRecordError("choices", f"{kind(label)} is no letter", "use A, B, C, ...")
-    found = {label: _text(choices, label) for label in sorted(choices)}
-    if answer is not None and answer not in found:
-        raise BadRecordError("answer", f"{answer} is none of the choices", f"give one of {', '.join(found)}")
-    return found
+    texts = {label: _text(choices, label) for label in sorted(choices)}
+    if answer is not None and answer not in texts:
+        raise BadRecordError("answer", f"{answer} is none of the choices", f"give one of {', '.join(texts)}")
+    return texts
 
 
 def _step_order(name: object) -> tuple[int, str]:

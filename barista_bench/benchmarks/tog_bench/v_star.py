@@ -82,14 +82,14 @@ def read_v_star(
     tasks: list[TaskRecord] = []
     numbers: Counter[str] = Counter()
     for key, raw in content.items() if isinstance(content, dict) else enumerate(content):
-        place = f"[{key}]" if isinstance(key, int) else f"{key:.60}"
+        where = f"[{key}]" if isinstance(key, int) else f"{key:.60}"
         name = str(raw.get("vid")) if isinstance(raw, dict) else ""
         try:
             video, task = converted_record(raw, numbers[name] + 1)
             if videos.setdefault(video.id, video) != video:
                 raise DataError(f"says other things of the video {video.id!r:.80} than an earlier record")
         except (DataError, msgspec.ValidationError) as error:
-            log.error(place, f"{error!s:.300}; the record is left out", "correct it")
+            log.error(where, f"{error!s:.300}; the record is left out", "correct it")
         else:
             numbers[name] += 1
             tasks.append(task)

@@ -202,9 +202,9 @@ def test_missing_media_name_the_licences_and_the_recipe_of_the_manifest(tmp_path
         ({"uid": None, "url": None}, "both uid and url"),
         ({"url": "file:///etc/passwd"}, "https"),
         ({"end": 1, "start": 2}, "end is not after start"),
-        ({"fps": 0}, "fps is out of range"),
-        ({"width": 1.5}, "width or height"),
-        ({"start": "noon"}, "start is no number"),
+        ({"fps": 0}, "fps: Input should be greater than 0"),
+        ({"width": 1.5}, "width: Input should be a valid integer"),
+        ({"start": "noon"}, "start: Value error, is no number"),
     ],
 )
 def test_a_bad_manifest_entry_is_left_out_and_named(tmp_path: Path, changes: dict[str, Any], what: str) -> None:

@@ -218,13 +218,13 @@ def _read_frame(raw: Any) -> tuple[list[Box], bool]:  # noqa: ANN401
         raw = tuple(map(float, raw))  # the usual form, without the detour through an array
         good = all(map(math.isfinite, raw)) and raw[0] < raw[2] and raw[1] < raw[3]
         return ([raw], False) if good else ([], True)
-    one = _numbers(raw)
-    if one is not None and one.ndim == 2:
-        rows: list[Any] = list(one)
-    elif one is not None and not one.size:
+    array = _numbers(raw)
+    if array is not None and array.ndim == 2:
+        rows: list[Any] = list(array)
+    elif array is not None and not array.size:
         rows = []
-    elif one is not None or isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
-        rows = [one]
+    elif array is not None or isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
+        rows = [array]
     else:  # ragged: each box for itself
         rows = [_numbers(item) for item in raw]
     boxes = [row for row in rows if row is not None and row.shape == (4,) and row[0] < row[2] and row[1] < row[3]]

@@ -49,7 +49,7 @@ class Claim:
         times: moments that it is about; none where the sentence gives none, or takes it to another time (`later`). Of
             a time claim, that time alone.
         invented: the object's name is known from nowhere.
-        whole: what the object is said to be a part of (`the handle of the pot`).
+        part_of: what the object is said to be a part of (`the handle of the pot`).
         both: said of both hands at once.
     """
 
@@ -63,7 +63,7 @@ class Claim:
     object: Names = frozenset()
     region: Region | None = None
     invented: bool = False
-    whole: Names = frozenset()
+    part_of: Names = frozenset()
     both: bool = False
 
     @property
@@ -140,16 +140,16 @@ def _relations(pieces: Sequence[Piece]) -> Iterator[Claim]:
             continue
         is_hand = _is_hand(subject.names)
         for target in _after(pieces, index, is_hand and piece.predicate.name in CONTACTS):
-            yield from _relation(subject, piece, target, _whole(pieces[index + 1 : index + 2 * _GAP_REGION], target))
+            yield from _relation(subject, piece, target, _part_of(pieces[index + 1 : index + 2 * _GAP_REGION], target))
 
 
-def _whole(following: Sequence[Piece], target: Piece) -> Names:
+def _part_of(following: Sequence[Piece], target: Piece) -> Names:
     """What follows a name by `of`."""
     rest = [piece for piece in following if piece.start >= target.end and piece.kind != "article"][:2]
     return rest[1].names if len(rest) == 2 and rest[0].words == ("of",) else frozenset()
 
 
-def _relation(subject: Piece, predicate: Piece, target: Piece, whole: Names) -> Iterator[Claim]:
+def _relation(subject: Piece, predicate: Piece, target: Piece, part_of: Names) -> Iterator[Claim]:
     assert predicate.predicate is not None, "only pieces that are predicates come here"
     name, flipped = predicate.predicate
     start, end = min(subject.start, predicate.start), max(target.end, predicate.end)
@@ -168,7 +168,7 @@ def _relation(subject: Piece, predicate: Piece, target: Piece, whole: Names) -> 
         kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", RELEASING} else "relation"
         both = len(doers) > 1 or len(targets) > 1
         claim = Claim(kind, start, end, 0, subject=doer, predicate=name, object=target_names, invented=invented)
-        yield replace(claim, whole=whole, both=both)
+        yield replace(claim, part_of=part_of, both=both)
 
 
 def _each_side(names: Names) -> list[Names]:
@@ -201,8 +201,8 @@ def _after(pieces: Sequence[Piece], index: int, acts: bool) -> Iterator[Piece]:
             yield piece
             yield from _joined(pieces, position)
             return
-        ends = piece.kind == "stop" and unknown
-        if piece.kind in ("predicate", "region", "target") or piece.broken or ends:
+        ends_name = piece.kind == "stop" and unknown
+        if piece.kind in ("predicate", "region", "target") or piece.broken or ends_name:
             break
         if piece.kind == "word":
             unknown.append(piece)

@@ -181,8 +181,8 @@ def annotated_evidence(
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
     for row in evidence.relations:
         predicate = canonical_predicate(row.predicate)
-        ends = canonical_name(row.subject), canonical_name(row.object)
-        subject, target = ends[::-1] if predicate.flipped else ends
+        pair = canonical_name(row.subject), canonical_name(row.object)
+        subject, target = pair[::-1] if predicate.flipped else pair
         times = spans[subject, predicate.name, target]
         if row.start is not None and row.end is not None:
             times.append((row.start, row.end))
@@ -247,13 +247,13 @@ def graph_evidence(
         ids = int(table.source[position]), int(table.target[position])
         source, target = (canonical_name(video.objects[index].category) for index in ids)
         predicate = canonical_predicate(value)
-        ends = (target, source) if predicate.flipped else (source, target)
-        spans[ends[0], predicate.name, ends[1]].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
+        pair = (target, source) if predicate.flipped else (source, target)
+        spans[pair[0], predicate.name, pair[1]].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
     there = frozenset(names.values()).union(*((subject, target) for subject, _, target in spans))
     return EvidenceBase(
         facts=tuple(
-            EvidenceFact(*triple, tuple(sorted(set(own))), annotated=UNNAMED not in triple)
-            for triple, own in spans.items()
+            EvidenceFact(*triple, tuple(sorted(set(times))), annotated=UNNAMED not in triple)
+            for triple, times in spans.items()
         ),
         places=places,
         objects=there - {UNNAMED},

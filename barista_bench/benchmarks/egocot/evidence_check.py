@@ -99,8 +99,8 @@ def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = N
         Finding(claim, text[claim.start : claim.end], verdict, reason)
         for claim, (verdict, reason) in zip(claims, checked, strict=True)
     )
-    said = _said(findings, evidence)
-    return Checked(findings, sum(said), len(said))
+    is_said = _said(findings, evidence)
+    return Checked(findings, sum(is_said), len(is_said))
 
 
 _Result: TypeAlias = "tuple[ClaimVerdict, str]"
@@ -172,10 +172,10 @@ class _Checker:
         """Whether a fact holds whenever the claim may be about: at each of its times, or throughout."""
         if claim.times:
             return all(any(self._covers(span, times, claim) for span in fact.spans) for times in claim.times)
-        whole = self.evidence.shown or (0.0, self.evidence.duration or float("inf"))
+        shown = self.evidence.shown or (0.0, self.evidence.duration or float("inf"))
         if claim.predicate == RELEASING:
             return False
-        return any(start <= whole[0] + _EXACT and whole[1] - _EXACT <= end for start, end in fact.spans)
+        return any(start <= shown[0] + _EXACT and shown[1] - _EXACT <= end for start, end in fact.spans)
 
     def _covers(self, span: Times, times: Times, claim: Claim) -> bool:
         """Whether times lie within a span, at a moment that the evidence names or else with room for the tolerance."""
@@ -214,7 +214,7 @@ class _Checker:
 
     def _belongs(self, claim: Claim, held: str) -> bool:
         """Whether what is claimed to be held may be a part of what is held, or the whole, or what is in it."""
-        if _is(claim.whole, held) or (claim.invented and any(name.split()[-1] in PARTS for name in claim.object)):
+        if _is(claim.part_of, held) or (claim.invented and any(name.split()[-1] in PARTS for name in claim.object)):
             return True
         return any(
             fact.predicate in ("part of", "attached to", "inside")
@@ -393,7 +393,9 @@ def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     """For each thing that the evidence points at, whether a supported claim says it."""
     good = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in good if claim.kind == "object"]
-    names += [ends for claim in good if claim.kind in ("hand", "relation") for ends in (claim.subject, claim.object)]
+    names += [
+        end_names for claim in good if claim.kind in ("hand", "relation") for end_names in (claim.subject, claim.object)
+    ]
     names += [claim.subject for claim in good if claim.kind == "region"]
     moments = [claim.times[0] for claim in good if claim.kind == "time"]
     regions = [claim for claim in good if claim.kind == "region"]

@@ -229,9 +229,9 @@ _PLACES = (
 )
 
 
-def _alike(one: str, other: str) -> bool:
+def _alike(first: str, second: str) -> bool:
     """Whether two places touch: a wrong choice is clearly elsewhere."""
-    (x, y), (a, b) = (divmod(_PLACES.index(place), 3) for place in (one, other))
+    (x, y), (a, b) = (divmod(_PLACES.index(place), 3) for place in (first, second))
     return abs(x - a) + abs(y - b) <= 1
 
 

@@ -152,10 +152,10 @@ class GraphScene:
         rows: dict[tuple[str, str, str, int, int], Relation] = {}
         for frame in frames:
             for relation in self.video.relations(frame):
-                ends = {relation.source, relation.target}
+                pair = {relation.source, relation.target}
                 hand = relation.source.category in ("left hand", "right hand") and relation.target in wanted
                 named = UNNAMED not in (relation.source.category, relation.target.category)
-                if named and (hand or ends <= wanted):
+                if named and (hand or pair <= wanted):
                     key = (relation.source.id, relation.value, relation.target.id, relation.start, relation.end)
                     rows[key] = relation
         for relation in rows.values():

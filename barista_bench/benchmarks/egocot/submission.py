@@ -122,8 +122,8 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
     """
     text = read_bounded_text(path, MAX_BYTES, what="no submission file", remedy="write one")
     try:
-        whole = text.lstrip().startswith("[")
-        records = json.loads(text) if whole else [json.loads(line) for line in text.split("\n") if line.strip()]
+        is_list = text.lstrip().startswith("[")
+        records = json.loads(text) if is_list else [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError) as error:
         cause = printable(str(error))[:200] or type(error).__name__
         raise DataError(f"{path}: is no JSON ({cause}). Remedy: correct it") from error

@@ -88,8 +88,8 @@ def prior_answer(example: Example, others: Sequence[Example], boxes: BoxFormat) 
         size = InstructionInputs.read(other.inputs)
         for item in true_objects(other):
             if plain_name(item.category) == name:
-                ends = np.array(item.intervals, dtype=float)
-                spans.append((ends.min() / _duration(other), ends.max() / _duration(other)))
+                limits = np.array(item.intervals, dtype=float)
+                spans.append((limits.min() / _duration(other), limits.max() / _duration(other)))
                 sides = [size.frame_width, size.frame_height] * 2
                 boxes_of_name.append(np.array(item.boxes, dtype=float).mean(axis=0) / sides)
     start, end = np.mean(spans, axis=0).tolist() if spans else (0.0, 1.0)

@@ -206,8 +206,9 @@ class Cot(ReleaseTask):
             return self.unreadable(example)
         objects = evidence_objects(example)
         wrong = [] if prediction.value["answer"] == known_answer(example) else [Failure("wrong_option", objects)]
+        findings = self.check(example, prediction).findings
         kinds = dict.fromkeys(
-            _FAILURES[finding.claim.kind] for finding in _contradicted(self.check(example, prediction))
+            _FAILURES[finding.claim.kind] for finding in findings if finding.verdict == "contradicted"
         )
         return (*wrong, *(Failure(kind, objects) for kind in kinds))
 
@@ -315,10 +316,6 @@ def _shown(facts: VideoFacts, sampling: Sampling) -> tuple[int, ...]:
     if not facts.timed:
         raise DataError(f"{facts.path}: the times of its frames are not known. Remedy: give the video file")
     return chosen
-
-
-def _contradicted(checked: Checked) -> list[Finding]:
-    return [finding for finding in checked.findings if finding.verdict == "contradicted"]
 
 
 def _row_text(finding: Finding) -> str:

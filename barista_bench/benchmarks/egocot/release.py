@@ -88,9 +88,7 @@ class EgocotRelease:
         return printable(f"{media_file(video_id)} is absent below {self.videos}; {whose}")
 
 
-def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
-    """As `EgocotRelease`."""
-    return EgocotRelease(root, videos)
+open_release = EgocotRelease
 
 
 def annotation_files(root: Path) -> list[Path]:

@@ -1,9 +1,9 @@
-"""Sentence similarity against a computation of its own in plain torch."""
+"""Sentence similarity: sentence-transformers itself defines the embeddings."""
 
 from __future__ import annotations
 
+import builtins
 import json
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+sentence_transformers = pytest.importorskip("sentence_transformers")
 
+from sentence_transformers import SentenceTransformer  # noqa: E402
+from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer  # noqa: E402
+
+from barista_bench.benchmarks import sentence_similarity  # noqa: E402
 from barista_bench.benchmarks.sentence_similarity import SentenceEncoder  # noqa: E402
-from barista_bench.errors import ConfigError, DataError, ModelError  # noqa: E402
+from barista_bench.errors import DataError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models.tiny_encoders import TEXT_TOKENS, make_tiny_clip, make_tiny_sentence_encoder  # noqa: E402
 
@@ -33,66 +37,94 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def shared(folder: Path) -> SentenceEncoder:
-    return SentenceEncoder.load(str(folder))
+    return SentenceEncoder.load(str(folder), device="cpu")
 
 
-def by_hand(folder: Path, text: str) -> np.ndarray:
-    """One sentence alone, so that nothing is padded: the mean of its tokens, at length 1."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder).eval()
-    ids = tokenizer(text)["input_ids"][:TEXT_TOKENS]
-    with torch.inference_mode():
-        hidden = model(input_ids=torch.tensor([ids])).last_hidden_state[0].numpy().astype(np.float64)
-    mean = hidden.mean(axis=0)
-    return mean / np.sqrt((mean**2).sum())
+def plain(folder: Path, saved: Path) -> Path:
+    return folder
 
 
-def test_cosines_are_those_of_mean_pooled_tokens(folder: Path, shared: SentenceEncoder) -> None:
-    vectors = np.stack([by_hand(folder, text) for text in WORDS])
-    np.testing.assert_allclose(shared.similarity(WORDS, WORDS[:3]), vectors @ vectors[:3].T, atol=3e-6)
+def dense(folder: Path, saved: Path) -> Path:
+    torch.manual_seed(3)
+    modules = [Transformer(str(folder)), Pooling(64, "mean"), Dense(64, 16)]
+    SentenceTransformer(modules=modules).save(str(saved))
+    return saved
+
+
+def prompted(folder: Path, saved: Path) -> Path:
+    modules = [Transformer(str(folder)), Pooling(64, "mean")]
+    prompts = {"name": "the name of a thing: "}
+    SentenceTransformer(modules=modules, prompts=prompts, default_prompt_name="name").save(str(saved))
+    return saved
+
+
+def pooled_by_cls(folder: Path, saved: Path) -> Path:
+    """The pooling in a folder of another name."""
+    SentenceTransformer(modules=[Transformer(str(folder)), Pooling(64, "cls")]).save(str(saved))
+    (saved / "1_Pooling").rename(saved / "7_Pooling")
+    modules = json.loads((saved / "modules.json").read_text())
+    modules[1]["path"] = "7_Pooling"
+    (saved / "modules.json").write_text(json.dumps(modules))
+    return saved
+
+
+@pytest.mark.parametrize("make", [plain, dense, prompted, pooled_by_cls])
+def test_cosines_are_those_of_the_encoders_own_modules(folder: Path, tmp_path: Path, make: object) -> None:
+    saved = make(folder, tmp_path / "saved")  # type: ignore[operator]
+    reference = SentenceTransformer(str(saved), device="cpu")
+    vectors = np.stack([reference.encode(text, normalize_embeddings=True) for text in WORDS]).astype(np.float64)
+    encoder = SentenceEncoder.load(str(saved), device="cpu")
+    np.testing.assert_allclose(encoder.similarity(WORDS, WORDS[:3]), vectors @ vectors[:3].T, atol=3e-6)
+    assert encoder.revision == folder_hash(saved)
+
+
+def test_kinds_of_encoders_differ(folder: Path, tmp_path: Path, shared: SentenceEncoder) -> None:
+    for make in (dense, prompted, pooled_by_cls):
+        other = SentenceEncoder.load(str(make(folder, tmp_path / make.__name__)), device="cpu")
+        assert np.abs(other.similarity(WORDS, WORDS) - shared.similarity(WORDS, WORDS)).max() > 0.01
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.text(max_size=40), max_size=5), st.lists(st.text(max_size=40), max_size=5))
 def test_any_sentences_have_cosines(shared: SentenceEncoder, first: list[str], second: list[str]) -> None:
-    found = shared.similarity(first, second)
-    assert found.shape == (len(first), len(second))
-    assert (np.abs(found) <= 1).all()
-    np.testing.assert_array_equal(found, shared.similarity(second, first).T)
+    cosines = shared.similarity(first, second)
+    assert cosines.shape == (len(first), len(second))
+    assert (np.abs(cosines) <= 1).all()
+    np.testing.assert_array_equal(cosines, shared.similarity(second, first).T)
 
 
 def test_a_sentence_is_like_itself(shared: SentenceEncoder) -> None:
     np.testing.assert_array_equal(np.diag(shared.similarity(WORDS, WORDS)), np.ones(len(WORDS)))
 
 
-def test_cosines_do_not_depend_on_what_else_is_asked(folder: Path) -> None:
-    together = SentenceEncoder.load(str(folder)).similarity(WORDS, WORDS)
-    narrow = SentenceEncoder.load(str(folder), batch_size=1)
+def test_cosines_do_not_depend_on_what_else_is_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = SentenceEncoder.load(str(folder), device="cpu").similarity(WORDS, WORDS)
+    again = SentenceEncoder.load(str(folder), device="cpu").similarity(WORDS, WORDS)
+    np.testing.assert_array_equal(together, again)
+    monkeypatch.setattr(sentence_similarity, "BATCH_SIZE", 1)
+    narrow = SentenceEncoder.load(str(folder), device="cpu")
     alone = np.array([[narrow.similarity([a], [b])[0, 0] for b in WORDS] for a in WORDS])
     np.testing.assert_allclose(together, alone, atol=2e-6)
 
 
 def test_embeddings_have_length_one(shared: SentenceEncoder) -> None:
-    found = shared.embed(["cup", "jug", "cup"])
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1)
-    np.testing.assert_array_equal(found[0], found[2])
-    assert shared.embed([]).shape == (0, found.shape[1])
+    vectors = shared.embed(["cup", "jug", "cup"])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1)
+    np.testing.assert_array_equal(vectors[0], vectors[2])
+    assert shared.embed([]).shape == (0, vectors.shape[1])
 
 
-def test_each_sentence_is_embedded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = SentenceEncoder.load(str(folder))
+def test_each_sentence_is_embedded_once_and_few_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = SentenceEncoder.load(str(folder), device="cpu")
     asked: list[str] = []
-    inner = encoder._pass
-    monkeypatch.setattr(encoder, "_pass", lambda texts: asked.extend(texts) or inner(texts))
+    encode = encoder.model.encode
+    monkeypatch.setattr(encoder.model, "encode", lambda texts, **more: asked.extend(texts) or encode(texts, **more))
     encoder.similarity(["cup", "mug", "cup"], ["jug", "mug"])
     encoder.similarity(["jug"], ["cup", "kettle"])
     assert sorted(asked) == ["cup", "jug", "kettle", "mug"]
-
-
-def test_the_cache_is_bounded(folder: Path, shared: SentenceEncoder) -> None:
-    small = SentenceEncoder(shared._model, shared._tokenizer, "x", None, cache_bytes=8 * 64 * 3)
-    small.similarity(WORDS, WORDS)
-    assert len(small._kept) == 3
+    monkeypatch.setattr(sentence_similarity, "MAX_KEPT", 3)
+    encoder.embed(WORDS)
+    assert not encoder._embeddings
 
 
 def test_lone_surrogates_and_huge_texts_are_read(shared: SentenceEncoder) -> None:
@@ -100,52 +132,9 @@ def test_lone_surrogates_and_huge_texts_are_read(shared: SentenceEncoder) -> Non
 
 
 def test_a_long_sentence_is_cut_at_the_models_limit(shared: SentenceEncoder) -> None:
-    assert shared.max_tokens == TEXT_TOKENS
+    assert shared.model.max_seq_length == TEXT_TOKENS
     start = "cup " * 100
     assert shared.similarity([start + "kettle"], [start + "jug"])[0, 0] == 1.0
-
-
-def test_a_folder_is_known_by_its_content(folder: Path, shared: SentenceEncoder) -> None:
-    assert shared.name == str(folder)
-    assert shared.revision == folder_hash(folder)
-
-
-def copied(folder: Path, target: Path) -> Path:
-    target.mkdir()
-    for file in folder.iterdir():
-        (target / file.name).write_bytes(file.read_bytes())
-    return target
-
-
-@pytest.mark.parametrize(
-    "config", [{"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"pooling_mode": "cls"}]
-)
-def test_an_encoder_that_pools_otherwise_is_refused(folder: Path, tmp_path: Path, config: dict[str, object]) -> None:
-    other = copied(folder, tmp_path / "other")
-    (other / "1_Pooling").mkdir()
-    (other / "1_Pooling" / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match=r"1_Pooling/config.json asks for .*cls"):
-        SentenceEncoder.load(str(other))
-
-
-@pytest.mark.parametrize(
-    "config", [{"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, {"pooling_mode": "mean"}]
-)
-def test_what_sentence_transformers_declares_is_kept(folder: Path, tmp_path: Path, config: dict[str, object]) -> None:
-    other = copied(folder, tmp_path / "other")
-    (other / "1_Pooling").mkdir()
-    (other / "1_Pooling" / "config.json").write_text(json.dumps(config))
-    (other / "sentence_bert_config.json").write_text('{"max_seq_length": 7}')
-    encoder = SentenceEncoder.load(str(other))
-    assert encoder.max_tokens == 7
-    assert encoder.similarity(["cup " * 9 + "jug"], ["cup " * 9 + "lid"])[0, 0] == 1.0
-
-
-def test_a_settings_file_that_is_no_json_is_named(folder: Path, tmp_path: Path) -> None:
-    other = copied(folder, tmp_path / "other")
-    (other / "sentence_bert_config.json").write_text("max_seq_length: 7")
-    with pytest.raises(ModelError, match=r"sentence_bert_config.json: is no JSON.*Remedy"):
-        SentenceEncoder.load(str(other))
 
 
 def test_a_model_that_is_no_encoder_of_texts_is_refused(tmp_path: Path) -> None:
@@ -156,19 +145,35 @@ def test_a_model_that_is_no_encoder_of_texts_is_refused(tmp_path: Path) -> None:
 def test_missing_weights_are_refused(folder: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
-    other = copied(folder, tmp_path / "other")
-    weights = load_file(other / "model.safetensors")
-    name = next(name for name in sorted(weights) if name.startswith("encoder"))
-    save_file({n: w for n, w in weights.items() if n != name}, other / "model.safetensors", {"format": "pt"})
+    incomplete = pooled_by_cls(folder, tmp_path / "incomplete")
+    weights = load_file(incomplete / "model.safetensors")
+    lost = next(name for name in sorted(weights) if name.startswith("encoder"))
+    rest = {name: weight for name, weight in weights.items() if name != lost}
+    save_file(rest, incomplete / "model.safetensors", {"format": "pt"})
     with pytest.raises(ModelError, match="weights are missing"):
-        SentenceEncoder.load(str(other))
+        SentenceEncoder.load(str(incomplete))
 
 
-def test_a_folder_that_is_no_encoder_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_encoder_is_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"cannot be loaded.*Remedy"):
         SentenceEncoder.load(str(tmp_path))
     with pytest.raises(ModelError, match=r"^encoder .*gone: there is no such folder"):
         SentenceEncoder.load(str(tmp_path / "gone"))
+    broken = pooled_by_cls(folder, tmp_path / "broken")
+    (broken / "modules.json").write_text("[{")
+    with pytest.raises(ModelError, match=r"^encoder .*broken: cannot be loaded: .*Remedy"):
+        SentenceEncoder.load(str(broken))
+
+
+def test_no_code_of_an_encoder_is_run(folder: Path, tmp_path: Path) -> None:
+    saved = pooled_by_cls(folder, tmp_path / "saved")
+    (saved / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Evil: pass\n")
+    modules = json.loads((saved / "modules.json").read_text())
+    modules[1]["type"] = "evil.Evil"
+    (saved / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        SentenceEncoder.load(str(saved))
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_folder_has_no_revision(folder: Path) -> None:
@@ -176,34 +181,20 @@ def test_a_folder_has_no_revision(folder: Path) -> None:
         SentenceEncoder.load(str(folder), "main")
 
 
+def test_the_missing_library_is_named_with_its_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    imported = builtins.__import__
+
+    def without(name: str, *args: object, **more: object) -> object:
+        if name.startswith("sentence_transformers"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        return imported(name, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ModelError, match=r"needs sentence-transformers .*pip install barista_bench\[sentence\]"):
+        SentenceEncoder.load(str(folder))
+
+
 @pytest.mark.parametrize("texts", ["cup", ["cup", 3], [None]])
 def test_what_is_no_list_of_sentences_is_refused(shared: SentenceEncoder, texts: object) -> None:
     with pytest.raises(DataError, match=r"no sentences\. Remedy: give a list of strings"):
         shared.similarity(texts, ["cup"])  # type: ignore[arg-type]
-
-
-def test_a_batch_of_nothing_is_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="batch_size is 0"):
-        SentenceEncoder.load(str(folder), batch_size=0)
-
-
-def test_a_settings_file_that_cannot_be_fetched_is_said(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-
-    from barista_bench.benchmarks import sentence_similarity
-
-    def fails(error: Exception) -> object:
-        def fetch(*args: object, **options: object) -> str:
-            raise error
-
-        return fetch
-
-    with caplog.at_level(logging.WARNING):
-        monkeypatch.setattr(sentence_similarity, "hf_hub_download", fails(EntryNotFoundError("404")))
-        assert sentence_similarity._declared_tokens("org/name", None) is None
-        assert not caplog.records
-        monkeypatch.setattr(sentence_similarity, "hf_hub_download", fails(LocalEntryNotFoundError("offline")))
-        assert sentence_similarity._declared_tokens("org/name", None) is None
-    assert "sentence_bert_config.json is not at hand" in caplog.text

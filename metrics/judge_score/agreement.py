@@ -194,8 +194,8 @@ def _over_models(rows: Sequence[tuple[float, float, str | None]], scale: float, 
     for a, b, model in rows:
         if model is not None:
             by_model.setdefault(model, []).append((a, b))
-    first = {model: math.fsum(a for a, _ in own) / len(own) / scale for model, own in sorted(by_model.items())}
-    second = {model: math.fsum(b for _, b in own) / len(own) / scale for model, own in sorted(by_model.items())}
+    first = {model: math.fsum(a for a, _ in pairs) / len(pairs) / scale for model, pairs in sorted(by_model.items())}
+    second = {model: math.fsum(b for _, b in pairs) / len(pairs) / scale for model, pairs in sorted(by_model.items())}
     shift = calibration_shift(list(first.values()), list(second.values()), ddof=ddof)
     return {
         # Rounding noise must not break a tie between models.

@@ -107,7 +107,7 @@ def _groups(groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
     given: Mapping[str, Any] = EGOCOT_SIZES if groups is None else groups
     if not isinstance(given, Mapping):
         raise TypeError(f"groups: is of type {type(groups).__name__}; give a dict from group to its subtasks")
-    return {group: list(own) for group, own in given.items()}
+    return {group: list(subtasks) for group, subtasks in given.items()}
 
 
 def _tables(samples: Sequence[_Sample], groups: Mapping[str, list[str]], threshold: float) -> dict[str, Any]:
@@ -116,11 +116,11 @@ def _tables(samples: Sequence[_Sample], groups: Mapping[str, list[str]], thresho
         if sample[2] is not None:
             by_subtask.setdefault(sample[2], []).append(sample)
     pooled = {
-        group: [sample for subtask in own for sample in by_subtask.get(subtask, [])] for group, own in groups.items()
+        group: [sample for subtask in part for sample in by_subtask.get(subtask, [])] for group, part in groups.items()
     }
     return _figures(samples, threshold) | {
-        "per_group": {group: _figures(own, threshold) for group, own in pooled.items() if own},
-        "per_subtask": {name: _figures(own, threshold) for name, own in sorted(by_subtask.items())},
+        "per_group": {group: _figures(part, threshold) for group, part in pooled.items() if part},
+        "per_subtask": {name: _figures(part, threshold) for name, part in sorted(by_subtask.items())},
     }
 
 

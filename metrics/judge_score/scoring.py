@@ -184,16 +184,18 @@ def judge_score(
     lengths = {name: max(len(row.get(name, [])) for row in rows) for name in names}
     return _figures(rows, lengths, top) | {
         "per_category": {
-            group: _figures([row for row, own in zip(rows, groups, strict=True) if own == group], lengths, top)
+            group: _figures(
+                [row for row, category in zip(rows, groups, strict=True) if category == group], lengths, top
+            )
             for group in sorted({group for group in groups if group is not None})
         }
     }
 
 
 def _criteria(rows: Sequence[Mapping[str, Any]], criteria: Sequence[str] | None) -> list[str]:
-    found = {name for row in rows for name in row}
+    given = {name for row in rows for name in row}
     if criteria is None:
-        return sorted(found)
+        return sorted(given)
     names = list(as_column(criteria, "criteria"))
     if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"criteria: is {criteria!r}; give the names of the criteria, each once")

@@ -87,16 +87,16 @@ def _reference_boxes(raw: Any, where: str) -> dict[float, Box]:  # noqa: ANN401
     if not pairs:
         raise ValueError(f"{where}: boxes is {raw!r:.80}; give a dict of time stamps (seconds) and boxes, at least one")
     boxes: dict[float, Box] = {}
-    for stamp, given in pairs:
+    for stamp, value in pairs:
         time = _time(stamp)
         if time is None or time in boxes:
             raise ValueError(f"{where}: boxes has the time stamp {stamp!r}; give seconds, each time stamp once")
-        found, broken = _read_frame(given)
-        if broken or len(found) != 1:
+        read, broken = _read_frame(value)
+        if broken or len(read) != 1:
             raise ValueError(
-                f"{where}: boxes has {given!r:.80} at {stamp} s; give one box [x0, y0, x1, y1] with x0 < x1 and y0 < y1"
+                f"{where}: boxes has {value!r:.80} at {stamp} s; give one box [x0, y0, x1, y1] with x0 < x1 and y0 < y1"
             )
-        boxes[time] = found[0]
+        boxes[time] = read[0]
     return boxes
 
 
@@ -180,12 +180,12 @@ def read_boxes(raw: Any) -> tuple[dict[float, list[Box]], bool]:  # noqa: ANN401
     pairs = [] if raw is None else _pairs(raw)
     boxes: dict[float, list[Box]] = {}
     any_broken = pairs is None
-    for stamp, given in pairs or []:
+    for stamp, value in pairs or []:
         time = _time(stamp)
-        found, broken = _read_frame(given)
+        read, broken = _read_frame(value)
         any_broken |= broken or time is None
-        if found and time is not None:
-            boxes.setdefault(time, []).extend(found)
+        if read and time is not None:
+            boxes.setdefault(time, []).extend(read)
     return boxes, any_broken
 
 
@@ -218,13 +218,13 @@ def _read_frame(raw: Any) -> tuple[list[Box], bool]:  # noqa: ANN401
         raw = tuple(map(float, raw))  # the usual form, without the detour through an array
         good = all(map(math.isfinite, raw)) and raw[0] < raw[2] and raw[1] < raw[3]
         return ([raw], False) if good else ([], True)
-    one = _numbers(raw)
-    if one is not None and one.ndim == 2:
-        rows: list[Any] = list(one)
-    elif one is not None and not one.size:
+    array = _numbers(raw)
+    if array is not None and array.ndim == 2:
+        rows: list[Any] = list(array)
+    elif array is not None and not array.size:
         rows = []
-    elif one is not None or isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
-        rows = [one]
+    elif array is not None or isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
+        rows = [array]
     else:  # ragged: each box for itself
         rows = [_numbers(item) for item in raw]
     boxes = [row for row in rows if row is not None and row.shape == (4,) and row[0] < row[2] and row[1] < row[3]]
@@ -258,7 +258,7 @@ def answer_from_json(text: str) -> list[PredictedObject] | None:
     if rows is None:
         return None
     return [
-        PredictedObject(match, intervals, {float(stamp): found for stamp, found in boxes.items()}, malformed)
+        PredictedObject(match, intervals, {float(stamp): at_stamp for stamp, at_stamp in boxes.items()}, malformed)
         for match, intervals, boxes, malformed in rows
     ]
 

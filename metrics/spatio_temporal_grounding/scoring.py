@@ -3,12 +3,15 @@
 The measures of ToG-Bench (arXiv 2512.03666, section 4.2 and 7.2), with the spatial score of V-STaR, the code that the
 paper cites: over the annotated time stamps of an object, the overlap with the box predicted for the same time stamp.
 All scores run from 0 to 1. Needs numpy only.
+
+Every figure comes from what the objects of the tasks add (`object_sums`) and from what is made of the sum (`figures`),
+so that whoever resamples tasks needs no second statement of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,13 +53,15 @@ def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -
     >>> temporal_iou([(0, 2), (4, 6)], [(1, 5)]), temporal_iou([], [(1, 5)]), temporal_iou([(3, 3)], [(3, 3)])
     (0.3333333333333333, 0.0, 1.0)
     """
-    mine, theirs = _merged(predicted), _merged(reference)
-    if not mine or not theirs:
+    answered, annotated = _merged(predicted), _merged(reference)
+    if not answered or not annotated:
         return 0.0
-    either = _extent(_merged([*mine, *theirs]))
+    either = _extent(_merged([*answered, *annotated]))
     if either == 0:
-        return float(mine == theirs)
-    both = sum(max(0.0, min(end, other_end) - max(start, other)) for start, end in mine for other, other_end in theirs)
+        return float(answered == annotated)
+    both = sum(
+        max(0.0, min(end, other_end) - max(start, other)) for start, end in answered for other, other_end in annotated
+    )
     return both / either
 
 
@@ -125,8 +130,8 @@ def score_object(predicted: PredictedObject | None, reference: ReferenceObject, 
     ious = np.array(frame_ious(predicted.boxes, reference.boxes, viou))
     v_iou = float(ious.mean())
     within = [float(t_iou >= t) for t in THRESHOLDS]
-    found = [float((ious >= t).mean()) for t in THRESHOLDS]
-    return np.array([t_iou, *within, v_iou, *found, *(float(v_iou > t) for t in THRESHOLDS)])
+    precision = [float((ious >= t).mean()) for t in THRESHOLDS]
+    return np.array([t_iou, *within, v_iou, *precision, *(float(v_iou > t) for t in THRESHOLDS)])
 
 
 @dataclass(frozen=True)
@@ -139,10 +144,6 @@ class TaskScore:
     failed: bool = False
     n_extra: int = 0
     n_malformed: int = 0
-    kinds: NDArray[np.str_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kinds", np.array([item.kind for item in self.reference.objects]))
 
     @property
     def correct(self) -> bool:
@@ -166,25 +167,60 @@ def score_task(
     )
 
 
-def summarise(scores: Sequence[TaskScore]) -> dict[str, Any]:
-    """The figures of some tasks: O- (mean over objects), T- (mean over tasks of their objects' mean), ST- (strict).
+Sums = Mapping[Hashable, _Floats]
+"""(D,) of each name in `object_sums`: what all tasks of each of D samples of tasks add."""
 
-    EAcc and IAcc are None where there is no object of that kind.
+
+def object_sums(score: TaskScore) -> list[dict[Hashable, float]]:
+    """What a task adds to the sums, object by object; the first object also adds what counts once a task."""
+    rows: list[dict[Hashable, float]] = []
+    for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
+        kind: dict[Hashable, float] = {item.kind: 1.0, f"recognised {item.kind}": float(recognised)}
+        rows.append({"objects": 1.0, "recognised": float(recognised), **kind, **_named("O-", measures)})
+    means, correct = score.measures.mean(axis=0), float(score.correct)
+    rows[0] |= {"tasks": 1.0, "failed": float(score.failed), "T-Acc": correct}
+    rows[0] |= _named("T-", means) | _named("ST-", means * correct)
+    return rows
+
+
+def _named(prefix: str, values: _Floats) -> dict[Hashable, float]:
+    return {prefix + name: value for name, value in zip(MEASURES, values.tolist(), strict=True)}
+
+
+def figures(sums: Sums) -> dict[str, _Floats]:
+    """(D,) a figure: O- (mean over objects), T- (mean over tasks of their objects' mean), ST- (strict).
+
+    NaN where there is nothing to average, as with EAcc and IAcc without an object of that kind.
     """
-    recognised = np.concatenate([score.recognised for score in scores])
-    kinds = np.concatenate([score.kinds for score in scores])
-    correct = np.array([score.correct for score in scores])
-    by_task = np.stack([score.measures.mean(axis=0) for score in scores])
-    accuracy = [float(part.mean()) if part.size else None for part in (recognised[kinds == kind] for kind in KINDS)]
-    figures: dict[str, Any] = {"O-Acc": float(recognised.mean()), "EAcc": accuracy[0], "IAcc": accuracy[1]}
-    figures |= _named("O-", np.concatenate([score.measures for score in scores]))
-    figures |= {"T-Acc": float(correct.mean())} | _named("T-", by_task)
-    figures |= _named("ST-", np.where(correct[:, None], by_task, 0.0))
-    return figures | {"n_tasks": len(scores), "n_objects": recognised.size}
+    objects, tasks = sums["objects"], sums["tasks"]
+    nothing = np.zeros_like(tasks)
+    recognised = {"O-Acc": _ratio(sums["recognised"], objects)}
+    for name, kind in zip(("EAcc", "IAcc"), KINDS, strict=True):
+        recognised[name] = _ratio(sums.get(f"recognised {kind}", nothing), sums.get(kind, nothing))
+    by_object = {f"O-{name}": _ratio(sums[f"O-{name}"], objects) for name in MEASURES}
+    by_task = ("T-Acc", *(f"{level}-{name}" for level in ("T", "ST") for name in MEASURES))
+    return {**recognised, **by_object, **{name: _ratio(sums[name], tasks) for name in by_task}}
 
 
-def _named(prefix: str, rows: _Floats) -> dict[str, float]:
-    return {prefix + name: float(value) for name, value in zip(MEASURES, rows.mean(axis=0), strict=True)}
+def _ratio(part: _Floats, whole: _Floats) -> _Floats:
+    return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan))
+
+
+def add_up(rows: Iterable[Mapping[Hashable, float]]) -> dict[Hashable, float]:
+    """The sum of rows, by name."""
+    totals: dict[Hashable, float] = {}
+    for row in rows:
+        for name, value in row.items():
+            totals[name] = totals.get(name, 0.0) + value
+    return totals
+
+
+def summarise(scores: Sequence[TaskScore]) -> dict[str, Any]:
+    """The figures of some tasks, `n_tasks` and `n_objects`. EAcc and IAcc are None without an object of that kind."""
+    totals = add_up(row for score in scores for row in object_sums(score))
+    values = {name: float(value[0]) for name, value in figures({k: np.array([v]) for k, v in totals.items()}).items()}
+    shown = {name: None if np.isnan(value) else value for name, value in values.items()}
+    return {**shown, "n_tasks": len(scores), "n_objects": int(totals["objects"])}
 
 
 def spatio_temporal_grounding(

@@ -60,15 +60,17 @@ def write(root: Path, name: str, content: object) -> Path:
 
 def kettle_evidence() -> ItemEvidence:
     """A left hand that holds a kettle at 2 to 3 s, over a tray, while the right hand rests on a table."""
+    box = TimedBox("2", 2.0, [10, 60, 40, 90])
     return ItemEvidence(
-        objects=(TargetObject("1", "left hand"), TargetObject("2", "white kettle")),
-        timestamps=(2.0, 3.0),
-        boxes=(TimedBox("2", 2.0, (10, 60, 40, 90)),),
-        relations=(
+        object_ids=["1", "2"],
+        objects=[TargetObject("1", "left hand"), TargetObject("2", "white kettle")],
+        timestamps=[2.0, 3.0],
+        boxes=[box],
+        relations=[
             TimedRelation("left hand", "holding", "white kettle", 2.0, 3.0),
             TimedRelation("white kettle", "on", "tray", 0.0, 2.0),
             TimedRelation("right hand", "touching", "table", 1.0, 8.0),
-        ),
-        focus_times=(2.0,),
-        focused_boxes=(TimedBox("2", 2.0, (10, 60, 40, 90)),),
+        ],
+        focus_times=[2.0],
+        focused_boxes=[box],
     )

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from barista_bench.benchmarks.egocot import Cot, EvidenceBase, check_rationale, graph_evidence, open_release
 from barista_bench.benchmarks.egocot.claims import KINDS, ClaimKind
-from barista_bench.benchmarks.egocot.evidence import Fact, Place, other_side
+from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, other_side
+from barista_bench.benchmarks.egocot.evidence_sentences import fact_sentence, place_sentence, rationale_of
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, ENTAILS, ONE_WAY, OPPOSITES, RELEASING
 from barista_bench.benchmarks.egocot.mini import write_mini
-from barista_bench.benchmarks.egocot.verbalise import fact_sentence, place_sentence, rationale_of
 from barista_bench.core.task import Example, Sampling
 from barista_bench.scene_graph import SceneGraph
 from tests.egocot.rewording import reworded_fact, reworded_place
@@ -48,7 +48,7 @@ class Planted(NamedTuple):
     kind: ClaimKind
     sort: str
     said: str
-    about: Fact | Place | None = None
+    about: EvidenceFact | EvidenceBox | None = None
 
 
 def planted(evidence: EvidenceBase, rng: random.Random) -> Iterator[Planted]:
@@ -82,13 +82,13 @@ def _all(evidence: EvidenceBase) -> Iterator[Planted]:
         yield Planted("object", "that is asked about", f"The target object is the {name}.")
 
 
-def _of_fact(kind: ClaimKind, sort: str, fact: Fact, evidence: EvidenceBase) -> Planted:
+def _of_fact(kind: ClaimKind, sort: str, fact: EvidenceFact, evidence: EvidenceBase) -> Planted:
     moment = _sure(fact, evidence)
     about = fact._replace(spans=((moment, moment),)) if moment is not None else None
     return Planted(kind, sort, fact_sentence(fact), about)
 
 
-def _sure(fact: Fact, evidence: EvidenceBase) -> float | None:
+def _sure(fact: EvidenceFact, evidence: EvidenceBase) -> float | None:
     """A moment of the first span that its ends cannot be meant by: one that the evidence names, else far from both."""
     start, end = fact.spans[0]
     named = [time for time in evidence.times if start <= time <= end]
@@ -96,7 +96,7 @@ def _sure(fact: Fact, evidence: EvidenceBase) -> float | None:
     return named[0] if named else (start + end) / 2 if far else None
 
 
-def _of_place(kind: ClaimKind, sort: str, place: Place) -> Planted:
+def _of_place(kind: ClaimKind, sort: str, place: EvidenceBox) -> Planted:
     return Planted(kind, sort, place_sentence(place), place)
 
 
@@ -106,7 +106,7 @@ def _wrong_time(spans: tuple[tuple[float, float], ...], evidence: EvidenceBase) 
     return float(free[len(free) // 2]) if free else None
 
 
-def _wrong_hand(fact: Fact, facts: list[Fact], evidence: EvidenceBase) -> Iterator[Planted]:
+def _wrong_hand(fact: EvidenceFact, facts: list[EvidenceFact], evidence: EvidenceBase) -> Iterator[Planted]:
     other = other_side(fact.subject)
     if other is not None and fact.predicate in CONTACTS:
         also = [one for one in facts if one.subject == other and one.object == fact.object]
@@ -114,7 +114,7 @@ def _wrong_hand(fact: Fact, facts: list[Fact], evidence: EvidenceBase) -> Iterat
             yield _of_fact("hand", "that acts", fact._replace(subject=other), evidence)
 
 
-def _wrong_object(fact: Fact, evidence: EvidenceBase) -> Iterator[Planted]:
+def _wrong_object(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Planted]:
     if other_side(fact.subject) is None:
         return
     taken = {one.object for one in evidence.facts if one.subject == fact.subject} | {fact.object}
@@ -124,7 +124,7 @@ def _wrong_object(fact: Fact, evidence: EvidenceBase) -> Iterator[Planted]:
             yield _of_fact("object", sort, fact._replace(object=name), evidence)
 
 
-def _wrong_relation(fact: Fact, evidence: EvidenceBase) -> Iterator[Planted]:
+def _wrong_relation(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Planted]:
     same = {one.predicate for one in evidence.facts if {one.subject, one.object} == {fact.subject, fact.object}}
     true = same | {name for one in same for name in ENTAILS.get(one, ())}
     for first, second in sorted(OPPOSITES):  # a set: in the same order in every process
@@ -147,7 +147,7 @@ def _wrong_relation(fact: Fact, evidence: EvidenceBase) -> Iterator[Planted]:
             yield _of_fact("relation", "another contact", fact._replace(predicate=name), evidence)
 
 
-def _wrong_place(place: Place, evidence: EvidenceBase) -> Iterator[Planted]:
+def _wrong_place(place: EvidenceBox, evidence: EvidenceBase) -> Iterator[Planted]:
     x0, y0, x1, y1 = place.box
     for sort, box in (("across", (1 - x1, y0, 1 - x0, y1)), ("down", (x0, 1 - y1, x1, 1 - y0))):
         moved = (box[0] + box[2] - x0 - x1) / 2, (box[1] + box[3] - y0 - y1) / 2
@@ -184,9 +184,9 @@ def rates(bases: list[EvidenceBase], seed: int = 0) -> dict[tuple[str, str], tup
 def in_other_words(one: Planted) -> Iterator[Planted]:
     """The same falsehood in wordings that are not the package's own."""
     said: Iterator[str] = iter(())
-    if isinstance(one.about, Fact):
+    if isinstance(one.about, EvidenceFact):
         said = reworded_fact(one.about, one.about.spans[0])
-    elif isinstance(one.about, Place):
+    elif isinstance(one.about, EvidenceBox):
         said = reworded_place(one.about)
     yield from (one._replace(said=text) for text in said)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barista_bench.benchmarks.egocot.evidence import Fact, Place, Times
-from barista_bench.benchmarks.egocot.verbalise import region_words
+from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, Times
+from barista_bench.benchmarks.egocot.evidence_sentences import region_words
 
 FORMS = {
     "holds": ("hold", "holding", "held"),
@@ -47,7 +47,7 @@ LOCATED = (
 )
 
 
-def reworded_fact(fact: Fact, span: Times) -> Iterator[str]:
+def reworded_fact(fact: EvidenceFact, span: Times) -> Iterator[str]:
     """A dated relation in other words; nothing for relations that have no other words here."""
     when = _when((span[0] + span[1]) / 2)
     if fact.predicate in FORMS and fact.subject.endswith("hand"):
@@ -59,7 +59,7 @@ def reworded_fact(fact: Fact, span: Times) -> Iterator[str]:
             yield template.format(first=fact.subject, second=fact.object, where=fact.predicate, **when)
 
 
-def reworded_place(place: Place) -> Iterator[str]:
+def reworded_place(place: EvidenceBox) -> Iterator[str]:
     region = region_words(place.box)
     for template in LOCATED:
         yield template.format(name=place.name, region=region, hyphened=region.replace(" ", "-"), **_when(place.time))

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.egocot.answers import read_answer, steps_of, unnumbered
+from barista_bench.benchmarks.egocot.items import CotAnswer
 
 CHOICES = {"A": "right hand", "B": "left hand", "C": "both hands", "D": "a kettle (white)"}
 
@@ -48,7 +49,7 @@ CHOICES = {"A": "right hand", "B": "left hand", "C": "both hands", "D": "a kettl
     ],
 )
 def test_letter_and_rationale_are_read_apart(text: str, letter: str, reasoning: str) -> None:
-    assert read_answer(text, CHOICES) == (letter, reasoning)
+    assert read_answer(text, CHOICES) == CotAnswer(letter, reasoning)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_every_letter_is_read_in_the_forms_in_which_any_is(form: str) -> None:
     for letter, choice in CHOICES.items():
         found = read_answer(form.format(letter, letter.lower(), choice), CHOICES)
         assert found is not None, letter
-        assert found.letter == letter
+        assert found.answer == letter
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_two_letters_in_one_answer_are_none(form: str) -> None:
 def test_a_word_behind_a_letter_is_no_second_letter(text: str, letter: str) -> None:
     found = read_answer(text, CHOICES)
     assert found is not None
-    assert found.letter == letter
+    assert found.answer == letter
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_where_letters_are_judged_the_last_conclusion_counts(form: str, expected
     for first in CHOICES:
         for second in set(CHOICES) - {first}:
             found = read_answer(form.format(first, second), CHOICES)
-            assert (found and found.letter) == (None if expected is None else (first, second)[expected])
+            assert (found and found.answer) == (None if expected is None else (first, second)[expected])
 
 
 def test_a_choice_that_denies_something_is_no_denial() -> None:
@@ -137,14 +138,14 @@ def test_a_choice_that_denies_something_is_no_denial() -> None:
         for form in ("{0}) {1}", "{0}: {1}", "{0}. {1}\nIt is held.", "({0}) {1} - it is held"):
             found = read_answer(form.format(letter, choice), choices)
             assert found is not None
-            assert found.letter == letter
+            assert found.answer == letter
     assert read_answer("A) Out of view - no.", choices) is None
 
 
 def test_a_missing_rationale_is_empty_and_no_failure() -> None:
     for text in ("ANSWER: C", "**\n\nAnswer: C", "Reasoning:\nAnswer: C"):
         found = read_answer(text, CHOICES)
-        assert found == ("C", ""), text
+        assert found == CotAnswer("C", ""), text
 
 
 def test_only_letters_of_the_question_count() -> None:
@@ -154,7 +155,7 @@ def test_only_letters_of_the_question_count() -> None:
 @given(st.text(max_size=300))
 def test_reading_never_raises_and_gives_a_known_letter_or_nothing(text: str) -> None:
     found = read_answer(text, CHOICES)
-    assert found is None or found.letter in CHOICES
+    assert found is None or found.answer in CHOICES
 
 
 LINES = st.lists(st.sampled_from(["The left hand holds it.", "At 00:01.00, a pot.", "", "Answer?"]), max_size=5)
@@ -164,7 +165,7 @@ LINES = st.lists(st.sampled_from(["The left hand holds it.", "At 00:01.00, a pot
 def test_what_the_prompt_asks_for_is_read_back(lines: list[str], letter: str) -> None:
     found = read_answer("\n".join([*lines, f"ANSWER: {letter}"]), CHOICES)
     assert found is not None
-    assert found.letter == letter
+    assert found.answer == letter
     assert found.reasoning == "\n".join(lines).strip()
 
 
@@ -172,7 +173,7 @@ def test_what_the_prompt_asks_for_is_read_back(lines: list[str], letter: str) ->
 def test_a_submission_record_is_read_as_an_answer(lines: list[str], letter: str) -> None:
     found = read_answer(json.dumps({"predicted_answer": letter, "reasoning": "\n".join(lines)}), CHOICES)
     assert found is not None
-    assert found.letter == letter
+    assert found.answer == letter
 
 
 def test_a_hostile_answer_is_read_within_bounds() -> None:
@@ -180,7 +181,9 @@ def test_a_hostile_answer_is_read_within_bounds() -> None:
     for text in ("answer: " * 200_000, "((((" * 300_000, "Answer: " + " " * 900_000, "{" * 500_000, "*" * 900_000):
         assert read_answer(text, CHOICES) is None
     noise = "".join(rng.choice("answer:* _\n(B)") for _ in range(500_000))
-    assert read_answer(noise + "\nANSWER: C", CHOICES).letter == "C"
+    answer = read_answer(noise + "\nANSWER: C", CHOICES)
+    assert answer is not None
+    assert answer.answer == "C"
 
 
 def test_lone_surrogates_do_not_reach_the_results() -> None:

@@ -17,12 +17,12 @@ from barista_bench.benchmarks.egocot import (
     annotated_evidence,
     check_rationale,
     graph_evidence,
-    item_evidence,
     open_release,
+    question_evidence,
 )
-from barista_bench.benchmarks.egocot.evidence import Fact, Place
+from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact
+from barista_bench.benchmarks.egocot.evidence_sentences import fact_sentence, place_sentence, rationale_of, region_words
 from barista_bench.benchmarks.egocot.items import ItemEvidence
-from barista_bench.benchmarks.egocot.verbalise import fact_sentence, place_sentence, rationale_of, region_words
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph, VideoGraph
@@ -32,9 +32,9 @@ from tests.releases import document, write_release
 
 KETTLE = annotated_evidence(kettle_evidence(), size=(100, 100), duration=10.0)
 QUESTION = "At 2.0 seconds, which hand is holding the kettle?"
-ASKED = item_evidence(kettle_evidence(), QUESTION, CHOICES, "B", size=(100, 100), duration=10.0)
+ASKED = question_evidence(kettle_evidence(), QUESTION, CHOICES, "B", size=(100, 100), duration=10.0)
 THINGS = {"A": "kettle", "B": "spoon", "C": "blue bowl", "D": "tray"}
-WHICH = item_evidence(
+WHICH = question_evidence(
     kettle_evidence(), "Which object does the left hand hold at 2.0 s?", THINGS, "A", size=(100, 100), duration=10.0
 )
 
@@ -70,7 +70,7 @@ def test_claims_about_hands(text: str, verdict: str) -> None:
 
 
 LONG = EvidenceBase(
-    facts=(Fact("left hand", "holds", "pot", ((1.0, 5.0),)),),
+    facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 5.0),)),),
     objects=frozenset({"left hand", "right hand", "pot", "lid"}),
     duration=10.0,
 )
@@ -98,7 +98,7 @@ def test_half_a_second_is_let_pass_in_favour_of_the_claim(text: str, verdict: st
 
 
 def test_what_is_so_throughout_contradicts_what_is_said_of_any_time() -> None:
-    throughout = replace(LONG, facts=(Fact("left hand", "holds", "pot", ((0.0, 10.0),)),))
+    throughout = replace(LONG, facts=(EvidenceFact("left hand", "holds", "pot", ((0.0, 10.0),)),))
     for text in (
         "The right hand holds the pot.",
         "Later the left hand holds the lid.",
@@ -167,7 +167,7 @@ def test_claims_about_parts_of_the_frame(text: str, verdict: str) -> None:
 
 @pytest.mark.parametrize(("x", "left"), [(0.3, "supported"), (0.55, "unverifiable"), (0.7, "contradicted")])
 def test_near_the_middle_neither_side_is_wrong(x: float, left: str) -> None:
-    evidence = EvidenceBase(places=(Place("pot", 1.0, (x, 0.5, x, 0.5)),), objects=frozenset({"pot"}))
+    evidence = EvidenceBase(places=(EvidenceBox("pot", 1.0, (x, 0.5, x, 0.5)),), objects=frozenset({"pot"}))
     assert verdicts("At 1.0 s the pot is on the left side of the frame.", evidence)["region"] == left
 
 
@@ -178,7 +178,7 @@ def test_an_object_that_incomplete_evidence_does_not_name_is_left_open() -> None
 
 def test_complete_evidence_contradicts_what_it_does_not_hold() -> None:
     evidence = EvidenceBase(
-        facts=(Fact("left hand", "holds", "pot", ((1.0, 2.0),)),),
+        facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 2.0),)),),
         objects=frozenset({"left hand", "right hand", "pot", "lid"}),
         complete=True,
         scheme=frozenset({"on", "holds"}),
@@ -191,8 +191,8 @@ def test_complete_evidence_contradicts_what_it_does_not_hold() -> None:
 
 def test_the_right_choice_says_which_hand_it_is() -> None:
     bare = ItemEvidence(timestamps=(2.0,))
-    assert item_evidence(bare, "Which hand is on it at 2.0 s, holding it?", CHOICES, "B").facts == ()
-    named = item_evidence(bare, "Which hand is holding the ladle?", CHOICES, "B")
+    assert question_evidence(bare, "Which hand is on it at 2.0 s, holding it?", CHOICES, "B").facts == ()
+    named = question_evidence(bare, "Which hand is holding the ladle?", CHOICES, "B")
     assert [fact[:3] for fact in named.facts] == [("left hand", "holds", "ladle")]
     assert verdicts("The left hand holds the ladle.", named)["hand"] == "supported"
     assert verdicts("At 2.0 s the right hand holds the ladle.", named)["hand"] == "contradicted"
@@ -308,7 +308,7 @@ def test_real_scene_graphs_can_be_evidence_too(real_release: Path) -> None:
 
 def test_reference_reasoning_of_the_page_is_never_contradicted(page_folder: Path) -> None:
     for item in open_release(page_folder).items.values():
-        evidence = item_evidence(
+        evidence = question_evidence(
             item.evidence, item.question, item.choices, str(item.answer), size=(910, 512), duration=60.0
         )
         checked = check_rationale("\n".join(item.reasoning), evidence, answer=item.answer)
@@ -318,7 +318,7 @@ def test_reference_reasoning_of_the_page_is_never_contradicted(page_folder: Path
 
 def test_the_page_sample_is_refuted_with_the_other_hand_place_or_time(page_folder: Path) -> None:
     item = open_release(page_folder).items["ego_000000"]
-    evidence = item_evidence(item.evidence, item.question, item.choices, "B", size=(910, 512), duration=60.0)
+    evidence = question_evidence(item.evidence, item.question, item.choices, "B", size=(910, 512), duration=60.0)
     for text, kind in (
         ("At 00:01.00 the right hand is holding the pot.", "hand"),
         ("At 00:01.00 the left hand is in the upper right of the frame.", "region"),
@@ -344,7 +344,7 @@ def test_regions_are_worded_so_that_they_are_supported() -> None:
     for x in range(0, 100, 7):
         for y in range(0, 100, 7):
             box = (x / 100, y / 100, x / 100 + 0.01, y / 100 + 0.01)
-            evidence = EvidenceBase(places=(Place("pot", 1.0, box),), objects=frozenset({"pot"}))
+            evidence = EvidenceBase(places=(EvidenceBox("pot", 1.0, box),), objects=frozenset({"pot"}))
             found = check_rationale(f"The pot is in the {region_words(box)} of the frame.", evidence).findings
             assert [f.verdict for f in found if f.claim.kind == "region"] == ["supported"], region_words(box)
 

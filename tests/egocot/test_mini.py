@@ -10,7 +10,7 @@ import pytest
 from barista_bench.benchmarks.egocot import EgocotRelease
 from barista_bench.benchmarks.egocot.mini import write_mini
 from barista_bench.benchmarks.egocot.mini_questions import QUESTIONS
-from barista_bench.benchmarks.egocot.mini_scene import Scene
+from barista_bench.benchmarks.egocot.mini_scene import GraphScene
 from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, SUBTASKS
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
@@ -43,7 +43,7 @@ def test_right_answers_are_not_always_in_the_same_place(mini_release: EgocotRele
 def test_the_name_of_an_object_does_not_tell_its_state(small_kitchen: Path) -> None:
     """What it changes from and to are both among the choices."""
     asked = set()
-    for scene in map(Scene, SceneGraph(small_kitchen)):
+    for scene in map(GraphScene, SceneGraph(small_kitchen)):
         for code in ("MSP", "SR", "NSA"):
             draft = QUESTIONS[code](scene)
             if draft is not None:
@@ -83,7 +83,7 @@ def test_right_choices_are_true_of_the_graph(small_kitchen: Path) -> None:
     seen = set()
     for video in SceneGraph(small_kitchen):
         for code, ask in QUESTIONS.items():
-            draft = ask(Scene(video))
+            draft = ask(GraphScene(video))
             if draft is None:
                 continue
             seen.add(code)

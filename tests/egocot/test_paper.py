@@ -11,9 +11,10 @@ from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
 from barista_bench.benchmarks.egocot import Cot
 from barista_bench.benchmarks.egocot.paper import judge_and_evidence, paper_tables
-from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, OF_GROUP, SIZES, SUBTASKS
+from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, OF_GROUP, SUBTASKS
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, sample_name
 from barista_bench.core.task import Example, Prediction, Scored
+from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES
 
 TASK = Cot()
 # GPT-5.1 on the page: mean, then each group's subtasks and mean; R and SCR, mean and by group.
@@ -48,10 +49,10 @@ def test_samples_that_fit_gpt_5_1_give_its_published_rows(dev: list[Example]) ->
     samples: list[Scored] = []
     scores: dict[str, float] = {}
     for place, own in enumerate(OF_GROUP.values()):
-        right = {s.code: round(by_subtask[s.code] * SIZES[s.code] / 100) for s in own}
+        right = {s.code: round(by_subtask[s.code] * EGOCOT_SIZES[s.group][s.code] / 100) for s in own}
         bad = round(SCR[1 + place] * sum(right.values()) / 100)
         for subtask in own:
-            for number in range(SIZES[subtask.code]):
+            for number in range(EGOCOT_SIZES[subtask.group][subtask.code]):
                 hit = number < right[subtask.code]
                 example = of_subtask(dev[0], subtask.code, number)
                 samples.append(answered(example, hit, "Because."))

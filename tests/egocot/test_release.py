@@ -10,9 +10,10 @@ import pytest
 
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot import EgocotRelease, open_release
-from barista_bench.benchmarks.egocot.clock import clock
-from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SIZES, SUBTASKS, group_called, subtask_called
+from barista_bench.benchmarks.egocot.items import TimedBox, TimedRelation, clock
+from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SUBTASKS, group_called, subtask_called
 from barista_bench.errors import DataError
+from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES
 from tests.egocot.made import record, write
 
 
@@ -27,17 +28,18 @@ def test_the_page_sample_and_the_quiz_items_load_without_a_problem(page_folder: 
     assert sorted(release.items) == ["ego_000000", "quiz_egp", "quiz_hgr", "quiz_pci", "quiz_str"]
     sample = release.items["ego_000000"]
     assert (sample.subtask.code, sample.answer, sample.split) == ("AOG", "B", "dev")
-    assert sample.evidence.focused_boxes[0].box == (329, 317, 470, 511)
-    assert sample.evidence.relations[0][:3] == ("left hand", "near", "bottle")
-    assert release.items["quiz_pci"].evidence.timestamps == (30.0, 30.25)
+    assert sample.evidence.focused_boxes[0].box == [329, 317, 470, 511]
+    relation = sample.evidence.relations[0]
+    assert (relation.subject, relation.predicate, relation.object) == ("left hand", "near", "bottle")
+    assert release.items["quiz_pci"].evidence.timestamps == [30.0, 30.25]
     assert {item.subtask.code for item in release.items.values()} == {"AOG", "HOA", "LVR", "LCOI", "PR"}
 
 
 def test_an_item_has_its_times_in_seconds_and_its_boxes_as_corners(tmp_path: Path) -> None:
     item = opened(tmp_path, record()).items["q1"]
-    assert item.evidence.timestamps == (2.0, 4.0)
-    assert item.evidence.relations[0] == ("left hand", "near", "tray", 2.0, 2.5)
-    assert item.evidence.boxes[0] == ("4", 2.0, (10, 60, 50, 100))
+    assert item.evidence.timestamps == [2.0, 4.0]
+    assert item.evidence.relations[0] == TimedRelation("left hand", "near", "tray", 2.0, 2.5)
+    assert item.evidence.boxes[0] == TimedBox("4", 2.0, [10, 60, 50, 100])
     assert item.reasoning == ("At 00:02.00 the left hand is on the kettle.", "So it is the left hand.")
 
 
@@ -200,9 +202,9 @@ def test_missing_media_name_the_licences_and_the_recipe_of_the_manifest(tmp_path
         ({"uid": None, "url": None}, "both uid and url"),
         ({"url": "file:///etc/passwd"}, "https"),
         ({"end": 1, "start": 2}, "end is not after start"),
-        ({"fps": 0}, "fps is out of range"),
-        ({"width": 1.5}, "width or height"),
-        ({"start": "noon"}, "start is no number"),
+        ({"fps": 0}, "fps: Input should be greater than 0"),
+        ({"width": 1.5}, "width: Input should be a valid integer"),
+        ({"start": "noon"}, "start: Value error, is no number"),
     ],
 )
 def test_a_bad_manifest_entry_is_left_out_and_named(tmp_path: Path, changes: dict[str, Any], what: str) -> None:
@@ -220,7 +222,7 @@ def test_a_recipe_cannot_smuggle_in_a_second_command(tmp_path: Path) -> None:
 
 def test_the_taxonomy_has_four_groups_of_three_and_the_sizes_of_the_benchmark() -> None:
     assert [sum(s.group == group for s in SUBTASKS) for group in GROUPS] == [3, 3, 3, 3]
-    assert sum(SIZES[s.code] for s in SUBTASKS) == 3172
+    assert sum(EGOCOT_SIZES[s.group][s.code] for s in SUBTASKS) == 3172
     assert subtask_called("location  VISIBILITY retrospection") is subtask_called("LVR")
     assert group_called("High-level Grounded Reasoning") == "HGR"
     assert subtask_called("") is None
@@ -243,7 +245,7 @@ def test_times_are_written_as_they_are_read() -> None:
 
 
 def test_a_large_release_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barista_bench.benchmarks.egocot.files.MAX_BYTES", 100)
+    monkeypatch.setattr("barista_bench.benchmarks.egocot.records.MAX_BYTES", 100)
     write(tmp_path, "dev.json", [record()])
     with pytest.raises(DataError, match="larger than 100 bytes"):
         open_release(tmp_path)
@@ -260,7 +262,7 @@ def test_a_time_too_large_for_a_float_costs_its_row(tmp_path: Path) -> None:
     content = record()
     content["evidence"]["focus_times"] = [10**400, "00:02.00"]
     release = opened(tmp_path, content)
-    assert release.items["q1"].evidence.focus_times == (2.0,)
+    assert release.items["q1"].evidence.focus_times == [2.0]
     assert any("focus_times[0]" in str(problem) for problem in release.problems)
 
 

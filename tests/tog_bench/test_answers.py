@@ -21,7 +21,13 @@ from barista_bench.core.task import ParseError, Prediction
 
 TASK = TSTVG(options={"matcher": "exact"})
 GRID = BoxFormat()
-INPUTS: dict[str, Any] = {"times": [0.0, 4.0, 8.0], "frame_width": 500, "frame_height": 200, "duration": 9.5}
+INPUTS: dict[str, Any] = {
+    "instruction": "Go.",
+    "times": [0.0, 4.0, 8.0],
+    "frame_width": 500,
+    "frame_height": 200,
+    "duration": 9.5,
+}
 
 
 def read(answer: object, boxes: BoxFormat = GRID) -> Prediction:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from barista_bench.benchmarks.tog_bench.recognition import (
     Recogniser,
-    TrueName,
     assign,
     plain_name,
     sentence_encoder,
@@ -51,13 +50,13 @@ def test_names_are_compared_without_case_article_punctuation_and_number(name: st
 
 
 def test_exact_matching_takes_the_category_alone() -> None:
-    true = [TrueName("trash can", ("bin",)), TrueName("sofa")]
+    true = [("trash can", "bin"), ("sofa",)]
     found = Recogniser("exact").similarities(["Trash can", "bin", "couch"], true)
     assert found.tolist() == [[1, 0], [0, 0], [0, 0]]
 
 
 def test_synonyms_are_those_of_the_annotation_and_of_the_packaged_list() -> None:
-    true = [TrueName("trash can", ("dust basket",)), TrueName("sofa")]
+    true = [("trash can", "dust basket"), ("sofa",)]
     found = Recogniser("synonyms").similarities(["dust-basket", "couch", "garbage bin", "lamp"], true)
     assert found.tolist() == [[1, 0], [0, 1], [1, 0], [0, 0]]
 
@@ -69,7 +68,7 @@ def test_no_name_stands_in_two_groups_of_synonyms() -> None:
 
 
 def test_similarities_are_the_best_cosine_over_category_and_synonyms(encoder: str) -> None:
-    true = [TrueName("coffee cup", ("mug", "glass")), TrueName("sink")]
+    true = [("coffee cup", "mug", "glass"), ("sink",)]
     names = ["Cup", "mug 2", "the sink"]
     found = Recogniser("embeddings", encoder=encoder).similarities(names, true)
     plain = sentence_encoder(encoder).similarity(["cup", "mug", "sink"], ["coffee cup", "mug", "glass", "sink"])
@@ -78,7 +77,7 @@ def test_similarities_are_the_best_cosine_over_category_and_synonyms(encoder: st
 
 
 def test_preparing_many_names_together_changes_no_similarity(encoder: str) -> None:
-    true = [TrueName("coffee cup"), TrueName("sink")]
+    true = [("coffee cup",), ("sink",)]
     names = [f"thing {letter}" for letter in "abcdefgh"]
     alone = Recogniser("embeddings", encoder=encoder).similarities(names, true)
     sentence_encoder.cache_clear()
@@ -90,8 +89,8 @@ def test_preparing_many_names_together_changes_no_similarity(encoder: str) -> No
 def test_an_encoder_that_is_missing_is_named_with_what_needs_none(tmp_path: Path) -> None:
     absent = str(tmp_path / "absent")
     with pytest.raises(ConfigError, match=r"option encoder: .*absent.*matcher=exact or matcher=synonyms"):
-        Recogniser("embeddings", encoder=absent).similarities(["cup"], [TrueName("cup")])
-    assert Recogniser("exact", encoder=absent).similarities(["cup"], [TrueName("cup")]).tolist() == [[1]]
+        Recogniser("embeddings", encoder=absent).similarities(["cup"], [("cup",)])
+    assert Recogniser("exact", encoder=absent).similarities(["cup"], [("cup",)]).tolist() == [[1]]
 
 
 def tables() -> st.SearchStrategy[tuple[Floats, Floats]]:

@@ -3,14 +3,14 @@
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase, annotated_evidence, graph_evidence
 from barista_bench.benchmarks.egocot.evidence_check import Checked, Finding, check_rationale
-from barista_bench.benchmarks.egocot.item_evidence import item_evidence
 from barista_bench.benchmarks.egocot.paper import paper_tables
-from barista_bench.benchmarks.egocot.recorded import recorded_submissions
+from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import media_file
 from barista_bench.benchmarks.egocot.release import EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.submission import (
     SubmissionLine,
     read_submission,
+    recorded_submissions,
     submission_lines,
     write_submission,
 )
@@ -49,8 +49,8 @@ __all__ = [
     "annotated_evidence",
     "check_rationale",
     "graph_evidence",
-    "item_evidence",
     "open_release",
+    "question_evidence",
     "read_submission",
     "submission_lines",
 ]

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from barista_bench.benchmarks.egocot.items import CotAnswer
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS, is_text, json_objects, unfenced
 from barista_bench.core.choice_scores import read_scores
 
@@ -79,24 +79,17 @@ _NUMBER = re.compile(
 _EMPTY = re.compile(r"[\s*_#.,:;()\[\]`'\"-]*")
 
 
-class Answer(NamedTuple):
-    """The letter as the question has it, and the rationale, which may be empty."""
-
-    letter: str
-    reasoning: str
-
-
-def read_answer(text: str, choices: Mapping[str, str]) -> Answer | None:
+def read_answer(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     """Letter and rationale of a model's answer; None where no letter can be told.
 
     >>> read_answer("1. The left hand holds the pot.\\nANSWER: B", {"A": "right hand", "B": "left hand"})
-    Answer(letter='B', reasoning='1. The left hand holds the pot.')
+    CotAnswer(answer='B', reasoning='1. The left hand holds the pot.')
     """
     text = text[-MAX_ANSWER:]
     scores = read_scores(text, choices)
     if scores is not None:
-        return Answer(max(choices, key=lambda label: scores[label]), "")
-    answers = [_from_object(found, choices) for found in json_objects(text) if _ANSWER_KEYS & found.keys()]
+        return CotAnswer(max(choices, key=lambda label: scores[label]), "")
+    answers = [_from_object(value, choices) for value in json_objects(text) if _ANSWER_KEYS & value.keys()]
     given = [answer for answer in answers if answer is not None]
     if given or (answers and unfenced(text).startswith("{")):  # an object whose answer is none has given none
         return given[-1] if given else None
@@ -104,10 +97,10 @@ def read_answer(text: str, choices: Mapping[str, str]) -> Answer | None:
     return _from_marker(text, choices) or _from_start(text, choices)
 
 
-def _from_object(found: Mapping[str, object], choices: Mapping[str, str]) -> Answer | None:
-    said = found.get("answer", found.get("predicted_answer"))
-    letter = _letter_at(said, 0, choices)[0] if isinstance(said, str) else None
-    return Answer(letter, _cleaned(steps_of(found.get("reasoning")))) if letter else None
+def _from_object(value: Mapping[str, object], choices: Mapping[str, str]) -> CotAnswer | None:
+    stated = value.get("answer", value.get("predicted_answer"))
+    letter = _letter_at(stated, 0, choices)[0] if isinstance(stated, str) else None
+    return CotAnswer(letter, _cleaned(steps_of(value.get("reasoning")))) if letter else None
 
 
 def steps_of(value: object) -> str:
@@ -125,23 +118,23 @@ def unnumbered(text: str) -> str:
     return _NUMBER.sub("", text)
 
 
-def _from_marker(text: str, choices: Mapping[str, str]) -> Answer | None:
+def _from_marker(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     start = last = 0
-    found: list[tuple[int, int]] = []
+    markers: list[tuple[int, int]] = []
     for marker in _MARKER.finditer(text):
         gap = text[last : marker.start()]
-        if len(gap) > _MARKER_GAP or any(map(str.isalnum, gap)) or not found:
+        if len(gap) > _MARKER_GAP or any(map(str.isalnum, gap)) or not markers:
             start = marker.start()  # else as in `Final answer: \boxed{B}`, which begins where its first one does
         last = marker.end()
-        found.append((start, last))
-    for start, end in reversed(found[-MAX_STARTS:]):
+        markers.append((start, last))
+    for start, end in reversed(markers[-MAX_STARTS:]):
         letter, end = _letter_at(text, end, choices)
         if letter:
-            return Answer(letter, _cleaned(text[:start]) or _after(text[end:], choices[letter]))
+            return CotAnswer(letter, _cleaned(text[:start]) or _after(text[end:], choices[letter]))
     return None
 
 
-def _from_start(text: str, choices: Mapping[str, str]) -> Answer | None:
+def _from_start(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     letter, end = _letter_at(text, 0, choices)
     if letter is None:
         return None
@@ -149,17 +142,17 @@ def _from_start(text: str, choices: Mapping[str, str]) -> Answer | None:
     others = [(other, stop) for other, stop in judged if other in choices and other != letter]
     denied = _is_denied(text, end, choices[letter])
     if not denied and all(_is_denied(text, stop, choices[other]) for other, stop in others):
-        return Answer(letter, _after(text[end:], choices[letter]))
+        return CotAnswer(letter, _after(text[end:], choices[letter]))
     concluded = [m[1] or m[2] for m in _CONCLUDED.finditer(text) if (m[1] or m[2]) in choices]
-    return Answer(concluded[-1], _cleaned(text)) if concluded else None
+    return CotAnswer(concluded[-1], _cleaned(text)) if concluded else None
 
 
 def _is_denied(text: str, end: int, choice: str) -> bool:
     """Whether what follows a letter, or its choice's own text (which may be `out of view`), says that it is wrong."""
     marks = _MARKS.match(text, end)
     start = marks.end() if marks else end
-    own = text[start : start + len(choice)].casefold() == choice.casefold()
-    return _DENIED.match(text, start + len(choice) if own else end) is not None
+    repeats_choice = text[start : start + len(choice)].casefold() == choice.casefold()
+    return _DENIED.match(text, start + len(choice) if repeats_choice else end) is not None
 
 
 def _letter_at(text: str, start: int, choices: Mapping[str, str]) -> tuple[str | None, int]:
@@ -167,15 +160,15 @@ def _letter_at(text: str, start: int, choices: Mapping[str, str]) -> tuple[str |
     match = _LETTER.match(text, start)
     if match is None or match[1].upper() not in choices:
         return None, start
-    said, end = match[1], match.end()
+    letter, end = match[1], match.end()
     another = _ANOTHER.match(text, end)
-    if said.isupper() and another is not None and another[1] in choices:
+    if letter.isupper() and another is not None and another[1] in choices:
         return None, start
-    alone = _ENDED.match(text, end) is not None or (said.isupper() and _GOES_ON.match(text, end) is not None)
+    alone = _ENDED.match(text, end) is not None or (letter.isupper() and _GOES_ON.match(text, end) is not None)
     blanks = _BLANKS.match(text, end)
-    own = choices[said.upper()].casefold()
-    named = blanks is not None and text[blanks.end() : blanks.end() + len(own)].casefold() == own
-    return (said.upper(), end) if alone or named else (None, start)
+    choice = choices[letter.upper()].casefold()
+    named = blanks is not None and text[blanks.end() : blanks.end() + len(choice)].casefold() == choice
+    return (letter.upper(), end) if alone or named else (None, start)
 
 
 def _after(text: str, choice: str) -> str:

@@ -49,7 +49,7 @@ class Claim:
         times: moments that it is about; none where the sentence gives none, or takes it to another time (`later`). Of
             a time claim, that time alone.
         invented: the object's name is known from nowhere.
-        whole: what the object is said to be a part of (`the handle of the pot`).
+        part_of: what the object is said to be a part of (`the handle of the pot`).
         both: said of both hands at once.
     """
 
@@ -63,7 +63,7 @@ class Claim:
     object: Names = frozenset()
     region: Region | None = None
     invented: bool = False
-    whole: Names = frozenset()
+    part_of: Names = frozenset()
     both: bool = False
 
     @property
@@ -83,16 +83,16 @@ def claims_of(
         answer: letter of the choice that the rationale is for: what it says of other choices is no claim.
         asked: the moment that is asked about, which `at this moment` may mean.
     """
-    found: dict[tuple[Hashable, ...], Claim] = {}
+    claims: dict[tuple[Hashable, ...], Claim] = {}
     for number, clause in enumerate(clauses(text, vocabulary, asked)):
         if clause.has("negation") or clause.has("hedge") or _about_others(text[clause.start : clause.end], answer):
             continue
         for claim in _claims(clause, number):
             # A time is held against what else its clause says, so that each clause's own counts.
-            found.setdefault((number, *claim.content) if claim.kind == "time" else claim.content, claim)
-            if len(found) >= MAX_CLAIMS:
-                return list(found.values())
-    return list(found.values())
+            claims.setdefault((number, *claim.content) if claim.kind == "time" else claim.content, claim)
+            if len(claims) >= MAX_CLAIMS:
+                return list(claims.values())
+    return list(claims.values())
 
 
 def _about_others(text: str, answer: str | None) -> bool:
@@ -102,16 +102,16 @@ def _about_others(text: str, answer: str | None) -> bool:
 
 def _claims(clause: Clause, number: int) -> Iterator[Claim]:
     yield from (Claim("time", start, end, number, (times,)) for times, start, end in clause.own_times)
-    for found in (*_relations(clause.pieces), *_regions(clause.pieces), *_objects(clause.pieces)):
-        timeless = found.kind == "object" or found.end > clause.loose
-        yield replace(found, clause=number, times=() if timeless else clause.times)
+    for claim in (*_relations(clause.pieces), *_regions(clause.pieces), *_objects(clause.pieces)):
+        timeless = claim.kind == "object" or claim.end > clause.loose
+        yield replace(claim, clause=number, times=() if timeless else clause.times)
 
 
 def _objects(pieces: Sequence[Piece]) -> Iterator[Claim]:
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         if piece.kind != "name" or "*" in piece.names:
             continue
-        target = _before(pieces, place, ("target", "name", "predicate", "region"))
+        target = _before(pieces, index, ("target", "name", "predicate", "region"))
         if target is not None and target.kind == "target":
             yield Claim("object", target.start, piece.end, 0, subject=TARGET, object=piece.names)
         elif not _is_hand(piece.names):
@@ -119,37 +119,37 @@ def _objects(pieces: Sequence[Piece]) -> Iterator[Claim]:
 
 
 def _regions(pieces: Sequence[Piece]) -> Iterator[Claim]:
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         if piece.kind != "region":
             continue
-        before, after = pieces[max(0, place - _GAP_REGION) : place], pieces[place + 1 : place + 1 + _GAP_BEFORE]
-        named = [one for one in before if one.kind in ("name", "target")]
-        named = named or [one for one in after if one.kind in ("name", "target")][:1]
-        names = frozenset(name for one in named for name in one.names if name != "*")
-        if named and (names or any(one.kind == "target" for one in named)):
+        before, after = pieces[max(0, index - _GAP_REGION) : index], pieces[index + 1 : index + 1 + _GAP_BEFORE]
+        named = [other for other in before if other.kind in ("name", "target")]
+        named = named or [other for other in after if other.kind in ("name", "target")][:1]
+        names = frozenset(name for other in named for name in other.names if name != "*")
+        if named and (names or any(other.kind == "target" for other in named)):
             start, end = min(named[0].start, piece.start), max(named[-1].end, piece.end)
             yield Claim("region", start, end, 0, subject=names, region=piece.region)
 
 
 def _relations(pieces: Sequence[Piece]) -> Iterator[Claim]:
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         if piece.kind != "predicate" or piece.predicate is None:
             continue
-        subject = _before(pieces, place, ("name",))
+        subject = _before(pieces, index, ("name",))
         if subject is None:
             continue
         is_hand = _is_hand(subject.names)
-        for target in _after(pieces, place, is_hand and piece.predicate.name in CONTACTS):
-            yield from _relation(subject, piece, target, _whole(pieces[place + 1 : place + 2 * _GAP_REGION], target))
+        for target in _after(pieces, index, is_hand and piece.predicate.name in CONTACTS):
+            yield from _relation(subject, piece, target, _part_of(pieces[index + 1 : index + 2 * _GAP_REGION], target))
 
 
-def _whole(following: Sequence[Piece], target: Piece) -> Names:
+def _part_of(following: Sequence[Piece], target: Piece) -> Names:
     """What follows a name by `of`."""
     rest = [piece for piece in following if piece.start >= target.end and piece.kind != "article"][:2]
     return rest[1].names if len(rest) == 2 and rest[0].words == ("of",) else frozenset()
 
 
-def _relation(subject: Piece, predicate: Piece, target: Piece, whole: Names) -> Iterator[Claim]:
+def _relation(subject: Piece, predicate: Piece, target: Piece, part_of: Names) -> Iterator[Claim]:
     assert predicate.predicate is not None, "only pieces that are predicates come here"
     name, flipped = predicate.predicate
     start, end = min(subject.start, predicate.start), max(target.end, predicate.end)
@@ -162,13 +162,13 @@ def _relation(subject: Piece, predicate: Piece, target: Piece, whole: Names) -> 
         return
     invented = target.kind == "word"
     # Two sides at once (`both hands`) are two claims; several names of one thing are one.
-    ones, others = _each_side(first.names), _each_side(second.names)
-    for one, other in product(ones, others):
-        sided = any(hand in SIDES for hand in (*one, *other))
+    doers, targets = _each_side(first.names), _each_side(second.names)
+    for doer, target_names in product(doers, targets):
+        sided = any(hand in SIDES for hand in (*doer, *target_names))
         kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", RELEASING} else "relation"
-        both = len(ones) > 1 or len(others) > 1
-        claim = Claim(kind, start, end, 0, subject=one, predicate=name, object=other, invented=invented)
-        yield replace(claim, whole=whole, both=both)
+        both = len(doers) > 1 or len(targets) > 1
+        claim = Claim(kind, start, end, 0, subject=doer, predicate=name, object=target_names, invented=invented)
+        yield replace(claim, part_of=part_of, both=both)
 
 
 def _each_side(names: Names) -> list[Names]:
@@ -184,29 +184,29 @@ def _is_hand(names: Names) -> bool:
     return bool(names) and names <= {*SIDES, "hand"}
 
 
-def _before(pieces: Sequence[Piece], place: int, kinds: tuple[str, ...]) -> Piece | None:
+def _before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -> Piece | None:
     """The nearest piece of these kinds before a place, a few words away at the most."""
-    nearby = pieces[max(0, place - 1 - _GAP_BEFORE) : place]
+    nearby = pieces[max(0, index - 1 - _GAP_BEFORE) : index]
     return next((piece for piece in reversed(nearby) if piece.kind in kinds), None)
 
 
-def _after(pieces: Sequence[Piece], place: int, acts: bool) -> Iterator[Piece]:
+def _after(pieces: Sequence[Piece], index: int, acts: bool) -> Iterator[Piece]:
     """What follows a relation: the next name, and one joined to it by `and`; no further than the next relation.
 
     Of a hand that acts on something (`acts`), the object may be a name that nothing knows.
     """
     unknown: list[Piece] = []
-    for position, piece in enumerate(pieces[place + 1 : place + 2 + _GAP_AFTER], start=place + 1):
+    for position, piece in enumerate(pieces[index + 1 : index + 2 + _GAP_AFTER], start=index + 1):
         if piece.kind == "name":
             yield piece
             yield from _joined(pieces, position)
             return
-        ends = piece.kind == "stop" and unknown
-        if piece.kind in ("predicate", "region", "target") or piece.broken or ends:
+        ends_name = piece.kind == "stop" and unknown
+        if piece.kind in ("predicate", "region", "target") or piece.broken or ends_name:
             break
         if piece.kind == "word":
             unknown.append(piece)
-    if acts and unknown and pieces[place + 1].kind == "article":
+    if acts and unknown and pieces[index + 1].kind == "article":
         head = unknown[-1]
         yield head._replace(names=frozenset({" ".join(head.words)}))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple, TypeAlias
 
-from barista_bench.benchmarks.egocot.items import Corners, ItemEvidence
+from barista_bench.benchmarks.egocot.items import Corners, ItemEvidence, TimedBox
 from barista_bench.benchmarks.egocot.lexicon import (
     ARTICLES,
     HANDS,
@@ -41,7 +41,7 @@ TOLERANCE = 0.5
 """Seconds that a claimed time may be off: two frames of the benchmark's 4 fps."""
 
 
-class Fact(NamedTuple):
+class EvidenceFact(NamedTuple):
     """`subject` does or is `predicate` to `object` during each of `spans`; undated where there are none.
 
     `annotated` facts are the evidence's own: a rationale is expected to say them. The others follow from the question
@@ -61,7 +61,7 @@ class Fact(NamedTuple):
         return any(start - tolerance <= b and a <= end + tolerance for start, end in self.spans for a, b in times)
 
 
-class Place(NamedTuple):
+class EvidenceBox(NamedTuple):
     """Where a named thing is at one time. `focused` ones are expected to be said."""
 
     name: str
@@ -92,8 +92,8 @@ class EvidenceBase:
         tolerance: seconds that a claimed time may be off.
     """
 
-    facts: tuple[Fact, ...] = ()
-    places: tuple[Place, ...] = ()
+    facts: tuple[EvidenceFact, ...] = ()
+    places: tuple[EvidenceBox, ...] = ()
     objects: Names = frozenset()
     targets: tuple[str, ...] = ()
     times: tuple[float, ...] = ()
@@ -111,13 +111,13 @@ class EvidenceBase:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """All names that can be recognised, by their words, their last word and those that mean the same."""
-        own = vocabulary_of(self.objects | self.answers | self.refuted | self.known)
+        particular = vocabulary_of(self.objects | self.answers | self.refuted | self.known)
         general = _general_vocabulary()
-        return {**general, **{words: names | general.get(words, frozenset()) for words, names in own.items()}}
+        return {**general, **{words: names | general.get(words, frozenset()) for words, names in particular.items()}}
 
-    def places_of(self, names: Names) -> list[Place]:
+    def places_of(self, names: Names) -> list[EvidenceBox]:
         """The boxes of things of these names."""
-        return [place for place in self.places if place.name in names]
+        return [box for box in self.places if box.name in names]
 
 
 def canonical_name(text: str) -> str:
@@ -151,7 +151,7 @@ def vocabulary_of(names: Iterable[str]) -> Vocabulary:
     >>> sorted(vocabulary_of(["coffee cup", "black pot"])[("mug",)])
     ['coffee cup']
     """
-    found: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    names_of: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     groups: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
     for group in SYNONYMS:
         for same in group:
@@ -161,10 +161,10 @@ def vocabulary_of(names: Iterable[str]) -> Vocabulary:
         if not words or words in HANDS:
             continue
         for form in {words, *([words[-1:]] if words[-1] not in NO_HEADS else [])}:
-            found[form].add(name)
+            names_of[form].add(name)
             for same in groups.get(form, ()):
-                found[same].add(name)
-    return {words: frozenset(own) for words, own in found.items()}
+                names_of[same].add(name)
+    return {words: frozenset(meant) for words, meant in names_of.items()}
 
 
 def annotated_evidence(
@@ -181,22 +181,21 @@ def annotated_evidence(
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
     for row in evidence.relations:
         predicate = canonical_predicate(row.predicate)
-        ends = canonical_name(row.subject), canonical_name(row.object)
-        subject, target = ends[::-1] if predicate.flipped else ends
-        own = spans[subject, predicate.name, target]
+        pair = canonical_name(row.subject), canonical_name(row.object)
+        subject, target = pair[::-1] if predicate.flipped else pair
+        times = spans[subject, predicate.name, target]
         if row.start is not None and row.end is not None:
-            own.append((row.start, row.end))
-    focused = {(box.object_id, box.time, box.box) for box in evidence.focused_boxes}
-    rows = dict.fromkeys((*evidence.boxes, *evidence.focused_boxes))
+            times.append((row.start, row.end))
+    focused = {_box_key(box) for box in evidence.focused_boxes}
     places = tuple(
-        Place(labels[box.object_id], box.time, _shares(box.box, size), (box.object_id, box.time, box.box) in focused)
-        for box in rows
-        if size is not None and labels.get(box.object_id)
+        EvidenceBox(labels[object_id], time, _shares(box, size), (object_id, time, box) in focused)
+        for object_id, time, box in dict.fromkeys(map(_box_key, (*evidence.boxes, *evidence.focused_boxes)))
+        if size is not None and labels.get(object_id)
     )
     names = {*labels.values(), *(canonical_name(target.label) for target in evidence.objects)}
     ends_of = {end for subject, _, target in spans for end in (subject, target)}
     return EvidenceBase(
-        facts=tuple(Fact(*triple, tuple(sorted(set(own)))) for triple, own in spans.items() if all(triple)),
+        facts=tuple(EvidenceFact(*triple, tuple(sorted(set(times)))) for triple, times in spans.items() if all(triple)),
         places=places,
         objects=frozenset((names | ends_of) - {""}),
         targets=tuple(dict.fromkeys(name for target in evidence.objects if (name := canonical_name(target.label)))),
@@ -236,10 +235,10 @@ def graph_evidence(
     names = {item: canonical_name(item.category) for item in video.objects_at((start, stop))}
     size = video.video.width, video.video.height
     places = tuple(
-        Place(names[one.object], one.frame / fps, _shares(xywh_to_xyxy(one.bbox), size))
+        EvidenceBox(names[instance.object], instance.frame / fps, _shares(xywh_to_xyxy(instance.bbox), size))
         for frame in range(start, stop, stride)
-        for one in video.instances(frame)
-        if names[one.object] != UNNAMED
+        for instance in video.instances(frame)
+        if names[instance.object] != UNNAMED
     )
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
     table = video.relations_table
@@ -248,12 +247,13 @@ def graph_evidence(
         ids = int(table.source[position]), int(table.target[position])
         source, target = (canonical_name(video.objects[index].category) for index in ids)
         predicate = canonical_predicate(value)
-        ends = (target, source) if predicate.flipped else (source, target)
-        spans[ends[0], predicate.name, ends[1]].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
+        pair = (target, source) if predicate.flipped else (source, target)
+        spans[pair[0], predicate.name, pair[1]].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
     there = frozenset(names.values()).union(*((subject, target) for subject, _, target in spans))
     return EvidenceBase(
         facts=tuple(
-            Fact(*triple, tuple(sorted(set(own))), annotated=UNNAMED not in triple) for triple, own in spans.items()
+            EvidenceFact(*triple, tuple(sorted(set(times))), annotated=UNNAMED not in triple)
+            for triple, times in spans.items()
         ),
         places=places,
         objects=there - {UNNAMED},
@@ -265,6 +265,11 @@ def graph_evidence(
         scheme=BARISTA_RELATIONS | {predicate for _, predicate, _ in spans},
         tolerance=tolerance,
     )
+
+
+def _box_key(item: TimedBox) -> tuple[str, float, Corners]:
+    x0, y0, x1, y1 = item.box
+    return item.object_id, item.time, (x0, y0, x1, y1)
 
 
 def _shares(box: Corners, size: tuple[float, float]) -> Corners:

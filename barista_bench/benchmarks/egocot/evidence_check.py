@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
-from barista_bench.benchmarks.egocot.evidence import EvidenceBase, Fact, Names, Place, Times, other_side
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Names, Times, other_side
 from barista_bench.benchmarks.egocot.lexicon import (
     CONTACTS,
     ENTAILS,
@@ -99,8 +99,8 @@ def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = N
         Finding(claim, text[claim.start : claim.end], verdict, reason)
         for claim, (verdict, reason) in zip(claims, checked, strict=True)
     )
-    said = _said(findings, evidence)
-    return Checked(findings, sum(said), len(said))
+    is_said = _said(findings, evidence)
+    return Checked(findings, sum(is_said), len(is_said))
 
 
 _Result: TypeAlias = "tuple[ClaimVerdict, str]"
@@ -112,14 +112,14 @@ class _Checker:
         self.evidence = evidence
 
     def check(self, claims: Sequence[Claim]) -> list[_Result]:
-        found = {place: self._untimed(claim) for place, claim in enumerate(claims) if claim.kind != "time"}
+        untimed = {index: self._untimed(claim) for index, claim in enumerate(claims) if claim.kind != "time"}
         dated: dict[int, list[Claim]] = {}
         for claim in claims:
             if claim.kind not in ("time", "object") and claim.times:
                 dated.setdefault(claim.clause, []).append(claim)
         return [
-            found[place] if place in found else self._time(claim, dated.get(claim.clause, []))
-            for place, claim in enumerate(claims)
+            untimed[index] if index in untimed else self._time(claim, dated.get(claim.clause, []))
+            for index, claim in enumerate(claims)
         ]
 
     def _untimed(self, claim: Claim) -> _Result:
@@ -153,11 +153,11 @@ class _Checker:
             return "contradicted", _in_words(fact)
         return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
 
-    def _near(self, claim: Claim) -> list[Fact]:
+    def _near(self, claim: Claim) -> list[EvidenceFact]:
         """What may be so at the claim's times."""
         return [fact for fact in self.evidence.facts if fact.at(claim.times, self.evidence.tolerance)]
 
-    def _clash(self, claim: Claim) -> Fact | None:
+    def _clash(self, claim: Claim) -> EvidenceFact | None:
         """What is surely so at the claim's times, and cannot be true together with it."""
         return next(
             (
@@ -168,14 +168,14 @@ class _Checker:
             None,
         )
 
-    def _surely(self, fact: Fact, claim: Claim) -> bool:
+    def _surely(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether a fact holds whenever the claim may be about: at each of its times, or throughout."""
         if claim.times:
             return all(any(self._covers(span, times, claim) for span in fact.spans) for times in claim.times)
-        whole = self.evidence.shown or (0.0, self.evidence.duration or float("inf"))
+        shown = self.evidence.shown or (0.0, self.evidence.duration or float("inf"))
         if claim.predicate == RELEASING:
             return False
-        return any(start <= whole[0] + _EXACT and whole[1] - _EXACT <= end for start, end in fact.spans)
+        return any(start <= shown[0] + _EXACT and shown[1] - _EXACT <= end for start, end in fact.spans)
 
     def _covers(self, span: Times, times: Times, claim: Claim) -> bool:
         """Whether times lie within a span, at a moment that the evidence names or else with room for the tolerance."""
@@ -204,7 +204,7 @@ class _Checker:
         shown = self.evidence.shown
         return shown is None or all(shown[0] <= first and last <= shown[1] for first, last in claim.times)
 
-    def _excludes(self, fact: Fact, claim: Claim) -> bool:
+    def _excludes(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether the two cannot be true at once."""
         if _opposes(fact, claim):
             return True
@@ -214,7 +214,7 @@ class _Checker:
 
     def _belongs(self, claim: Claim, held: str) -> bool:
         """Whether what is claimed to be held may be a part of what is held, or the whole, or what is in it."""
-        if _is(claim.whole, held) or (claim.invented and any(name.split()[-1] in PARTS for name in claim.object)):
+        if _is(claim.part_of, held) or (claim.invented and any(name.split()[-1] in PARTS for name in claim.object)):
             return True
         return any(
             fact.predicate in ("part of", "attached to", "inside")
@@ -225,26 +225,26 @@ class _Checker:
             for fact in self.evidence.facts
         )
 
-    def _asked_otherwise(self, fact: Fact, claim: Claim) -> bool:
+    def _asked_otherwise(self, fact: EvidenceFact, claim: Claim) -> bool:
         """The question's hand is said to be on what only a wrong choice is."""
         by = not fact.annotated and _is(claim.subject, fact.subject) and _implies(claim.predicate, fact.predicate)
         return by and bool(claim.object & self.evidence.refuted) and not _is(claim.object, fact.object)
 
-    def _matching(self, claim: Claim) -> Iterator[Fact]:
+    def _matching(self, claim: Claim) -> Iterator[EvidenceFact]:
         return (fact for fact in self.evidence.facts if _says(fact, claim))
 
-    def _boxes(self, claim: Claim) -> list[Place]:
+    def _boxes(self, claim: Claim) -> list[EvidenceBox]:
         """The boxes of what a region claim is about, that of a focused one where it is only called the target."""
         if claim.subject:
             return self.evidence.places_of(claim.subject)
         targets = self.evidence.places_of(frozenset(self.evidence.targets))
-        return [place for place in targets if place.focused] or targets
+        return [box for box in targets if box.focused] or targets
 
     def _region(self, claim: Claim) -> _Result:
         assert claim.region is not None, "region claims have a region"
         boxes = self._boxes(claim)
-        then = [place for place in boxes if _near(place.time, claim.times, self.evidence.tolerance)]
-        if any(_lies(place, claim.region) == "supported" for place in then or boxes):
+        then = [box for box in boxes if _near(box.time, claim.times, self.evidence.tolerance)]
+        if any(_lies(box, claim.region) == "supported" for box in then or boxes):
             return "supported", "its box lies there"
         return ("contradicted", "its box lies elsewhere") if self._lies_elsewhere(claim) else _UNKNOWN
 
@@ -253,12 +253,12 @@ class _Checker:
         complete, boxes = self.evidence.complete, self._boxes(claim)
         slack = self.evidence.tolerance if complete else _EXACT
         if not claim.times:
-            moments = {place.time for place in self.evidence.places}
-            seen = complete and {place.time for place in boxes} == moments  # unseen, it may be anywhere
+            moments = {box.time for box in self.evidence.places}
+            seen = complete and {box.time for box in boxes} == moments  # unseen, it may be anywhere
         else:
-            seen = all(any(_overlaps((box.time, box.time), one, slack) for box in boxes) for one in claim.times)
+            seen = all(any(_overlaps((box.time, box.time), times, slack) for box in boxes) for times in claim.times)
             seen = seen and (complete or all(last - first <= 2 * slack for first, last in claim.times))
-        then = [place for place in boxes if _near(place.time, claim.times, slack)]
+        then = [box for box in boxes if _near(box.time, claim.times, slack)]
         return seen and all(claim.region is not None and _lies(p, claim.region) == "contradicted" for p in then)
 
     def _spans(self, claim: Claim) -> tuple[Times, ...]:
@@ -267,7 +267,7 @@ class _Checker:
             facts = list(self._matching(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)
         assert claim.region is not None, "region claims have a region"
-        times = [place.time for place in self._boxes(claim) if _lies(place, claim.region) == "supported"]
+        times = [box.time for box in self._boxes(claim) if _lies(box, claim.region) == "supported"]
         # Boxes are samples of a movement: between the first and the last it may be there at any time.
         return ((min(times), max(times)),) if times else ()
 
@@ -275,12 +275,12 @@ class _Checker:
         evidence, slack = self.evidence, self.evidence.tolerance
         if evidence.duration is not None and claim.times[0][1] > evidence.duration + slack:
             return "contradicted", "the video is over by then"
-        told = {one: spans for one in dated if (spans := self._spans(one))}
-        if any(_overlaps(span, claim.times[0], slack) for spans in told.values() for span in spans):
+        dated_spans = {other: spans for other in dated if (spans := self._spans(other))}
+        if any(_overlaps(span, claim.times[0], slack) for spans in dated_spans.values() for span in spans):
             return "supported", "what is said is dated then"
-        if any(self._is_excluded(one) for one in told):
+        if any(self._is_excluded(other) for other in dated_spans):
             return "contradicted", "what is said is dated otherwise"
-        if not told and any(_near(time, claim.times, slack) for time in (*evidence.times, *evidence.moments)):
+        if not dated_spans and any(_near(time, claim.times, slack) for time in (*evidence.times, *evidence.moments)):
             return "supported", "the evidence points at it"
         return _UNKNOWN
 
@@ -300,7 +300,7 @@ def _overlaps(span: Times, times: Times, slack: float) -> bool:
 
 
 def _near(time: float, times: tuple[Times, ...], slack: float) -> bool:
-    return not times or any(_overlaps((time, time), one, slack) for one in times)
+    return not times or any(_overlaps((time, time), span, slack) for span in times)
 
 
 def _is(claimed: Names, name: str) -> bool:
@@ -308,7 +308,7 @@ def _is(claimed: Names, name: str) -> bool:
     return name in claimed or "*" in claimed or ("hand" in claimed and name in SIDES)
 
 
-def _may_be(fact: Fact, claim: Claim) -> bool:
+def _may_be(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether what the evidence has of an unnamed thing may be what is claimed."""
     if not _implies(fact.predicate, claim.predicate):
         return False
@@ -317,7 +317,7 @@ def _may_be(fact: Fact, claim: Claim) -> bool:
     )
 
 
-def _pairs(fact: Fact, claim: Claim) -> bool:
+def _pairs(fact: EvidenceFact, claim: Claim) -> bool:
     return _is(claim.subject, fact.subject) and _is(claim.object, fact.object)
 
 
@@ -325,7 +325,7 @@ def _implies(fact: str, claimed: str) -> bool:
     return fact == claimed or claimed in ENTAILS.get(fact, frozenset())
 
 
-def _says(fact: Fact, claim: Claim) -> bool:
+def _says(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether what the evidence has is what is claimed, or more."""
     ahead = _pairs(fact, claim)
     back = _is(claim.subject, fact.object) and _is(claim.object, fact.subject)
@@ -336,7 +336,7 @@ def _says(fact: Fact, claim: Claim) -> bool:
     return back and {fact.predicate, claim.predicate} == {"on", "under"}
 
 
-def _opposes(fact: Fact, claim: Claim) -> bool:
+def _opposes(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether the same two things stand in an opposite relation, or the other hand does it."""
     ahead = _pairs(fact, claim)
     back = _is(claim.subject, fact.object) and _is(claim.object, fact.subject)
@@ -347,7 +347,7 @@ def _opposes(fact: Fact, claim: Claim) -> bool:
     return not claim.both and _other_hand(fact, claim)
 
 
-def _other_hand(fact: Fact, claim: Claim) -> bool:
+def _other_hand(fact: EvidenceFact, claim: Claim) -> bool:
     """The same is done by, or to, the other hand."""
     if not _implies(fact.predicate, claim.predicate):
         return False
@@ -361,9 +361,9 @@ _SURE, _CLEARLY = 0.0, 0.1
 _MIDDLE, _OFF_MIDDLE = 0.2, 0.3
 
 
-def _lies(place: Place, region: Region) -> ClaimVerdict:
+def _lies(item: EvidenceBox, region: Region) -> ClaimVerdict:
     """Whether a box lies in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
-    x0, y0, x1, y1 = place.box
+    x0, y0, x1, y1 = item.box
     sides = (
         _along((x0 + x1) / 2 - 0.5, {"left": -1, "right": 1, "centre": 0}.get(region.across)),
         _along((y0 + y1) / 2 - 0.5, {"upper": -1, "lower": 1, "middle": 0}.get(region.down)),
@@ -384,7 +384,7 @@ def _along(offset: float, wanted: int | None) -> ClaimVerdict:
     return "supported" if inside else "contradicted" if outside else "unverifiable"
 
 
-def _in_words(fact: Fact) -> str:
+def _in_words(fact: EvidenceFact) -> str:
     when = ", ".join(f"{start:g}-{end:g} s" if end > start else f"{start:g} s" for start, end in fact.spans[:3])
     return f"{fact.subject} {fact.predicate} {fact.object}" + (f" ({when})" if when else "")
 
@@ -393,19 +393,21 @@ def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     """For each thing that the evidence points at, whether a supported claim says it."""
     good = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in good if claim.kind == "object"]
-    names += [ends for claim in good if claim.kind in ("hand", "relation") for ends in (claim.subject, claim.object)]
+    names += [
+        end_names for claim in good if claim.kind in ("hand", "relation") for end_names in (claim.subject, claim.object)
+    ]
     names += [claim.subject for claim in good if claim.kind == "region"]
     moments = [claim.times[0] for claim in good if claim.kind == "time"]
     regions = [claim for claim in good if claim.kind == "region"]
     return [
         *(any(_says(fact, claim) for claim in good if claim.predicate) for fact in evidence.facts if fact.annotated),
-        *(any(_is(one, target) for one in names) for target in evidence.targets),
-        *(any(_overlaps((time, time), one, evidence.tolerance) for one in moments) for time in evidence.times),
-        *(any(_tells(claim, place, evidence) for claim in regions) for place in evidence.places if place.focused),
+        *(any(_is(claimed, target) for claimed in names) for target in evidence.targets),
+        *(any(_overlaps((time, time), claimed, evidence.tolerance) for claimed in moments) for time in evidence.times),
+        *(any(_tells(claim, box, evidence) for claim in regions) for box in evidence.places if box.focused),
     ]
 
 
-def _tells(claim: Claim, place: Place, evidence: EvidenceBase) -> bool:
-    about = place.name in (claim.subject or evidence.targets)
-    when = _near(place.time, claim.times, evidence.tolerance)
-    return about and when and claim.region is not None and _lies(place, claim.region) == "supported"
+def _tells(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
+    about = box.name in (claim.subject or evidence.targets)
+    when = _near(box.time, claim.times, evidence.tolerance)
+    return about and when and claim.region is not None and _lies(box, claim.region) == "supported"

@@ -1,38 +1,41 @@
-"""One question of the benchmark with its annotations, as everything here uses it: checked, times in seconds.
+"""One question of the benchmark with its annotations, checked, and what the columns of its example hold.
 
-Boxes are (x0, y0, x1, y1) in pixels of the media as they are shown.
+Times are in seconds. Boxes are [x0, y0, x1, y1] in pixels of the media as they are shown.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+import msgspec
 
 from barista_bench.benchmarks.egocot.taxonomy import Subtask
+from barista_bench.core.typed_fields import Int64, PixelBox, TypedFields
 
 Split: TypeAlias = Literal["dev", "test"]
-SPLITS: tuple[Split, ...] = ("dev", "test")
 Corners: TypeAlias = "tuple[float, float, float, float]"
 
 
-class TargetObject(NamedTuple):
+class TargetObject(TypedFields):
     """`object_id` is what boxes refer to; empty where the file gives none."""
 
     object_id: str
     label: str
 
 
-class TimedBox(NamedTuple):
-    """One object at one time, in seconds."""
+class TimedBox(TypedFields):
+    """One object at one time."""
 
     object_id: str
     time: float
-    box: Corners
+    box: PixelBox
 
 
-class TimedRelation(NamedTuple):
-    """`subject` does or is `predicate` to `object` from `start` to `end` seconds, both included; None: undated."""
+class TimedRelation(TypedFields):
+    """`subject` does or is `predicate` to `object` from `start` to `end`, both included; None: undated."""
 
     subject: str
     predicate: str
@@ -41,20 +44,68 @@ class TimedRelation(NamedTuple):
     end: float | None
 
 
+class ItemEvidence(TypedFields):
+    """What the annotators point at; all of it may be empty."""
+
+    object_ids: list[str] = msgspec.field(default_factory=list)
+    objects: list[TargetObject] = msgspec.field(default_factory=list)
+    timestamps: list[float] = msgspec.field(default_factory=list)
+    focus_times: list[float] = msgspec.field(default_factory=list)
+    boxes: list[TimedBox] = msgspec.field(default_factory=list)
+    focused_boxes: list[TimedBox] = msgspec.field(default_factory=list)
+    relations: list[TimedRelation] = msgspec.field(default_factory=list)
+
+
+class LetteredChoice(TypedFields):
+    """`choice_id` is the letter."""
+
+    choice_id: str
+    text: str
+
+
+class CotInputs(TypedFields):
+    """`times` are those of the frames shown."""
+
+    question: str
+    choices: list[LetteredChoice]
+    times: list[float]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Letter -> text, in the order asked."""
+        return {choice.choice_id: choice.text for choice in self.choices}
+
+
+class CotTarget(TypedFields):
+    """The right letter, None where it is hidden, and the steps of the reference reasoning."""
+
+    answer: str | None
+    reasoning: list[str]
+
+
+class CotMetadata(TypedFields):
+    """Sizes in pixels; 0 where the media are not at hand."""
+
+    split: str
+    group: str
+    subtask: str
+    source: str
+    frame_count: Int64
+    width: Int64
+    height: Int64
+    fps: float
+    seconds: float
+
+
+class CotAnswer(TypedFields):
+    """A prediction: a letter, and a rationale that may be empty."""
+
+    answer: str
+    reasoning: str
+
+
 @dataclass(frozen=True, slots=True)
-class ItemEvidence:
-    """What the annotators point at; all of it may be empty. Times are in seconds."""
-
-    objects: tuple[TargetObject, ...] = ()
-    timestamps: tuple[float, ...] = ()
-    boxes: tuple[TimedBox, ...] = ()
-    relations: tuple[TimedRelation, ...] = ()
-    focus_times: tuple[float, ...] = ()
-    focused_boxes: tuple[TimedBox, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
+class CotItem:
     """`answer` is None and `reasoning` empty where they are hidden, as in the public test split."""
 
     qid: str
@@ -66,3 +117,14 @@ class Item:
     answer: str | None
     reasoning: tuple[str, ...]
     evidence: ItemEvidence
+
+
+def clock(seconds: float) -> str:
+    """As the benchmark writes a time, `MM:SS.ss`.
+
+    >>> clock(62.5), clock(1.0), clock(59.999)
+    ('01:02.50', '00:01.00', '01:00.00')
+    """
+    hundredths = math.floor(max(0.0, seconds) * 100 + 0.5)
+    minutes, rest = divmod(hundredths, 6000)
+    return f"{minutes:02d}:{rest // 100:02d}.{rest % 100:02d}"

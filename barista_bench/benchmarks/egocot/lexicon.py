@@ -159,20 +159,20 @@ _VIEWS = ("frame", "view", "image", "scene", "screen", "picture", "video", "shot
 
 
 def _regions() -> dict[tuple[str, ...], Region]:
-    found: dict[tuple[str, ...], Region] = {}
+    regions: dict[tuple[str, ...], Region] = {}
     for down, row in _DOWN.items():
         for across, column in _ACROSS.items():
-            found[(down, across)] = found[(across, down)] = Region(column, row)
+            regions[(down, across)] = regions[(across, down)] = Region(column, row)
     for word, region in (
         *((word, Region(column, "")) for word, column in _ACROSS.items()),
         *((word, Region("", row)) for word, row in _DOWN.items() if word != "middle"),
         ("middle", Region("centre", "")),
     ):
         for part in _PARTS:
-            found[(word, part)] = region
+            regions[(word, part)] = region
         for view in _VIEWS:
-            found[(word, "of", view)] = found[(word, "of", "the", view)] = region
-    return found
+            regions[(word, "of", view)] = regions[(word, "of", "the", view)] = region
+    return regions
 
 
 REGIONS: MappingProxyType[tuple[str, ...], Region] = MappingProxyType(_regions())

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from barista_bench.benchmarks.egocot.item_evidence import item_evidence
+from barista_bench.benchmarks.egocot.evidence_sentences import rationale_of
 from barista_bench.benchmarks.egocot.items import Split
 from barista_bench.benchmarks.egocot.mini_questions import CHOICES, QUESTIONS, Draft
-from barista_bench.benchmarks.egocot.mini_scene import Scene
+from barista_bench.benchmarks.egocot.mini_scene import GraphScene
+from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, GROUPS
-from barista_bench.benchmarks.egocot.verbalise import rationale_of
 from barista_bench.core.task import Json
 from barista_bench.errors import DataError
 from barista_bench.files.atomic import place_file
@@ -46,7 +46,7 @@ def write_mini(kitchen: Path, out: Path) -> None:
     (out / "media").mkdir(parents=True, exist_ok=True)
     for number, video in enumerate(SceneGraph(kitchen)):
         split: Split = "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev"
-        scene = Scene(video)
+        scene = GraphScene(video)
         for code, ask in QUESTIONS.items():
             draft = ask(scene)
             if draft is not None:
@@ -62,7 +62,7 @@ def write_mini(kitchen: Path, out: Path) -> None:
         (out / name).write_text(text, encoding="utf-8")
 
 
-def _record(scene: Scene, code: str, draft: Draft, qid: str, *, hidden: bool) -> dict[str, Json]:
+def _record(scene: GraphScene, code: str, draft: Draft, qid: str, *, hidden: bool) -> dict[str, Json]:
     """One sample as the benchmark's files have it."""
     subtask, media_id = BY_CODE[code], scene.video.video_id
     texts = [draft.right, *draft.wrong]
@@ -86,11 +86,13 @@ def _record(scene: Scene, code: str, draft: Draft, qid: str, *, hidden: bool) ->
     return record
 
 
-def _reasons(record: dict[str, Json], scene: Scene) -> list[str]:
+def _reasons(record: dict[str, Json], scene: GraphScene) -> list[str]:
     """What the evidence says, and then the answer."""
     item = RecordReader(ProblemLog("mini")).read({**record, "reasoning": ["-"]}, "record")
     assert item is not None, "what is written here can be read"
     assert item.answer is not None, "only answered questions get reasons"
     size = scene.video.video
-    evidence = item_evidence(item.evidence, item.question, item.choices, item.answer, size=(size.width, size.height))
+    evidence = question_evidence(
+        item.evidence, item.question, item.choices, item.answer, size=(size.width, size.height)
+    )
     return [*rationale_of(evidence), f"So the answer is {item.answer}."]

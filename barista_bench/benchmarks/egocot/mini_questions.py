@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from barista_bench.benchmarks.egocot.mini_scene import Contact, Scene, StateChange
+from barista_bench.benchmarks.egocot.mini_scene import GraphScene, HandUse, StateChange
 from barista_bench.scene_graph import SceneObject, Segment
 
 CHOICES = 4
@@ -28,7 +28,7 @@ class Draft(NamedTuple):
     frames: tuple[int, ...]
 
 
-def active_object(scene: Scene) -> Draft | None:
+def active_object(scene: GraphScene) -> Draft | None:
     """AOG: what a hand is on."""
     for contact in _single(scene):
         others = _others(scene, contact.middle, {c.object.category for c in scene.touched(contact.middle)})
@@ -39,7 +39,7 @@ def active_object(scene: Scene) -> Draft | None:
     return None
 
 
-def hand_of_object(scene: Scene) -> Draft | None:
+def hand_of_object(scene: GraphScene) -> Draft | None:
     """HOA: which hand is on an object."""
     for contact in reversed(_single(scene)):
         question = f"At {scene.clock(contact.middle)}, which hand is touching the {contact.object.category}?"
@@ -50,7 +50,7 @@ def hand_of_object(scene: Scene) -> Draft | None:
     return None
 
 
-def state_now(scene: Scene) -> Draft | None:
+def state_now(scene: GraphScene) -> Draft | None:
     """MSP: the state of an object right after it has changed."""
     for change in reversed(scene.changes):
         frame = min(change.end - 1, change.frame + 2)
@@ -59,7 +59,7 @@ def state_now(scene: Scene) -> Draft | None:
     return None
 
 
-def state_before(scene: Scene) -> Draft | None:
+def state_before(scene: GraphScene) -> Draft | None:
     """SR: the state of an object before it changed."""
     for change in scene.changes:
         if draft := _state(scene, "SR", change, change.before, max(change.start, change.frame - 15), "was"):
@@ -67,14 +67,14 @@ def state_before(scene: Scene) -> Draft | None:
     return None
 
 
-def place_before(scene: Scene) -> Draft | None:
+def place_before(scene: GraphScene) -> Draft | None:
     """LVR: where an object was."""
     for contact in scene.contacts:
         frame = max(0, contact.start - 10)
         place = scene.place(contact.object, frame)
         if place is None or not scene.alone(contact.object, frame):
             continue
-        places = [f"in the {one} of the frame" for one in _PLACES if not _alike(one, place)]
+        places = [f"in the {name} of the frame" for name in _PLACES if not _alike(name, place)]
         name = contact.object.category
         question = f"Looking back at {scene.clock(frame)}: was the {name} in view, and if so, where?"
         right = f"in the {place} of the frame"
@@ -82,13 +82,13 @@ def place_before(scene: Scene) -> Draft | None:
     return None
 
 
-def order_of_contacts(scene: Scene) -> Draft | None:
+def order_of_contacts(scene: GraphScene) -> Draft | None:
     """HOTR: in what order things were taken hold of."""
-    firsts: dict[str, Contact] = {}
+    firsts: dict[str, HandUse] = {}
     for contact in scene.contacts:
         if contact.object.category in scene.categories():
             firsts.setdefault(contact.object.category, contact)
-    chosen: list[Contact] = []
+    chosen: list[HandUse] = []
     for contact in firsts.values():
         if not chosen or contact.start > chosen[-1].start:
             chosen.append(contact)
@@ -103,10 +103,12 @@ def order_of_contacts(scene: Scene) -> Draft | None:
     frames = tuple(contact.middle for contact in chosen)
     wrong = scene.rng("HOTR").sample(orders, CHOICES - 1)
     objects = tuple(contact.object for contact in chosen)
-    return Draft(question, f"the {', then the '.join(names)}", tuple(f"the {one}" for one in wrong), objects, frames)
+    return Draft(
+        question, f"the {', then the '.join(names)}", tuple(f"the {order}" for order in wrong), objects, frames
+    )
 
 
-def next_state(scene: Scene) -> Draft | None:
+def next_state(scene: GraphScene) -> Draft | None:
     """NSA: what state an object is in next."""
     for change in scene.changes[1:] + scene.changes[:1]:
         if draft := _state(scene, "NSA", change, change.after, max(change.start, change.frame - 5), "is next"):
@@ -114,7 +116,7 @@ def next_state(scene: Scene) -> Draft | None:
     return None
 
 
-def next_action(scene: Scene) -> Draft | None:
+def next_action(scene: GraphScene) -> Draft | None:
     """NAA: what is done next."""
     activities = scene.activities()
     names = sorted({segment.name for segment in activities})
@@ -128,12 +130,12 @@ def next_action(scene: Scene) -> Draft | None:
     return None
 
 
-def cause_of_change(scene: Scene) -> Draft | None:
+def cause_of_change(scene: GraphScene) -> Draft | None:
     """LCOI: what brought a change about."""
     activities = scene.activities()
     for change in scene.changes:
-        causes = [one for one in activities if one.start <= change.frame < one.end]
-        others = sorted({one.name for one in activities if one not in causes})
+        causes = [activity for activity in activities if activity.start <= change.frame < activity.end]
+        others = sorted({activity.name for activity in activities if activity not in causes})
         if len(causes) == 1 and len(others) >= CHOICES - 1 and scene.alone(change.object, change.frame):
             name = change.object.category
             turn = f"the {name} turns from {change.before} to {change.after}"
@@ -143,12 +145,12 @@ def cause_of_change(scene: Scene) -> Draft | None:
     return None
 
 
-def progress(scene: Scene) -> Draft | None:
+def progress(scene: GraphScene) -> Draft | None:
     """PR: which step is done already."""
     steps = scene.steps()
-    for place in range(len(steps) - CHOICES + 1):
-        done, later = steps[place], [step.name for step in steps[place + 1 :]]
-        names = sorted(set(later) - {step.name for step in steps[: place + 1]})
+    for index in range(len(steps) - CHOICES + 1):
+        done, later = steps[index], [step.name for step in steps[index + 1 :]]
+        names = sorted(set(later) - {step.name for step in steps[: index + 1]})
         frame = min(done.end, scene.video.frame_count - 1)
         if len(names) >= CHOICES - 1:
             question = f"Which of these steps has been finished by {scene.clock(frame)}?"
@@ -156,7 +158,7 @@ def progress(scene: Scene) -> Draft | None:
     return None
 
 
-def both_hands(scene: Scene) -> Draft | None:
+def both_hands(scene: GraphScene) -> Draft | None:
     """HGC: what each hand does at one moment."""
     for contact in scene.contacts:
         for frame in range(contact.start, contact.end):
@@ -169,15 +171,20 @@ def both_hands(scene: Scene) -> Draft | None:
             others = _others(scene, frame, {c.object.category for c in touched})
             if len(others) < 2 or not all(scene.alone(item, frame) for item in pair):
                 break
-            one, two = (item.category for item in pair)
-            sentences = [(one, two), (two, one), (one, others[0]), (others[1], two)]
+            left_name, right_name = (item.category for item in pair)
+            sentences = [
+                (left_name, right_name),
+                (right_name, left_name),
+                (left_name, others[0]),
+                (others[1], right_name),
+            ]
             made = [f"The left hand is on the {a}, the right hand on the {b}." for a, b in sentences]
             question = f"Reason from both hands: which of these is true at {scene.clock(frame)}?"
             return Draft(question, made[0], tuple(made[1:]), pair, (frame,))
     return None
 
 
-def purposeful_object(scene: Scene) -> Draft | None:
+def purposeful_object(scene: GraphScene) -> Draft | None:
     """GOT: where the thing is that serves a purpose, whatever it looks like."""
     for relation in scene.video.relations():
         if relation.value != "inside" or relation.source.category != "coffee":
@@ -187,13 +194,13 @@ def purposeful_object(scene: Scene) -> Draft | None:
         place = scene.place(vessel, last)
         if place is None:
             continue
-        places = [f"in the {one} of the frame" for one in _PLACES if not _alike(one, place)]
+        places = [f"in the {name} of the frame" for name in _PLACES if not _alike(name, place)]
         question = f"Follow the object that the coffee ends up in. Where is it at {scene.clock(last)}?"
         return _draft(scene, "GOT", question, f"in the {place} of the frame", places, (vessel,), last)
     return None
 
 
-QUESTIONS: Mapping[str, Callable[[Scene], Draft | None]] = {
+QUESTIONS: Mapping[str, Callable[[GraphScene], Draft | None]] = {
     "AOG": active_object,
     "HOA": hand_of_object,
     "MSP": state_now,
@@ -222,30 +229,30 @@ _PLACES = (
 )
 
 
-def _alike(one: str, other: str) -> bool:
+def _alike(first: str, second: str) -> bool:
     """Whether two places touch: a wrong choice is clearly elsewhere."""
-    (x, y), (a, b) = (divmod(_PLACES.index(place), 3) for place in (one, other))
+    (x, y), (a, b) = (divmod(_PLACES.index(place), 3) for place in (first, second))
     return abs(x - a) + abs(y - b) <= 1
 
 
-def _single(scene: Scene) -> list[Contact]:
+def _single(scene: GraphScene) -> list[HandUse]:
     """Contacts at whose middle the hand is on nothing else, and nothing else of the object's name is about."""
-    found = []
+    single = []
     for contact in scene.contacts:
         then = scene.touched(contact.middle)
         others = [c for c in then if c != contact and (c.hand == contact.hand or c.object == contact.object)]
         if not others and scene.alone(contact.object, contact.middle):
-            found.append(contact)
-    return found
+            single.append(contact)
+    return single
 
 
-def _others(scene: Scene, frame: int, without: set[str]) -> list[str]:
+def _others(scene: GraphScene, frame: int, without: set[str]) -> list[str]:
     """Names of other things, those in view first."""
     there = [name for name in scene.categories(frame) if name not in without]
     return there + [name for name in scene.categories() if name not in without and name not in there]
 
 
-def _state(scene: Scene, code: str, change: StateChange, right: str, frame: int, verb: str) -> Draft | None:
+def _state(scene: GraphScene, code: str, change: StateChange, right: str, frame: int, verb: str) -> Draft | None:
     if not scene.alone(change.object, frame) or scene.box(change.object, frame) is None:
         return None
     others = [state for state in scene.states if state != right]
@@ -267,14 +274,14 @@ def _akin(right: str, others: Sequence[str]) -> list[str]:
     return [name for name in others if words & set(name.split())][: CHOICES // 2]
 
 
-def _acted_on(scene: Scene, segment: Segment) -> tuple[SceneObject, ...]:
+def _acted_on(scene: GraphScene, segment: Segment) -> tuple[SceneObject, ...]:
     """What hands were on in a segment, the last one alone: it is what the question is about."""
     inside = [c.object for c in scene.contacts if c.start < segment.end and c.end > segment.start]
     return tuple(inside[-1:])
 
 
 def _draft(
-    scene: Scene,
+    scene: GraphScene,
     code: str,
     question: str,
     right: str,

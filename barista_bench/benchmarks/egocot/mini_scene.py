@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from barista_bench.benchmarks.egocot.clock import clock
-from barista_bench.benchmarks.egocot.items import Corners
-from barista_bench.benchmarks.egocot.verbalise import region_words
+from barista_bench.benchmarks.egocot.evidence_sentences import region_words
+from barista_bench.benchmarks.egocot.items import Corners, clock
 from barista_bench.core.task import Json, content_seed
 from barista_bench.scene_graph import Relation, SceneObject, Segment, VideoGraph
 from barista_bench.scene_graph.video_graph import NAMELESS, UNNAMED
@@ -19,7 +18,7 @@ from barista_bench.scene_graph.video_graph import NAMELESS, UNNAMED
 FPS = 30.0
 
 
-class Contact(NamedTuple):
+class HandUse(NamedTuple):
     """One hand acting on one object, on frames [start, end)."""
 
     hand: SceneObject
@@ -46,7 +45,7 @@ class StateChange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scene:
+class GraphScene:
     """One video's graph, asked in the terms of the benchmark."""
 
     video: VideoGraph
@@ -66,14 +65,14 @@ class Scene:
         return random.Random(content_seed("egocot mini", self.video.video_id, *about))  # noqa: S311
 
     @cached_property
-    def contacts(self) -> list[Contact]:
+    def contacts(self) -> list[HandUse]:
         """By time."""
-        found = [
-            Contact(row.source, row.value, row.target, row.start, row.end)
+        uses = [
+            HandUse(row.source, row.value, row.target, row.start, row.end)
             for row in self.video.relations()
             if row.type == "human_actions" and row.source.category in ("left hand", "right hand")
         ]
-        return sorted(found, key=lambda c: (c.start, c.end, c.hand.category, c.object.id))
+        return sorted(uses, key=lambda c: (c.start, c.end, c.hand.category, c.object.id))
 
     @cached_property
     def changes(self) -> list[StateChange]:
@@ -81,12 +80,12 @@ class Scene:
         ranges = sorted(
             (row for row in self.video.attributes() if row.type == "state"), key=lambda row: (row.object.id, row.start)
         )
-        found = [
+        changes = [
             StateChange(a.object, a.value, b.value, a.start, b.start, b.end)
             for a, b in itertools.pairwise(ranges)
             if a.object == b.object and a.end == b.start and a.value != b.value
         ]
-        return sorted(found, key=lambda change: (change.frame, change.object.id))
+        return sorted(changes, key=lambda change: (change.frame, change.object.id))
 
     @cached_property
     def states(self) -> list[str]:
@@ -99,16 +98,16 @@ class Scene:
 
     def alone(self, item: SceneObject, frame: int) -> bool:
         """Whether no other object of its category is visible, so that its name says which one is meant."""
-        same = [one for one in self.video.objects_at(frame) if one.category == item.category]
+        same = [other for other in self.video.objects_at(frame) if other.category == item.category]
         return same == [item] and item.category != UNNAMED
 
-    def touched(self, frame: int) -> list[Contact]:
+    def touched(self, frame: int) -> list[HandUse]:
         return [contact for contact in self.contacts if contact.start <= frame < contact.end]
 
     def box(self, item: SceneObject, frame: int) -> Corners | None:
         """Corners in pixels; None where it is not visible."""
-        found = self.video.boxes(frame).get(item.id)
-        return (found[0], found[1], found[0] + found[2], found[1] + found[3]) if found else None
+        box = self.video.boxes(frame).get(item.id)
+        return (box[0], box[1], box[0] + box[2], box[1] + box[3]) if box else None
 
     def place(self, item: SceneObject, frame: int) -> str | None:
         """The part of the frame that it is in, in words; None where it is not visible."""
@@ -153,10 +152,10 @@ class Scene:
         rows: dict[tuple[str, str, str, int, int], Relation] = {}
         for frame in frames:
             for relation in self.video.relations(frame):
-                ends = {relation.source, relation.target}
+                pair = {relation.source, relation.target}
                 hand = relation.source.category in ("left hand", "right hand") and relation.target in wanted
                 named = UNNAMED not in (relation.source.category, relation.target.category)
-                if named and (hand or ends <= wanted):
+                if named and (hand or pair <= wanted):
                     key = (relation.source.id, relation.value, relation.target.id, relation.start, relation.end)
                     rows[key] = relation
         for relation in rows.values():

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
 from barista_bench.benchmarks.egocot.cot import Cot
-from barista_bench.benchmarks.egocot.grounded import OF_CLAIMS
+from barista_bench.benchmarks.egocot.items import CotMetadata
 from barista_bench.benchmarks.egocot.taxonomy import GROUPS, OF_GROUP, SUBTASKS
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell, sample_name
 from barista_bench.core.task import Json, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
+
+RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
+"""Model -> the published figures of each of its runs."""
 
 
 class Agreement(NamedTuple):
@@ -38,50 +42,47 @@ class Agreement(NamedTuple):
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[PaperTable | PaperChart]:
     """Tables and figures of the models that answered `egocot/cot`; none where nobody did."""
-    found = [one for one in samples if isinstance(one.task, Cot) and one.runs]
-    if not found:
+    answered = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.runs]
+    if not answered:
         return []
-    figures = {one.model: [one.task.aggregate(run) for run in one.runs] for one in found}
-    judged = [(one, judge) for one in found for judge in sorted(one.judged)]
+    figures = {model.model: [task.statistics(run).published() for run in model.runs] for model, task in answered}
+    judged = [(model, judge) for model, _ in answered for judge in sorted(model.judged)]
     tables: list[PaperTable | PaperChart] = [_accuracy(figures), _chart(figures), _claims(figures)]
     if judged:
         tables += [_reasoning(judged), _agreements(judged)]
     return tables
 
 
-def _accuracy(figures: Mapping[str, Sequence[Mapping[str, Json]]]) -> PaperTable:
-    columns = [("Mean", "", "")]
+def _accuracy(figures: RunsByModel) -> PaperTable:
+    columns: list[tuple[str, ...]] = [("Mean",)]
     for group in GROUPS:
-        columns += [*((s.code, "per_subtask", s.code) for s in OF_GROUP[group]), (f"{group} mean", "per_group", group)]
-    rows = [
-        (model, *(_mean([_at(run, part, name, "accuracy") for run in runs]) for _, part, name in columns))
-        for model, runs in figures.items()
-    ]
+        columns += [(s.code, "per_subtask", s.code) for s in OF_GROUP[group]]
+        columns.append((f"{group} mean", "per_group", group))
+    rows = [(model, *(_mean(runs, *path, "accuracy") for _, *path in columns)) for model, runs in figures.items()]
     rows.sort(key=lambda row: -(row[1] if isinstance(row[1], float) else 0.0))
     return PaperTable(
         "Accuracy leaderboard: accuracy by subtask and group",
-        ("model", *(title for title, _, _ in columns)),
+        ("model", *(title for title, *_ in columns)),
         tuple(rows),
         "Group and overall means pool their samples. Answers that could not be read are wrong.",
     )
 
 
-def _chart(figures: Mapping[str, Sequence[Mapping[str, Json]]]) -> PaperChart:
+def _chart(figures: RunsByModel) -> PaperChart:
     series = []
     for model, runs in figures.items():
-        values = {s.code: _mean([_at(run, "per_subtask", s.code, "accuracy") for run in runs]) for s in SUBTASKS}
+        values = {s.code: _mean(runs, "per_subtask", s.code, "accuracy") for s in SUBTASKS}
         series.append(Series(model, tuple(Point(code, value) for code, value in values.items() if value is not None)))
     return PaperChart("Figure 3: accuracy by subtask", "subtask", "accuracy", tuple(series), kind="bar")
 
 
-def _claims(figures: Mapping[str, Sequence[Mapping[str, Json]]]) -> PaperTable:
+def _claims(figures: RunsByModel) -> PaperTable:
     names = ("accuracy", "reasoned", *OF_CLAIMS)
-    groups = [(group, "per_group", group) for group in GROUPS]
     rows = [
         (
             model,
-            *(_mean([_at(run, "", "", name) for run in runs]) for name in names),
-            *(_mean([_at(run, part, group, "verified_scr") for run in runs]) for _, part, group in groups),
+            *(_mean(runs, name) for name in names),
+            *(_mean(runs, "per_group", group, "verified_scr") for group in GROUPS),
         )
         for model, runs in figures.items()
     ]
@@ -96,12 +97,13 @@ def _claims(figures: Mapping[str, Sequence[Mapping[str, Json]]]) -> PaperTable:
 
 def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> PaperTable:
     rows = []
-    for one, judge in judged:
-        runs = [reasoning_figures(run, one.judged[judge], number) for number, run in enumerate(one.runs)]
-        cells: list[TableCell] = [one.model, judge, *_pair(runs, None)]
-        for group in GROUPS:
-            cells += _pair(runs, group)
-        rows.append((*cells, _mean([run["coverage"] for run in runs])))
+    for model, judge in judged:
+        runs = [reasoning_figures(run, model.judged[judge], number) for number, run in enumerate(model.runs)]
+        cells: list[TableCell] = []
+        for path in ((), *(("per_group", group) for group in GROUPS)):
+            percent = _mean(runs, *path, "scr")
+            cells += [_mean(runs, *path, "r"), None if percent is None else percent / 100]
+        rows.append((model.model, judge, *cells, _mean(runs, "coverage")))
     titles = [f"{name} {figure}" for name in ("Mean", *GROUPS) for figure in ("R", "SCR")]
     return PaperTable(
         "Reasoning leaderboard: R (0 to 5) and SCR by group",
@@ -113,14 +115,10 @@ def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> PaperTable:
 
 
 def _agreements(judged: Sequence[tuple[ModelSamples, str]]) -> PaperTable:
-    rows: list[tuple[TableCell, ...]] = []
-    for one, judge in judged:
-        found = judge_and_evidence(one, judge)
-        rows.append((one.model, judge, *found))
     return PaperTable(
         "Judge and evidence: do they call the same right answers spurious?",
         ("model", "judge", "n", "by the judge", "by the evidence", "by both", "phi", "kappa"),
-        tuple(rows),
+        tuple((model.model, judge, *judge_and_evidence(model, judge)) for model, judge in judged),
         "Of the right answers, pooled over runs. The two look at different things: a judge at logic and wording, the "
         "evidence at facts; a low agreement is no fault of either.",
     )
@@ -136,24 +134,24 @@ def reasoning_figures(run: Sequence[Scored], scores: Mapping[str, float], number
     """
     return egocot_reasoning(
         [scores.get(sample_name(s.example.example_id, number)) for s in run],
-        [s.prediction is not None and s.prediction.value["answer"] == s.example.target["answer"] for s in run],
-        [str(s.example.metadata["subtask"]) for s in run],
+        [_is_right(s) for s in run],
+        [CotMetadata.read(s.example.metadata).subtask for s in run],
         empty_reasoning=[s.prediction is None or not s.prediction.value["reasoning"] for s in run],
     )
 
 
-def judge_and_evidence(one: ModelSamples, judge: str) -> Agreement:
+def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
     """How far a judge and the evidence agree on a model's right answers, over all its runs.
 
     Raises:
         TypeError: the samples are not of `egocot/cot`.
     """
-    if not isinstance(one.task, Cot):
-        raise TypeError(f"{one.model}: samples of {one.task.name}, not of egocot/cot")
+    if not isinstance(model.task, Cot):
+        raise TypeError(f"{model.model}: samples of {model.task.name}, not of egocot/cot")
     # Imported here: whoever only looks up the benchmark needs no scipy.
     from scipy.stats import pearsonr
 
-    pairs = list(_pairs(one.task, one.runs, one.judged[judge]))
+    pairs = list(_pairs(model.task, model.runs, model.judged[judge]))
     first, second = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
     varied = len(set(first)) > 1 and len(set(second)) > 1
     return Agreement(
@@ -168,34 +166,27 @@ def judge_and_evidence(one: ModelSamples, judge: str) -> Agreement:
 
 
 def _pairs(task: Cot, runs: Sequence[Sequence[Scored]], scores: Mapping[str, float]) -> Iterator[tuple[bool, bool]]:
+    """Of each right answer that both speak of: whether the judge, and whether the evidence, calls it spurious."""
     for number, run in enumerate(runs):
-        for example, prediction in ((sample.example, sample.prediction) for sample in run):
-            if prediction is None or prediction.value["answer"] != example.target["answer"]:
-                continue
+        for sample in run:
             # Without a rationale the judge's rule gives 0, and there is nothing for the evidence to contradict.
-            score = scores.get(sample_name(example.example_id, number)) if prediction.value["reasoning"] else None
-            if score is not None:
-                yield score <= SPURIOUS_AT, task.check(example, prediction).is_contradicted
+            if sample.prediction and _is_right(sample) and sample.prediction.value["reasoning"]:
+                score = scores.get(sample_name(sample.example.example_id, number))
+                if score is not None:
+                    yield score <= SPURIOUS_AT, task.check(sample.example, sample.prediction).is_contradicted
 
 
-def _pair(runs: Sequence[Mapping[str, Json]], group: str | None) -> list[TableCell]:
-    parts = [run if group is None else _inner(run, "per_group", group) for run in runs]
-    scr = [part.get("scr") for part in parts]
-    shares = [value / 100 if isinstance(value, int | float) else None for value in scr]
-    return [_mean([part.get("r") for part in parts]), _mean(shares)]
+def _is_right(sample: Scored) -> bool:
+    return sample.prediction is not None and sample.prediction.value["answer"] == sample.example.target["answer"]
 
 
-def _inner(figures: Mapping[str, Json], part: str, name: str) -> Mapping[str, Json]:
-    groups = figures.get(part)
-    found = groups.get(name) if isinstance(groups, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
-def _at(figures: Mapping[str, Json], part: str, name: str, figure: str) -> Json:
-    return (_inner(figures, part, name) if part else figures).get(figure)
-
-
-def _mean(values: Sequence[Json]) -> float | None:
-    """Over the runs that have the figure."""
-    numbers = [float(value) for value in values if isinstance(value, int | float)]
+def _mean(runs: Sequence[Mapping[str, Json]], *path: str) -> float | None:
+    """The mean of a figure over the runs that have it; `path` leads to it through tables."""
+    numbers = []
+    for run in runs:
+        value: Json = run
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        if isinstance(value, int | float):
+            numbers.append(float(value))
     return statistics.fmean(numbers) if numbers else None

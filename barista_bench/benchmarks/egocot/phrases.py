@@ -126,13 +126,13 @@ def clauses(text: str, vocabulary: Vocabulary, asked: tuple[Times, ...] = ()) ->
     for start, end in _parts(text, 0, len(text), _SENTENCE):
         last: tuple[Times, ...] = ()
         for begin, stop in _parts(text, start, end, _CLAUSE):
-            own = tuple(times_in(text, begin, stop))
+            written = tuple(times_in(text, begin, stop))
             pointed = [match.start() for match in SAME_TIME.finditer(text, begin, stop)]
-            last = tuple(times for times, _, _ in own[:MAX_TIMES]) or (given if pointed else last)
+            last = tuple(times for times, _, _ in written[:MAX_TIMES]) or (given if pointed else last)
             given = last or given
-            taken = [(a, b) for _, a, b in own]
+            taken = [(a, b) for _, a, b in written]
             loose = _loose(text, begin, stop, [*(a for a, _ in taken), *pointed])
-            yield Clause(begin, stop, tuple(_pieces(text, begin, stop, taken, vocabulary)), own, last, loose)
+            yield Clause(begin, stop, tuple(_pieces(text, begin, stop, taken, vocabulary)), written, last, loose)
 
 
 def _loose(text: str, start: int, end: int, dated: list[int]) -> int:
@@ -167,25 +167,25 @@ def _is_moment(before: str, written: str, text: str, stop: int, end: int) -> boo
 
 def _written(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
     """All that is written as a time or as a range of times."""
-    found = list(_TIME.finditer(text, start, end))
-    place = 0
-    while place < len(found):
-        match = found[place]
+    matches = list(_TIME.finditer(text, start, end))
+    index = 0
+    while index < len(matches):
+        match = matches[index]
         first, begin = _seconds(match[0]), match.start()
-        following = found[place + 1] if place + 1 < len(found) else None
+        following = matches[index + 1] if index + 1 < len(matches) else None
         if following is not None and _RANGE.fullmatch(text, match.end(), following.start()):
             second = _seconds(following[0])
             listed = text[match.end() : following.start()].strip().casefold() == "and" and not _between(text, begin)
             if first is not None and second is not None and first <= second and not listed:
                 yield (first, second), begin, following.end()
-                place += 2
+                index += 2
                 continue
         bare = _BARE.search(text[max(start, begin - _LOOKED_BACK) : begin])
         if first is not None and bare is not None and ":" not in match[0] and float(bare[1]) <= first:
             yield (float(bare[1]), first), begin - len(bare[0]), match.end()
         elif first is not None:
             yield (first, first), begin, match.end()
-        place += 1
+        index += 1
 
 
 def _between(text: str, start: int) -> bool:
@@ -213,34 +213,34 @@ def _pieces(text: str, start: int, end: int, taken: list[tuple[int, int]], vocab
         for begin, stop in zip(edges[::2], edges[1::2], strict=True)  # between the times
         for match in _WORD.finditer(text, begin, stop)
     ]
-    place, after = 0, start
-    while place < len(tokens):
-        piece, used = _longest(tokens, place, vocabulary)
-        words = tuple(word for word, _, _ in tokens[place : place + used])
-        first, last = tokens[place][1], tokens[place + used - 1][2]
+    index, after = 0, start
+    while index < len(tokens):
+        piece, used = _longest(tokens, index, vocabulary)
+        words = tuple(word for word, _, _ in tokens[index : index + used])
+        first, last = tokens[index][1], tokens[index + used - 1][2]
         broken = _BREAK.search(text, after, first) is not None
         yield piece._replace(start=first, end=last, words=words, broken=broken)
-        place, after = place + used, last
+        index, after = index + used, last
 
 
 _Written: TypeAlias = "tuple[str, int, int]"
 
 
-def _longest(tokens: list[_Written], place: int, vocabulary: Vocabulary) -> tuple[Piece, int]:
+def _longest(tokens: list[_Written], index: int, vocabulary: Vocabulary) -> tuple[Piece, int]:
     """The longest thing that begins at a token, and how many tokens it has."""
-    previous = tokens[place - 1][0] if place else ""
-    for length in range(min(_LONGEST, len(tokens) - place), 0, -1):
-        words = tuple(word for word, _, _ in tokens[place : place + length])
+    previous = tokens[index - 1][0] if index else ""
+    for length in range(min(_LONGEST, len(tokens) - index), 0, -1):
+        words = tuple(word for word, _, _ in tokens[index : index + length])
         piece = _known(words, vocabulary, previous)
         if piece is None:
             continue
-        following = [word for word, _, _ in tokens[place + length : place + length + 3]]
+        following = [word for word, _, _ in tokens[index + length : index + length + 3]]
         if piece.kind == "region" and following[:1] == ["of"] and not _of_the_view(words, following[1:]):
             return Piece("word", 0, 0, words), length
         if words in HANDS and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand, not who
             return Piece("article", 0, 0, words), length + 1
         return piece, length
-    word = tokens[place][0]
+    word = tokens[index][0]
     if word in NEGATIONS:
         return Piece("negation", 0, 0, ()), 1
     if word in HEDGES:

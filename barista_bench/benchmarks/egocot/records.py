@@ -1,4 +1,4 @@
-"""Records of the benchmark's files to items: a bad record costs itself, a bad row of its evidence that row.
+"""The benchmark's files to items: a bad record costs itself, a bad row of its evidence that row.
 
 Two kinds of records are known: samples as the project page shows them (`qid`, `media_id`, ...), and the page's quiz
 items (`group`, `subtask`, `video`, ...).
@@ -6,16 +6,16 @@ items (`group`, `subtask`, `video`, ...).
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TypeAlias, TypeVar
 
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.items import (
-    Corners,
-    Item,
+    CotItem,
     ItemEvidence,
     Split,
     TargetObject,
@@ -25,10 +25,13 @@ from barista_bench.benchmarks.egocot.items import (
 from barista_bench.benchmarks.egocot.taxonomy import Subtask, group_called, subtask_called
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.core.boxes import four_numbers
+from barista_bench.files.bounded import bounded_bytes
 from barista_bench.files.paths import valid_video_id
 from barista_bench.files.text_out import printable
 from barista_bench.scene_graph.problems import ProblemLog
 
+MAX_BYTES = 2**28
+"""Largest file that is read; the whole benchmark has some ten megabytes."""
 MAX_TEXT = 20_000
 """Characters of any one text."""
 MAX_ROWS = 10_000
@@ -48,6 +51,44 @@ _EVIDENCE = frozenset({"target_objects", "timestamps", "bboxes", "relations", "f
 
 Record: TypeAlias = "Mapping[str, object]"
 RowT = TypeVar("RowT")
+
+
+def read_records(path: Path, log: ProblemLog) -> Iterator[tuple[str, object]]:
+    """The records of a JSON or JSONL file with their places; what is no JSON is logged."""
+    try:
+        text = bounded_bytes(path, MAX_BYTES).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        log.error("", f"cannot be read ({printable(str(error))[:200]})", "give a UTF-8 file within the bound")
+        return
+    if path.suffix.lower() == ".jsonl":
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                yield from _decoded(line, f"line {number}", log)
+        return
+    for _, value in _decoded(text, "", log):
+        yield from _listed(value)
+
+
+def _decoded(text: str, key: str, log: ProblemLog) -> Iterator[tuple[str, object]]:
+    try:
+        yield key, json.loads(text)
+    except (ValueError, RecursionError) as error:
+        cause = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        log.error(key, f"is no JSON ({cause}); it is left out", "correct it")
+
+
+def _listed(value: object) -> Iterator[tuple[str, object]]:
+    """The records of a JSON value: a list, one record, or an object whose only list is meant."""
+    if isinstance(value, dict) and "question" not in value:
+        lists = [(name, inner) for name, inner in value.items() if isinstance(inner, list)]
+        if len(lists) == 1:
+            name, value = lists[0]
+            yield from ((f"{printable(str(name)[:100])}[{index}]", record) for index, record in enumerate(lists[0][1]))
+            return
+    if isinstance(value, list):
+        yield from ((f"[{index}]", record) for index, record in enumerate(value))
+    else:
+        yield "record", value
 
 
 class BadRecordError(ValueError):
@@ -71,15 +112,15 @@ class RecordReader:
         self.split = split
         self.unknown: Counter[str] = Counter()
 
-    def read(self, record: object, key: str) -> Item | None:
+    def read(self, record: object, key: str) -> CotItem | None:
         """The item of one record, or None with a problem logged."""
         try:
             if not isinstance(record, dict):
                 raise BadRecordError("", f"is {kind(record)}", "give one JSON object a question")
-            return self._quiz(record, key) if "video" in record and "qid" not in record else self._sample(record, key)
+            return self._item(record, key)
         except BadRecordError as error:
-            place = f"{key}.{error.key}" if error.key else key
-            self.log.error(place, f"{error.what}; the question is left out", error.remedy)
+            where = f"{key}.{error.key}" if error.key else key
+            self.log.error(where, f"{error.what}; the question is left out", error.remedy)
             return None
 
     def report_unknown(self) -> None:
@@ -87,58 +128,51 @@ class RecordReader:
         for name, count in sorted(self.unknown.items()):
             self.log.warning(name, f"stands in {count} records and is not read", "leave it out, or tell us what it is")
 
-    def _sample(self, record: Record, key: str) -> Item:
-        self.unknown.update(printable(str(name)[:100]) for name in record if name not in _KNOWN)
-        media_id = _text(record, "media_id")
-        self._check_source(record, media_id, key)
-        answer, split = self._answer(record)
-        return Item(
-            qid=_qid(record),
-            media_id=_media_id(media_id, "media_id"),
-            split=split,
-            subtask=self._subtask(record, key, "sub_category_en", "big_category_en"),
-            question=_text(record, "question"),
-            choices=_choices(record, answer),
-            answer=answer,
-            reasoning=self._reasoning(record, key, answer),
-            evidence=self._evidence(record.get("evidence"), f"{key}.evidence"),
-        )
-
-    def _quiz(self, record: Record, key: str) -> Item:
+    def _item(self, record: Record, key: str) -> CotItem:
         """A quiz item has no id: it is called by its video."""
-        media_id = _media_id(PurePosixPath(_text(record, "video")).stem, "video")
+        is_quiz = "video" in record and "qid" not in record
+        names = ("video", "subtask", "group") if is_quiz else ("media_id", "sub_category_en", "big_category_en")
+        media_name, subtask_name, group_name = names
+        stated = _text(record, media_name)
+        media_id = _media_id(PurePosixPath(stated).stem if is_quiz else stated, media_name)
         answer, split = self._answer(record)
-        times = self._times(_SPAN.split(_text(record, "timestamps")), f"{key}.timestamps")
-        return Item(
-            qid=media_id,
+        if is_quiz:
+            times = self._times(_SPAN.split(_text(record, "timestamps")), f"{key}.timestamps")
+            evidence = ItemEvidence(timestamps=times)
+        else:
+            self.unknown.update(printable(str(name)[:100]) for name in record if name not in _KNOWN)
+            self._check_source(record, media_id, key)
+            evidence = self._evidence(record.get("evidence"), f"{key}.evidence")
+        return CotItem(
+            qid=media_id if is_quiz else _qid(record),
             media_id=media_id,
             split=split,
-            subtask=self._subtask(record, key, "subtask", "group"),
+            subtask=self._subtask(record, key, subtask_name, group_name),
             question=_text(record, "question"),
             choices=_choices(record, answer),
             answer=answer,
             reasoning=self._reasoning(record, key, answer),
-            evidence=ItemEvidence(timestamps=times),
+            evidence=evidence,
         )
 
     def _answer(self, record: Record) -> tuple[str | None, Split]:
         answer = record.get("answer")
         if answer is not None and not (isinstance(answer, str) and _LABEL.fullmatch(answer.strip())):
             raise BadRecordError("answer", f"is {kind(answer)}", "give the letter of the right choice, or null")
-        said = str(answer).strip() if answer is not None else None
-        named = record.get("split", self.split)
-        if named not in ("dev", "test", None):
-            raise BadRecordError("split", f"is {kind(named)}", "give dev or test")
-        split: Split = "test" if named == "test" or (named is None and said is None) else "dev"
-        if split == "dev" and said is None:
+        letter = str(answer).strip() if answer is not None else None
+        stated = record.get("split", self.split)
+        if stated not in ("dev", "test", None):
+            raise BadRecordError("split", f"is {kind(stated)}", "give dev or test")
+        split: Split = "test" if stated == "test" or (stated is None and letter is None) else "dev"
+        if split == "dev" and letter is None:
             raise BadRecordError("answer", "is missing in the split dev", "give it, or say split test")
-        return said, split
+        return letter, split
 
     def _subtask(self, record: Record, key: str, name: str, group_key: str) -> Subtask:
-        said = _text(record, name)
-        subtask = subtask_called(said)
+        stated = _text(record, name)
+        subtask = subtask_called(stated)
         if subtask is None:
-            raise BadRecordError(name, f"{said[:80]!r} is no subtask", "use one of the twelve names of the paper")
+            raise BadRecordError(name, f"{stated[:80]!r} is no subtask", "use one of the twelve names of the paper")
         group = record.get(group_key)
         if group is not None and (not isinstance(group, str) or group_called(group) != subtask.group):
             self.log.warning(
@@ -161,10 +195,10 @@ class RecordReader:
             steps = []
         if not isinstance(steps, list) or not all(is_text(step) and len(step) <= MAX_TEXT for step in steps):
             raise BadRecordError("reasoning", f"is {kind(record.get('reasoning'))}", "give step1, step2, ... as texts")
-        found = tuple(" ".join(step.split()) for step in steps[:MAX_ROWS] if step.strip())
-        if answer is not None and not found:
+        texts = tuple(" ".join(step.split()) for step in steps[:MAX_ROWS] if step.strip())
+        if answer is not None and not texts:
             self.log.warning(f"{key}.reasoning", "is empty: judges are given no reference", "give the steps")
-        return found
+        return texts
 
     def _evidence(self, value: object, key: str) -> ItemEvidence:
         if value is None:
@@ -172,33 +206,35 @@ class RecordReader:
         if not isinstance(value, dict):
             raise BadRecordError("evidence", f"is {kind(value)}", "give an object of lists")
         self.unknown.update(f"evidence.{printable(str(name)[:100])}" for name in value if name not in _EVIDENCE)
+        objects = list(self._rows(value, "target_objects", key, _target))
         return ItemEvidence(
-            objects=tuple(self._rows(value, "target_objects", key, _target)),
+            object_ids=list(dict.fromkeys(target.object_id for target in objects if target.object_id)),
+            objects=objects,
             timestamps=self._times(_list(value, "timestamps"), f"{key}.timestamps"),
-            boxes=tuple(self._rows(value, "bboxes", key, _box)),
-            relations=tuple(self._rows(value, "relations", key, _relation)),
             focus_times=self._times(_list(value, "focus_times"), f"{key}.focus_times"),
-            focused_boxes=tuple(self._rows(value, "focused_bboxes", key, _box)),
+            boxes=list(self._rows(value, "bboxes", key, _box)),
+            focused_boxes=list(self._rows(value, "focused_bboxes", key, _box)),
+            relations=list(self._rows(value, "relations", key, _relation)),
         )
 
-    def _times(self, values: list[object] | list[str], key: str) -> tuple[float, ...]:
-        found = []
-        for place, value in enumerate(values):
+    def _times(self, values: list[object] | list[str], key: str) -> list[float]:
+        times = []
+        for index, value in enumerate(values):
             seconds = read_seconds(value)
             if seconds is None:
-                self.log.warning(f"{key}[{place}]", f"{kind(value)} is no time; it is left out", "write MM:SS.ss")
+                self.log.warning(f"{key}[{index}]", f"{kind(value)} is no time; it is left out", "write MM:SS.ss")
             else:
-                found.append(seconds)
-        return tuple(found)
+                times.append(seconds)
+        return times
 
     def _rows(self, evidence: Record, name: str, key: str, read: Callable[[Record], RowT]) -> Iterator[RowT]:
-        for place, row in enumerate(_list(evidence, name)):
+        for index, row in enumerate(_list(evidence, name)):
             try:
                 if not isinstance(row, dict):
                     raise BadRecordError("", f"is {kind(row)}", "give an object")
                 yield read(row)
             except BadRecordError as error:
-                where = f"{key}.{name}[{place}]" + (f".{error.key}" if error.key else "")
+                where = f"{key}.{name}[{index}]" + (f".{error.key}" if error.key else "")
                 self.log.warning(where, f"{error.what}; the row is left out", error.remedy)
 
 
@@ -239,10 +275,10 @@ def _choices(record: Record, answer: str | None) -> dict[str, str]:
     for label in choices:
         if not isinstance(label, str) or not _LABEL.fullmatch(label):
             raise BadRecordError("choices", f"{kind(label)} is no letter", "use A, B, C, ...")
-    found = {label: _text(choices, label) for label in sorted(choices)}
-    if answer is not None and answer not in found:
-        raise BadRecordError("answer", f"{answer} is none of the choices", f"give one of {', '.join(found)}")
-    return found
+    texts = {label: _text(choices, label) for label in sorted(choices)}
+    if answer is not None and answer not in texts:
+        raise BadRecordError("answer", f"{answer} is none of the choices", f"give one of {', '.join(texts)}")
+    return texts
 
 
 def _step_order(name: object) -> tuple[int, str]:
@@ -275,10 +311,10 @@ def _box(row: Record) -> TimedBox:
     time = read_seconds(row.get("time"))
     if time is None:
         raise BadRecordError("time", f"is {kind(row.get('time'))}", "write MM:SS.ss")
-    return TimedBox(_object_id(row), time, corners(row.get("bbox")))
+    return TimedBox(_object_id(row), time, _corners(row.get("bbox")))
 
 
-def corners(value: object) -> Corners:
+def _corners(value: object) -> list[float]:
     """[x0, y0, x1, y1] with x0 < x1 and y0 < y1. Raises BadRecordError."""
     numbers = four_numbers(value, MAX_COORDINATE)
     if numbers is None:
@@ -286,7 +322,7 @@ def corners(value: object) -> Corners:
     x0, y0, x1, y1 = numbers
     if not (x0 < x1 and y0 < y1):
         raise BadRecordError("bbox", f"{numbers} has no area", "give x0 < x1 and y0 < y1")
-    return x0, y0, x1, y1
+    return [x0, y0, x1, y1]
 
 
 def _relation(row: Record) -> TimedRelation:

@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from barista_bench.benchmarks.egocot.files import read_records
-from barista_bench.benchmarks.egocot.items import Item, Split
+from barista_bench.benchmarks.egocot.items import CotItem, Split
 from barista_bench.benchmarks.egocot.manifest import ManifestEntry, read_manifest
-from barista_bench.benchmarks.egocot.records import RecordReader, media_file
+from barista_bench.benchmarks.egocot.records import RecordReader, media_file, read_records
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined
 from barista_bench.files.text_out import printable
@@ -45,22 +44,22 @@ class EgocotRelease:
     def __init__(self, root: Path, videos: Path | None = None) -> None:
         self.root = root
         self.videos = videos if videos is not None else (root.parent if root.is_file() else root)
-        found: dict[str, Item] = {}
+        items: dict[str, CotItem] = {}
         problems: list[Problem] = []
         for path in annotation_files(root):
             log = ProblemLog(_name(path, root))
-            for place, item in _items(path, log):
-                if item.qid in found:
-                    log.error(place, f"qid {item.qid} stands twice; the first counts", "give every question its own")
+            for where, item in _items(path, log):
+                if item.qid in items:
+                    log.error(where, f"qid {item.qid} stands twice; the first counts", "give every question its own")
                 else:
-                    found[item.qid] = item
+                    items[item.qid] = item
             problems += log.kept
-        if not found:
+        if not items:
             first = f" (first problem: {problems[0]})" if problems else ""
             raise DataError(
                 printable(f"{root}: holds no EgoCoT-Bench question{first}. Remedy: give the annotation files")
             )
-        self.items = dict(sorted(found.items(), key=lambda pair: (pair[1].media_id, pair[0])))
+        self.items = dict(sorted(items.items(), key=lambda pair: (pair[1].media_id, pair[0])))
         self.manifest: dict[str, ManifestEntry] = {}
         for path in _files(root):
             if "manifest" in path.name.casefold():
@@ -89,9 +88,7 @@ class EgocotRelease:
         return printable(f"{media_file(video_id)} is absent below {self.videos}; {whose}")
 
 
-def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
-    """As `EgocotRelease`."""
-    return EgocotRelease(root, videos)
+open_release = EgocotRelease
 
 
 def annotation_files(root: Path) -> list[Path]:
@@ -100,10 +97,10 @@ def annotation_files(root: Path) -> list[Path]:
     Raises:
         DataError: there are none, or too many.
     """
-    found = [path for path in _files(root) if not _OTHER.search(path.name)]
-    if not found:
+    files = [path for path in _files(root) if not _OTHER.search(path.name)]
+    if not files:
         raise DataError(f"{root}: no .json or .jsonl file. Remedy: give EgoCoT-Bench's annotations, a file or a folder")
-    return found
+    return files
 
 
 def _files(root: Path) -> list[Path]:
@@ -116,21 +113,21 @@ def _files(root: Path) -> list[Path]:
         root,
         *(sub for sub in sorted(root.iterdir()) if sub.is_dir() and not sub.name.startswith((".", "media"))),
     ]
-    found = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix.lower() in _SUFFIXES]
-    if len(found) > MAX_FILES:
+    files = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix.lower() in _SUFFIXES]
+    if len(files) > MAX_FILES:
         raise DataError(f"{root}: more than {MAX_FILES} annotation files. Remedy: give EgoCoT-Bench's own folder")
-    return [path for path in found if path.is_file()]
+    return [path for path in files if path.is_file()]
 
 
 def _name(path: Path, root: Path) -> str:
     return path.name if root.is_file() else path.relative_to(root).as_posix()
 
 
-def _items(path: Path, log: ProblemLog) -> Iterator[tuple[str, Item]]:
-    said = _SPLIT.search(path.stem)
+def _items(path: Path, log: ProblemLog) -> Iterator[tuple[str, CotItem]]:
+    named = _SPLIT.search(path.stem)
     split: Split | None = None
-    if said:
-        split = "test" if said[1].casefold() == "test" else "dev"
+    if named:
+        split = "test" if named[1].casefold() == "test" else "dev"
     reader = RecordReader(log, split)
     for key, record in read_records(path, log):
         item = reader.read(record, key)

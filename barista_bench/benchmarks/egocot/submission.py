@@ -2,6 +2,10 @@
 
 Whether it is a JSON list or JSONL is not public: the file's suffix decides, and both are read. A question whose answer
 could not be read is sent with an empty `predicted_answer`, which no letter matches; leaving it out would hide it.
+
+Somebody's submission is scored over questions whose answers are at hand (`recorded_submissions`). The file lies beside
+the annotations that it answers, and says `submission` in its name. No media are needed: frames are named only, and the
+boxes of the evidence, whose frame sizes only the media tell, are not placed.
 """
 
 from __future__ import annotations
@@ -12,8 +16,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from barista_bench.benchmarks.egocot.columns import choices_of
-from barista_bench.benchmarks.egocot.files import MAX_BYTES
+from barista_bench.benchmarks.egocot.cot import Cot, example_of
+from barista_bench.benchmarks.egocot.items import CotAnswer, CotInputs
+from barista_bench.benchmarks.egocot.records import MAX_BYTES
+from barista_bench.benchmarks.egocot.release import EgocotRelease
+from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError
 from barista_bench.files.atomic import write_whole
@@ -47,20 +54,20 @@ def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
     Raises:
         DataError: a question is answered twice, an answer is none of its choices, or an example is not the benchmark's.
     """
-    found: dict[str, SubmissionLine] = {}
+    lines: dict[str, SubmissionLine] = {}
     for sample in samples:
-        example, said = sample.example, sample.prediction
+        example = sample.example
         if example.benchmark != "egocot" or not example.example_id.startswith(PREFIX):
             raise DataError(f"{example.example_id}: is no question of EgoCoT-Bench. Remedy: name a run of egocot/cot")
         qid = example.example_id.removeprefix(PREFIX)
-        if qid in found:
+        if qid in lines:
             raise DataError(f"{example.example_id}: is answered twice. Remedy: submit one run at a time")
-        letter = str(said.value["answer"]) if said else ""
-        if letter and letter not in choices_of(example.inputs):
-            raise DataError(f"{example.example_id}: {letter!r} is none of its choices. Remedy: score the run again")
-        reasoning = str(said.value["reasoning"]) if said else ""
-        found[qid] = SubmissionLine(qid=qid, predicted_answer=letter, reasoning=reasoning)
-    return [found[qid] for qid in sorted(found)]
+        answer = CotAnswer.read(sample.prediction.value) if sample.prediction else CotAnswer("", "")
+        if answer.answer and answer.answer not in CotInputs.read(example.inputs).texts:
+            choice = repr(answer.answer)
+            raise DataError(f"{example.example_id}: {choice} is none of its choices. Remedy: score the run again")
+        lines[qid] = SubmissionLine(qid=qid, predicted_answer=answer.answer, reasoning=answer.reasoning)
+    return [lines[qid] for qid in sorted(lines)]
 
 
 def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None:
@@ -115,8 +122,8 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
     """
     text = read_bounded_text(path, MAX_BYTES, what="no submission file", remedy="write one")
     try:
-        whole = text.lstrip().startswith("[")
-        records = json.loads(text) if whole else [json.loads(line) for line in text.split("\n") if line.strip()]
+        is_list = text.lstrip().startswith("[")
+        records = json.loads(text) if is_list else [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError) as error:
         cause = printable(str(error))[:200] or type(error).__name__
         raise DataError(f"{path}: is no JSON ({cause}). Remedy: correct it") from error
@@ -124,3 +131,36 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
         return _LINES.validate_python(records)
     except ValidationError as error:
         raise DataError(printable(f"{path}: record {first_complaint(error)}. Remedy: correct it")) from error
+
+
+def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:
+    """The answers of a submission file, or of every one in a folder; each is a model called as its file.
+
+    Args:
+        path: a file called `...submission....json` or `.jsonl`, beside the annotations, or their folder.
+
+    Raises:
+        DataError: there is no such file, it breaks the format, or it answers questions that the annotations lack.
+    """
+    folder = path if path.is_dir() else path.parent
+    files = [path] if path.is_file() else sorted(folder.glob("*submission*.json*"))
+    if not files:
+        raise DataError(f"{path}: no submission file. Remedy: name one, or the folder of one and of the annotations")
+    release = EgocotRelease(folder)
+    return [_recorded(file, release) for file in files]
+
+
+def _recorded(file: Path, release: EgocotRelease) -> RecordedAnswers:
+    lines = read_submission(file)
+    check_known(lines, release.items)
+    return RecordedAnswers(
+        model=file.stem,
+        task=Cot,
+        examples=tuple(example_of(release.items[line.qid], release) for line in lines),
+        answers=tuple(
+            RecordedAnswer(
+                f"{PREFIX}{line.qid}", 0, json.dumps({"answer": line.predicted_answer, "reasoning": line.reasoning})
+            )
+            for line in lines
+        ),
+    )

@@ -9,8 +9,6 @@ import re
 from types import MappingProxyType
 from typing import NamedTuple
 
-from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES
-
 _SEPARATORS = re.compile(r"[\W_]+")
 
 
@@ -48,8 +46,6 @@ SUBTASKS: tuple[Subtask, ...] = (
 """In the order of the paper's tables."""
 OF_GROUP = MappingProxyType({group: tuple(s for s in SUBTASKS if s.group == group) for group in GROUPS})
 BY_CODE = MappingProxyType({subtask.code: subtask for subtask in SUBTASKS})
-SIZES = MappingProxyType({code: size for sizes in EGOCOT_SIZES.values() for code, size in sizes.items()})
-"""Samples of each subtask in the whole benchmark, as the published percentages imply them."""
 
 
 def _key(name: str) -> str:

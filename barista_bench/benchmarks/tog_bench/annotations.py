@@ -1,7 +1,7 @@
 """Our annotation format of ToG-Bench: instructions, and the objects that each takes, with times and boxes.
 
 The official annotations are not published; `docs/tog_bench.md` describes this format and `schema.json` is its JSON
-Schema (2020-12), exported from the records below. Other layouts are read through a field map (`field_map.py`).
+Schema (2020-12), exported from the records below. That page also shows how another layout is converted.
 
 Times are seconds from the first frame. Boxes are [x0, y0, x1, y1] in pixels of a frame of the width and height that
 the video's record states, with x0 < x1 and y0 < y1 (continuous corners: the width is x1 - x0).
@@ -9,7 +9,7 @@ the video's record states, with x0 < x1 and y0 < y1 (continuous corners: the wid
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -104,16 +104,6 @@ class AnnotationFile(Record, frozen=True):
     version: Literal[1]
     videos: Annotated[list[VideoRecord], msgspec.Meta(max_length=MAX_VIDEOS)]
     tasks: Annotated[list[TaskRecord], msgspec.Meta(max_length=MAX_TASKS)]
-
-
-def annotation_schema() -> dict[str, object]:
-    """The format as JSON Schema 2020-12: what `schema.json` holds."""
-    schema = cast("dict[str, object]", msgspec.json.schema(AnnotationFile))
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "ToG-Bench annotations as barista_bench reads them",
-        **schema,
-    }
 
 
 def encode(file: AnnotationFile) -> bytes:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_objects, unfenced
 from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
+from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects, Corners
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
 from barista_bench.benchmarks.tog_bench.times import read_time
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import four_numbers, read_box
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.task import Fields
+from barista_bench.core.task import Prediction
 
 NAMES = ("explicit_object", "implicit_object")
 TEMPORAL, SPATIAL = "temporal_grounding", "spatial_tracking"
@@ -46,60 +47,50 @@ MAX_NESTED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ShownFrames:
     """What a parser may know: frames shown, and how the model writes boxes. Times in seconds, sizes in pixels."""
 
-    shown: Sequence[float]
+    times: Sequence[float]
     width: int
     height: int
     boxes: BoxFormat
 
 
 @dataclass(slots=True)
-class Found:
-    """One named object. `broken` says that an interval of it could not be read, `malformed` that anything could not."""
+class NamedObject:
+    """One object of an answer. `broken`: an interval of it could not be read; `malformed`: anything could not."""
 
     name: str
     kind: str
     intervals: list[tuple[float, float]] = field(default_factory=list)
-    boxes: list[tuple[float, tuple[float, float, float, float]]] = field(default_factory=list)
+    boxes: list[AnsweredBox] = field(default_factory=list)
     broken: bool = False
     malformed: bool = False
 
-    def as_fields(self) -> Fields:
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "intervals": [] if self.broken else [list(interval) for interval in self.intervals],
-            "boxes": [{"timestamp": time, "box": list(box)} for time, box in self.boxes],
-            "malformed": self.malformed or self.broken,
-        }
+    def as_answered(self) -> AnsweredObject:
+        intervals = [] if self.broken else [list(interval) for interval in self.intervals]
+        return AnsweredObject(self.name, self.kind, intervals, self.boxes, self.malformed or self.broken)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The objects of an answer; `dropped` counts entries that belong to none or could not be read."""
+def read_answer(text: str, shown: ShownFrames) -> Prediction | None:
+    """The answer's objects; None where there is no JSON object with one of the fields that name objects.
 
-    objects: list[Fields]
-    dropped: int
-
-
-def read_answer(text: str, view: View) -> Answer | None:
-    """The answer's objects; None where there is no JSON object with one of the fields that name objects."""
-    found = _whole(text)
+    `dropped` counts entries that belong to no object or could not be read.
+    """
+    answer = _complete(text)
     begun = 0
-    if found is None and (cut := _cut(text)):
-        found, begun = cut
-    return None if found is None else _Reader(view).read(found, begun)
+    if answer is None and (cut := _cut(text)):
+        answer, begun = cut
+    return None if answer is None else _Reader(shown).read(answer, begun)
 
 
-def _whole(text: str) -> Mapping[str, object] | None:
+def _complete(text: str) -> Mapping[str, object] | None:
     """The last complete JSON object of the answer that names objects."""
     answer = text[:MAX_ANSWER].rpartition("</think>")[2]
     for body in dict.fromkeys((unfenced(answer), answer)):
-        found = [value for value in json_objects(body) if any(key in value for key in NAMES)]
-        if found:
-            return found[-1]
+        named = [value for value in json_objects(body) if any(key in value for key in NAMES)]
+        if named:
+            return named[-1]
     return None
 
 
@@ -115,14 +106,14 @@ def _cut(text: str) -> tuple[dict[str, object], int] | None:
 class _Reader:
     """Collects the objects of one answer."""
 
-    def __init__(self, view: View) -> None:
-        self.view = view
-        self.objects: dict[str, Found] = {}
-        self.plain: dict[str, list[Found]] = {}
+    def __init__(self, shown: ShownFrames) -> None:
+        self.shown = shown
+        self.objects: dict[str, NamedObject] = {}
+        self.plain: dict[str, list[NamedObject]] = {}
         self.dropped = 0
         self.boxes = 0
 
-    def read(self, answer: Mapping[str, object], begun: int) -> Answer:
+    def read(self, answer: Mapping[str, object], begun: int) -> Prediction:
         for key in NAMES:
             self._name(answer.get(key), key.partition("_")[0])
         for item in self.objects.values():  # once: entries may be many, and look their object up several times each
@@ -131,7 +122,8 @@ class _Reader:
             self._interval(owner, value)
         for owner, value in self._owned(answer.get(SPATIAL), self._is_track):
             self._track(owner, value)
-        return Answer([item.as_fields() for item in self.objects.values()], self.dropped + begun)
+        objects = [item.as_answered() for item in self.objects.values()]
+        return Prediction(AnsweredObjects(objects).write(), self.dropped + begun)
 
     def _name(self, value: object, kind: str) -> None:
         """Names of one field: text, commas between several, or a list; each name counts once."""
@@ -151,16 +143,16 @@ class _Reader:
         if name.casefold() in self.objects or len(self.objects) >= MAX_OBJECTS:
             self.dropped += 1
         else:
-            self.objects[name.casefold()] = Found(name, kind)
+            self.objects[name.casefold()] = NamedObject(name, kind)
 
-    def _owned(self, value: object, is_one: Callable[[object], bool]) -> Iterator[tuple[Found, object]]:
+    def _owned(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[NamedObject, object]]:
         """Each entry of a field, with the object that it belongs to.
 
         Entries without a name belong to the only object there is, or else to the objects in their order where there
         is one for each.
         """
         nameless: list[object] = []
-        for name, entry in _entries(value, is_one, self._known):
+        for name, entry in _entries(value, is_entry, self._known):
             owner = None if name is None else self._known(name)
             if owner is not None:
                 yield owner, entry
@@ -176,7 +168,7 @@ class _Reader:
         else:
             self.dropped += len(nameless)
 
-    def _known(self, name: object) -> Found | None:
+    def _known(self, name: object) -> NamedObject | None:
         """The object of that name: the same, or else the only one with the same plain name."""
         if not is_text(name):
             return None
@@ -186,8 +178,8 @@ class _Reader:
         alike = self.plain.get(plain_name(text), ())
         return alike[0] if len(alike) == 1 else None
 
-    def _interval(self, owner: Found, value: object) -> None:
-        read = _intervals(value, self.view.shown)
+    def _interval(self, owner: NamedObject, value: object) -> None:
+        read = _intervals(value, self.shown.times)
         if read is None:
             owner.broken = True
             return
@@ -202,17 +194,17 @@ class _Reader:
         stamped = any(key in value for key in (*_TIME_KEYS, *_FRAME_KEYS))
         return stamped or all(self._time(key) is not None for key in value)
 
-    def _track(self, owner: Found, value: object) -> None:
+    def _track(self, owner: NamedObject, value: object) -> None:
         for time, numbers in self._placed(value):
             if self.boxes >= MAX_BOXES:
                 self.dropped += 1
                 continue
             self.boxes += 1
-            box = _box(numbers, self.view)
+            box = _box(numbers, self.shown)
             if time is None or box is None:
                 owner.malformed = True
             else:
-                owner.boxes.append((round(time, 3), box))
+                owner.boxes.append(AnsweredBox(round(time, 3), list(box)))
 
     def _placed(self, value: object, depth: int = 0) -> Iterator[tuple[float | None, object]]:
         """(seconds, what stands for a box) of all that an entry holds; None where there is no time."""
@@ -236,11 +228,11 @@ class _Reader:
         return self._frame(_first(value, _FRAME_KEYS)) if stamp is None else self._time(stamp)
 
     def _time(self, value: object) -> float | None:
-        return read_time(value, self.view.shown)
+        return read_time(value, self.shown.times)
 
     def _frame(self, value: object) -> float | None:
         """The time of a frame shown, by its number."""
-        return read_time(f"frame {value}", self.view.shown) if isinstance(value, int | str) else None
+        return read_time(f"frame {value}", self.shown.times) if isinstance(value, int | str) else None
 
 
 def _first(value: Mapping[str, object], keys: Sequence[str]) -> object:
@@ -249,26 +241,26 @@ def _first(value: Mapping[str, object], keys: Sequence[str]) -> object:
 
 
 def _entries(
-    value: object, is_one: Callable[[object], bool], known: Callable[[object], object]
+    value: object, is_entry: Callable[[object], bool], known: Callable[[object], object]
 ) -> Iterator[tuple[object, object]]:
     """(name or None, entry) of a field that is a list of entries, one entry, or a mapping from names."""
     if value is None:
         return
-    if not isinstance(value, list) or is_one(value):
-        yield from _named(value, is_one, lambda name: True)
+    if not isinstance(value, list) or is_entry(value):
+        yield from _named(value, is_entry, lambda name: True)
         return
     for item in value:
-        yield from _named(item, is_one, known)
+        yield from _named(item, is_entry, known)
 
 
 def _named(
-    value: object, is_one: Callable[[object], bool], known: Callable[[object], object]
+    value: object, is_entry: Callable[[object], bool], known: Callable[[object], object]
 ) -> Iterator[tuple[object, object]]:
     if not isinstance(value, Mapping):
         yield None, value
     elif (name := _first(value, _OBJECT_KEYS)) is not None:
         yield name, value
-    elif not is_one(value) and value and all(known(key) for key in value):
+    elif not is_entry(value) and value and all(known(key) for key in value):
         yield from value.items()
     else:
         yield None, value
@@ -300,13 +292,13 @@ def _intervals(value: object, shown: Sequence[float], depth: int = 0) -> list[tu
         return None
     if len(value) == 2 and (pair := _pair(value, shown)):
         return pair
-    found: list[tuple[float, float]] = []
+    intervals: list[tuple[float, float]] = []
     for item in value[: MAX_INTERVALS + 1]:
         read = _intervals(item, shown, depth + 1)
         if read is None:
             return None
-        found += read
-    return found
+        intervals += read
+    return intervals
 
 
 def _pair(ends: Sequence[object], shown: Sequence[float]) -> list[tuple[float, float]] | None:
@@ -322,10 +314,10 @@ def _one_or_several(value: object) -> list[object]:
     return list(value) if several else [value]  # type: ignore[call-overload]
 
 
-def _box(value: object, view: View) -> tuple[float, float, float, float] | None:
+def _box(value: object, shown: ShownFrames) -> Corners | None:
     """[x0, y0, x1, y1] in pixels of four numbers as the model writes them; None for anything else or without area."""
     numbers = four_numbers(value, MAX_COORDINATE)
     if numbers is None:
         return None
-    x0, y0, x1, y1 = read_box(numbers, view.boxes, view.width, view.height)
+    x0, y0, x1, y1 = read_box(numbers, shown.boxes, shown.width, shown.height)
     return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None

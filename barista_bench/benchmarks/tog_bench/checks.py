@@ -25,15 +25,15 @@ class _Broken(ValueError):
 
 def checked_videos(videos: list[VideoRecord], log: ProblemLog) -> dict[str, VideoRecord]:
     """Videos by id, without those that cannot be used."""
-    found: dict[str, VideoRecord] = {}
-    for place, video in enumerate(videos):
+    by_id: dict[str, VideoRecord] = {}
+    for index, video in enumerate(videos):
         if not valid_video_id(video.id):
-            log.error(f"videos[{place}].id", f"{video.id!r:.80} is no file name", "give the name without folders")
-        elif video.id in found and found[video.id] != video:
-            log.error(f"videos[{place}]", f"{video.id!r:.80} stands here again, otherwise", "keep one record a video")
+            log.error(f"videos[{index}].id", f"{video.id!r:.80} is no file name", "give the name without folders")
+        elif video.id in by_id and by_id[video.id] != video:
+            log.error(f"videos[{index}]", f"{video.id!r:.80} stands here again, otherwise", "keep one record a video")
         else:
-            found[video.id] = video
-    return found
+            by_id[video.id] = video
+    return by_id
 
 
 def checked_task(task: TaskRecord, key: str, videos: Mapping[str, VideoRecord], log: ProblemLog) -> TaskRecord | None:
@@ -65,9 +65,9 @@ def _texts(task: TaskRecord) -> list[str]:
 def _checked_object(item: ObjectRecord, key: str, video: VideoRecord, log: ProblemLog) -> ObjectRecord:
     if not item.category.strip():
         raise _Broken(f"{key}.category", "is empty", "name the object")
-    for place, (start, end) in enumerate(item.intervals):
+    for index, (start, end) in enumerate(item.intervals):
         if start > end:
-            raise _Broken(f"{key}.intervals[{place}]", f"ends at {end:g} s before it starts", "swap its ends")
+            raise _Broken(f"{key}.intervals[{index}]", f"ends at {end:g} s before it starts", "swap its ends")
     boxes = _checked_boxes(item.boxes, f"{key}.boxes", video, log)
     last = max([boxes[-1].time, *(end for _, end in item.intervals)])
     if video.fps and video.frame_count and last > video.frame_count / video.fps + BEYOND:
@@ -81,17 +81,17 @@ def _checked_object(item: ObjectRecord, key: str, video: VideoRecord, log: Probl
 
 def _checked_boxes(boxes: list[BoxAt], key: str, video: VideoRecord, log: ProblemLog) -> list[BoxAt]:
     """Sorted by time, in milliseconds' precision, cut at the frame."""
-    found: dict[float, BoxAt] = {}
-    for place, given in enumerate(boxes):
-        time = round(given.time, 3)
-        x0, y0, x1, y1 = given.box
+    by_time: dict[float, BoxAt] = {}
+    for index, annotated in enumerate(boxes):
+        time = round(annotated.time, 3)
+        x0, y0, x1, y1 = annotated.box
         cut = (max(0.0, x0), max(0.0, y0), min(float(video.width), x1), min(float(video.height), y1))
         if not (cut[0] < cut[2] and cut[1] < cut[3]):
             what = f"[{x0:g}, {y0:g}, {x1:g}, {y1:g}] has no area in a frame of {video.width}x{video.height}"
-            raise _Broken(f"{key}[{place}]", what, "give x0, y0, x1, y1 in pixels")
-        if cut != given.box:
-            log.warning(f"{key}[{place}]", "reaches outside of the frame and is cut", "check the frame's size")
-        if time in found and found[time].box != cut:
-            raise _Broken(f"{key}[{place}]", f"is a second box at {time:g} s", "give one box a time and object")
-        found[time] = BoxAt(time, cut)
-    return [found[time] for time in sorted(found)]
+            raise _Broken(f"{key}[{index}]", what, "give x0, y0, x1, y1 in pixels")
+        if cut != annotated.box:
+            log.warning(f"{key}[{index}]", "reaches outside of the frame and is cut", "check the frame's size")
+        if time in by_time and by_time[time].box != cut:
+            raise _Broken(f"{key}[{index}]", f"is a second box at {time:g} s", "give one box a time and object")
+        by_time[time] = BoxAt(time, cut)
+    return [by_time[time] for time in sorted(by_time)]

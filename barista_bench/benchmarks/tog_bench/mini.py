@@ -109,12 +109,12 @@ def _asked(things: Sequence[_Thing]) -> Iterator[tuple[str, Kind, list[ObjectRec
     words = _instructions()
     used = sorted((thing for thing in things if thing.verb), key=lambda thing: (-thing.uses, thing.name))
     names = Counter(thing.name for thing in things)
-    told = [thing for thing in used if names[thing.name] == 1]
-    for thing in told[:EXPLICIT]:
+    unambiguous = [thing for thing in used if names[thing.name] == 1]
+    for thing in unambiguous[:EXPLICIT]:
         yield words.explicit[thing.verb].replace("{first}", thing.name), "explicit", [_as(thing, "explicit")]
-    for first, second in islice(pairwise(told), EXPLICIT):
-        say = words.together.replace("{first}", first.name).replace("{second}", second.name)
-        yield say, "explicit", [_as(first, "explicit"), _as(second, "explicit")]
+    for first, second in islice(pairwise(unambiguous), EXPLICIT):
+        instruction = words.together.replace("{first}", first.name).replace("{second}", second.name)
+        yield instruction, "explicit", [_as(first, "explicit"), _as(second, "explicit")]
     by_category: dict[str, _Thing] = {}
     for thing in (*used, *(thing for thing in things if not thing.verb)):
         by_category.setdefault(thing.record.category, thing)
@@ -131,31 +131,31 @@ def _things(video: VideoGraph) -> Iterator[_Thing]:
     """The objects of a video that have a box at some second of their time, in the order of its table."""
     colours = {a.object.id: a.value for a in video.attributes() if a.type == "color"}
     count = Counter(item.category for item in video.objects)
-    for place, item in enumerate(video.objects):
+    for index, item in enumerate(video.objects):
         if item.category.casefold() in NAMELESS:
             continue
-        verb, frames = _uses(video, place)
-        found = _tube(video, place, frames if len(frames) else video.frames_of(place))
-        if found is not None:
+        verb, frames = _uses(video, index)
+        tube = _tube(video, index, frames if len(frames) else video.frames_of(index))
+        if tube is not None:
             several = count[item.category] > 1 and item.id in colours
             name = f"{colours[item.id]} {item.category}" if several else item.category
             synonyms = _instructions().synonyms.get(item.category, [])
-            record = ObjectRecord(item.category, found.intervals, found.boxes, synonyms=synonyms, id=item.id)
+            record = ObjectRecord(item.category, tube.intervals, tube.boxes, synonyms=synonyms, id=item.id)
             yield _Thing(name, verb, len(frames), record)
 
 
-def _uses(video: VideoGraph, place: int) -> tuple[str, NDArray[np.int32]]:
+def _uses(video: VideoGraph, index: int) -> tuple[str, NDArray[np.int32]]:
     """What hands do most to an object, and the frames on which they do anything to it."""
     table = video.relations_table
     verbs: Counter[str] = Counter()
     frames: list[NDArray[np.int32]] = []
-    for position in np.flatnonzero(table.target == place).tolist():
+    for position in np.flatnonzero(table.target == index).tolist():
         kind, value = table.labels[table.label[position]]
         source = video.objects[int(table.source[position])].category.casefold()
         if kind == HAND_RELATION and source in HANDS and value in _instructions().explicit:
-            found = video.relation_frames(position)
-            verbs[value] += len(found)
-            frames.append(found)
+            held_frames = video.relation_frames(position)
+            verbs[value] += len(held_frames)
+            frames.append(held_frames)
     if not frames or not sum(verbs.values()):
         return "", np.empty(0, np.int32)
     return min(verbs, key=lambda verb: (-verbs[verb], verb)), np.unique(np.concatenate(frames))
@@ -167,11 +167,11 @@ class _Tube:
     boxes: list[BoxAt]
 
 
-def _tube(video: VideoGraph, place: int, frames: NDArray[np.int32]) -> _Tube | None:
+def _tube(video: VideoGraph, index: int, frames: NDArray[np.int32]) -> _Tube | None:
     """Stretches of these frames that have a box at some whole second, and those boxes; None without any."""
     fps = video.video.fps or 0.0
     table = video.instances_table
-    rows = np.flatnonzero(table.object == place)
+    rows = np.flatnonzero(table.object == index)
     row_of = dict(zip(table.frame[rows].tolist(), rows.tolist(), strict=True))
     intervals, boxes = [], []
     for start, end in _stretches(frames, GAP * fps):

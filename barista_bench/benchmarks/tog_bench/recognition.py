@@ -13,41 +13,26 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from barista_bench.benchmarks.sentence_similarity import DECIMALS, DEFAULT_ENCODER, SentenceEncoder
+from barista_bench.core.task import Fields
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.files.yaml_files import load_yaml
 
-if TYPE_CHECKING:
-    from barista_bench.benchmarks.sentence_similarity import SentenceEncoder
-
 Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
 Floats: TypeAlias = NDArray[np.float64]
-ENCODER = "sentence-transformers/all-mpnet-base-v2"
+ENCODER = DEFAULT_ENCODER
 THRESHOLD = 0.6
 """Our choice: the paper states none. The report's sweep shows what others give."""
-DECIMALS = 6
-"""Of similarities, as `sentence_similarity` rounds them."""
 
 _ARTICLE = re.compile(r"\A(?:the|a|an|my|your|his|her)\s+", re.IGNORECASE)
 _NUMBER = re.compile(r"\s+#?\d{1,3}\Z")
 _BETWEEN = re.compile(r"[\s_,;\-]+")
-
-
-class TrueName(NamedTuple):
-    """What an object is called: its category, and other names that are right too."""
-
-    category: str
-    synonyms: tuple[str, ...] = ()
-
-    @property
-    def plain(self) -> list[str]:
-        """As they are compared, the category first."""
-        return [plain_name(name) for name in (self.category, *self.synonyms)]
 
 
 def plain_name(name: str) -> str:
@@ -80,8 +65,6 @@ def sentence_encoder(name: str) -> SentenceEncoder:
     Raises:
         ConfigError: it cannot be loaded; names what needs no model.
     """
-    from barista_bench.benchmarks.sentence_similarity import SentenceEncoder
-
     try:
         return SentenceEncoder.load(name)
     except (ModelError, DataError) as error:
@@ -104,36 +87,46 @@ class Recogniser:
     threshold: float = THRESHOLD
     encoder: str = ENCODER
 
-    def similarities(self, predicted: Sequence[str], true: Sequence[TrueName]) -> Floats:
-        """(predicted, true): how alike names are, 1 for the same. Raises ConfigError without the encoder."""
-        names = [plain_name(name) for name in predicted]
-        if self.matcher == "embeddings" and names:
-            columns = [self._encoder.similarity(names, item.plain).max(axis=1) for item in true]
-            return np.stack(columns, axis=1)
-        return np.array([[self._same(name, item) for item in true] for name in names]).reshape(-1, len(true))
+    def similarities(self, predicted: Sequence[str], true: Sequence[Sequence[str]]) -> Floats:
+        """(predicted, true): how alike names are, 1 for the same. Raises ConfigError without the encoder.
 
-    def prepare(self, questions: Iterable[tuple[Sequence[str], Sequence[TrueName]]]) -> None:
+        Args:
+            predicted: a name an object.
+            true: all right names of each object, its category first.
+        """
+        names = [plain_name(name) for name in predicted]
+        right = [[plain_name(name) for name in item] for item in true]
+        if self.matcher == "embeddings" and names:
+            return np.stack([self._encoder.similarity(names, item).max(axis=1) for item in right], axis=1)
+        return np.array([[self._same(name, item) for item in right] for name in names]).reshape(-1, len(true))
+
+    def prepare(self, questions: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> None:
         """Embed the names of many answers together, (predicted, true) each: far faster than one by one."""
         if self.matcher == "embeddings":
             names: set[str] = set()
             for predicted, true in questions:
-                names.update(map(plain_name, predicted), *(item.plain for item in true))
+                names.update(map(plain_name, predicted), *(map(plain_name, item) for item in true))
             self._encoder.embed(sorted(names))
 
     @property
-    def revision(self) -> str | None:
-        """Commit or content hash of the encoder; None where names are not embedded."""
-        return self._encoder.revision if self.matcher == "embeddings" else None
+    def description(self) -> Fields:
+        """How names are compared, for results; `revision` is None where names are not embedded."""
+        return {
+            "matcher": self.matcher,
+            "threshold": self.threshold,
+            "encoder": self.encoder,
+            "revision": self._encoder.revision if self.matcher == "embeddings" else None,
+        }
 
     @property
     def _encoder(self) -> SentenceEncoder:
         return sentence_encoder(self.encoder)
 
-    def _same(self, name: str, true: TrueName) -> float:
+    def _same(self, name: str, right: Sequence[str]) -> float:
         if self.matcher == "exact":
-            return float(name == true.plain[0])
+            return float(name == right[0])
         group = _group_of().get(name)
-        return float(name in true.plain or (group is not None and group == _group_of().get(true.plain[0])))
+        return float(name in right or (group is not None and group == _group_of().get(right[0])))
 
 
 def assign(

@@ -1,4 +1,4 @@
-"""Reads annotations, ours or others' through a field map, and checks them: a bad task costs that task, by name."""
+"""Reads annotations, in our format or V-STaR's, and checks them: a bad task costs that task, by name."""
 
 from __future__ import annotations
 
@@ -17,16 +17,13 @@ from barista_bench.benchmarks.tog_bench.annotations import (
     VideoRecord,
 )
 from barista_bench.benchmarks.tog_bench.checks import checked_task, checked_videos
-from barista_bench.benchmarks.tog_bench.field_map import FieldMap, Node, load_field_map, packaged_maps
-from barista_bench.benchmarks.tog_bench.importing import import_records
+from barista_bench.benchmarks.tog_bench.v_star import is_v_star, read_v_star
 from barista_bench.errors import DataError
 from barista_bench.files.bounded import bounded_bytes
 from barista_bench.files.paths import confined
 from barista_bench.scene_graph import Problem
 from barista_bench.scene_graph.problems import ProblemLog
 
-FIELD_MAP = "field_map.yaml"
-"""A field map of this name beside the annotation files says how they are read."""
 MAX_BYTES = 2**29
 """Largest annotation file that is read; the published numbers make about 20 MB."""
 MAX_FILES = 10_000
@@ -37,7 +34,7 @@ RecordT = TypeVar("RecordT", VideoRecord, TaskRecord)
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedTask:
+class FiledTask:
     """A task, and where it stands: `row` counts from 0 in its file."""
 
     task: TaskRecord
@@ -60,7 +57,7 @@ class TogRelease:
     root: Path
     videos: Path
     problems: Sequence[Problem]
-    tasks: tuple[PlacedTask, ...]
+    tasks: tuple[FiledTask, ...]
     facts: Mapping[str, VideoRecord]
 
     def video_path(self, video_id: str) -> Path:
@@ -80,8 +77,7 @@ def video_file(video_id: str) -> str:
 def open_release(root: Path, videos: Path | None = None) -> TogRelease:
     """Read annotation files: one, or all `*.json` and `*.jsonl` of a folder.
 
-    A file in our format says so itself. Others are read through `field_map.yaml` beside them, or else through the
-    packaged field map whose keys their records have.
+    A file in our format says so itself; V-STaR's are known by the keys of their records.
 
     Args:
         root: the file or folder.
@@ -89,32 +85,28 @@ def open_release(root: Path, videos: Path | None = None) -> TogRelease:
 
     Raises:
         DataError: there are no annotation files.
-        ConfigError: the field map cannot be used.
     """
     folder = root if root.is_dir() else root.parent
-    files = _files(root)
-    given = folder / FIELD_MAP
-    field_map = load_field_map(given) if given.exists() else None
     problems: list[Problem] = []
-    tasks: dict[str, PlacedTask] = {}
+    tasks: dict[str, FiledTask] = {}
     facts: dict[str, VideoRecord] = {}
-    for path in files:
+    for path in _files(root):
         log = ProblemLog(path.name)
-        found_facts, found = _read(path, field_map, log)
-        for name, video in found_facts.items():
+        videos_of_file, tasks_of_file = _read(path, log)
+        for name, video in videos_of_file.items():
             if facts.setdefault(name, video) != video:
                 what = f"{name!r:.80} is described otherwise in another file; its tasks here are left out"
                 log.error("videos", what, "keep one record a video")
-        for placed in found:
-            if facts[placed.task.video] != found_facts[placed.task.video]:
+        for filed in tasks_of_file:
+            if facts[filed.task.video] != videos_of_file[filed.task.video]:
                 continue
-            if placed.task.id in tasks:
-                what = f"the id {placed.task.id!r:.80} stands twice; the second task is left out"
-                log.error(f"tasks[{placed.row}].id", what, "give every task an id of its own")
+            if filed.task.id in tasks:
+                what = f"the id {filed.task.id!r:.80} stands twice; the second task is left out"
+                log.error(f"tasks[{filed.row}].id", what, "give every task an id of its own")
             else:
-                tasks[placed.task.id] = placed
+                tasks[filed.task.id] = filed
         problems += log
-    ordered = tuple(sorted(tasks.values(), key=lambda placed: placed.task.video))
+    ordered = tuple(sorted(tasks.values(), key=lambda filed: filed.task.video))
     return TogRelease(root, videos or folder, tuple(problems), ordered, facts)
 
 
@@ -123,30 +115,32 @@ def _files(root: Path) -> list[Path]:
         return [root]
     if not root.is_dir():
         raise DataError(f"{root}: no such file or folder. Remedy: name the annotations of ToG-Bench")
-    found = sorted(p for p in root.iterdir() if p.suffix in (".json", ".jsonl") and not p.name.startswith((".", "_")))
-    if not found:
+    files = sorted(p for p in root.iterdir() if p.suffix in (".json", ".jsonl") and not p.name.startswith((".", "_")))
+    if not files:
         raise DataError(f"{root}: holds no *.json or *.jsonl. Remedy: name the folder of the annotation files")
-    if len(found) > MAX_FILES:
+    if len(files) > MAX_FILES:
         raise DataError(f"{root}: holds more than {MAX_FILES} annotation files. Remedy: join them")
-    return found
+    return files
 
 
-def _read(path: Path, field_map: FieldMap | None, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[PlacedTask]]:
+def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[FiledTask]]:
     """Videos and tasks of one file; a file that cannot be used has none, and a problem."""
     try:
         content = _content(path)
         if isinstance(content, dict) and content.get("format") == FORMAT:
             videos, rows = _own(content, log)
-        else:
-            used = field_map or _recognised(content)
-            videos, tasks = import_records(content, used, log)
+        elif isinstance(content, dict | list) and is_v_star(content):
+            videos, tasks = read_v_star(content, log)
             rows = list(enumerate(tasks))
+        else:
+            raise DataError("neither in our format nor in V-STaR's")
     except DataError as error:
-        log.error("", f"{error}; the file is left out", "correct the file, or describe it in field_map.yaml")
+        remedy = "correct the file, or convert it as docs/tog_bench.md shows"
+        log.error("", f"{error}; the file is left out", remedy)
         return {}, []
     facts = checked_videos(videos, log)
     checked = ((row, checked_task(task, f"tasks[{row}]", facts, log)) for row, task in rows)
-    return facts, [PlacedTask(task, path.name, row) for row, task in checked if task is not None]
+    return facts, [FiledTask(task, path.name, row) for row, task in checked if task is not None]
 
 
 def _content(path: Path) -> object:
@@ -170,8 +164,9 @@ def _own(content: dict[str, object], log: ProblemLog) -> tuple[list[VideoRecord]
     if len(tasks) > MAX_TASKS:
         raise DataError(f"has more than {MAX_TASKS} tasks")
     _check_outer(content)
-    found_videos = [video for _, video in _records(videos, "videos", VideoRecord, log)]
-    return found_videos, list(_records(tasks, "tasks", TaskRecord, log))
+    return [video for _, video in _records(videos, "videos", VideoRecord, log)], list(
+        _records(tasks, "tasks", TaskRecord, log)
+    )
 
 
 def _check_outer(content: dict[str, object]) -> None:
@@ -185,21 +180,8 @@ def _check_outer(content: dict[str, object]) -> None:
 def _records(
     rows: Sequence[object], section: str, kind: type[RecordT], log: ProblemLog
 ) -> Iterator[tuple[int, RecordT]]:
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         try:
-            yield place, msgspec.convert(row, kind)
+            yield index, msgspec.convert(row, kind)
         except msgspec.ValidationError as error:
-            log.error(f"{section}[{place}]", f"{error!s:.300}; it is left out", "see schema.json and docs/tog_bench.md")
-
-
-def _recognised(content: object) -> FieldMap:
-    """The packaged field map that fits the first record. Raises DataError where none does."""
-    for field_map in packaged_maps():
-        try:
-            first = next(Node(content).each(field_map.records), None)
-        except DataError:
-            continue
-        if first and isinstance(first.value, dict) and set(field_map.recognised_by) <= set(first.value):
-            return field_map
-    known = ", ".join(field_map.name for field_map in packaged_maps())
-    raise DataError(f"neither in our format nor in a known one ({known})")
+            log.error(f"{section}[{index}]", f"{error!s:.300}; it is left out", "see schema.json and docs/tog_bench.md")

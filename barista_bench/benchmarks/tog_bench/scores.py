@@ -1,39 +1,52 @@
-"""From an example and an answer to the metric: what is recognised, which time stamps count, and sums over tasks."""
+"""From examples and answers to the metric: what is recognised, which time stamps count, and the figures of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from barista_bench.benchmarks.pooling import Floats, ratio, weighted_sums
-from barista_bench.benchmarks.tog_bench.recognition import Recogniser, TrueName, assign
+from barista_bench.benchmarks.tog_bench.columns import (
+    AnsweredObject,
+    AnsweredObjects,
+    Corners,
+    InstructionInputs,
+    InstructionMetadata,
+    RequiredObject,
+    RequiredObjects,
+    corners,
+    ranges,
+)
+from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign
 from barista_bench.benchmarks.tog_bench.times import snapped
-from barista_bench.core.task import Example, Fields, Prediction, Scored
+from barista_bench.core.statistics import Figures, Floats, Sums, SumStatistics, share
+from barista_bench.core.task import Example, Json, Prediction, Scored
 from barista_bench.metrics.spatio_temporal_grounding import (
     MEASURES,
     PredictedObject,
     ReferenceObject,
     ReferenceTask,
     TaskScore,
+    add_up,
+    figures,
+    object_sums,
     score_object,
     score_task,
-    summarise,
 )
 
 Viou: TypeAlias = Literal["gt_frames", "union"]
 BoxTimes: TypeAlias = Literal["shown", "annotated"]
-Box: TypeAlias = tuple[float, float, float, float]
 DURATION_BIN, LONGEST_BIN = 30, 210
 """Seconds: the paper's figure 5 has bins of 30 s up to 210 s."""
 T_IOU, V_IOU = MEASURES.index("m_tIoU"), MEASURES.index("m_vIoU")
+TASK_SCORES = ("T-Acc", "O-Acc", *(f"{level}-{name}" for level in ("T", "ST") for name in MEASURES))
+"""Figures that one task has by itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ScoringRules:
     """How answers are scored: everything that the task's options change.
 
     Args:
@@ -53,45 +66,36 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Assessed:
-    """One scored sample. `matches[i]` is the true object that answered object i is, None for none."""
+class AssessedAnswer:
+    """One scored sample. `matches[i]` is the index of the true object that answered object i is; None: of none."""
 
     score: TaskScore
     names: tuple[str, ...]
     matches: tuple[int | None, ...]
-    predicted: tuple[PredictedObject, ...]
 
 
-def true_objects(example: Example) -> list[Fields]:
-    return cast("list[Fields]", example.target["objects"])
+def true_objects(example: Example) -> list[RequiredObject]:
+    return RequiredObjects.read(example.target).objects
 
 
-def true_names(example: Example) -> list[TrueName]:
-    objects = true_objects(example)
-    return [TrueName(str(o["category"]), tuple(cast("Sequence[str]", o["synonyms"]))) for o in objects]
-
-
-def shown_times(inputs: Fields) -> list[float]:
+def shown_times(example: Example) -> list[float]:
     """Seconds of the frames shown."""
-    return cast("list[float]", inputs["times"])
+    return InstructionInputs.read(example.inputs).times
 
 
-def answered_objects(prediction: Prediction | None) -> list[Fields]:
-    return [] if prediction is None else cast("list[Fields]", prediction.value["objects"])
+def answered_objects(prediction: Prediction | None) -> list[AnsweredObject]:
+    return [] if prediction is None else AnsweredObjects.read(prediction.value).objects
 
 
-def box_track(item: Fields, shown: Sequence[float], box_times: BoxTimes) -> dict[float, Box]:
+def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes) -> dict[float, Corners]:
     """The true boxes of an object that count, by seconds.
 
     `shown`: those annotated at the time of a frame shown (of several, the nearest). An object that no frame shown has a
     box of keeps all its boxes: it is to be found, and nobody can say where.
     """
-    boxes: dict[float, Box] = {}
+    boxes = {time: corners(box) for time, box in zip(item.times, item.boxes, strict=True)}
     nearest: dict[float, float] = {}
-    for time, (x0, y0, x1, y1) in zip(
-        cast("list[float]", item["times"]), cast("list[list[float]]", item["boxes"]), strict=True
-    ):
-        boxes[time] = (x0, y0, x1, y1)
+    for time in item.times:
         frame = snapped(time, shown)
         if abs(frame - time) < abs(frame - nearest.get(frame, float("inf"))):
             nearest[frame] = time
@@ -99,48 +103,21 @@ def box_track(item: Fields, shown: Sequence[float], box_times: BoxTimes) -> dict
     return {time: boxes[time] for time in counted} if box_times == "shown" and counted else boxes
 
 
-def reference_task(example: Example, box_times: BoxTimes) -> ReferenceTask:
-    shown = shown_times(example.inputs)
-    return ReferenceTask(
-        str(example.metadata["kind"]),
+def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
+    """Recognise, then score. Raises ConfigError where the sentence encoder cannot be loaded."""
+    shown, truth = shown_times(sample.example), true_objects(sample.example)
+    kind = InstructionMetadata.read(sample.example.metadata).kind
+    tracks = [box_track(item, shown, rules.box_times) for item in truth]
+    reference = ReferenceTask(
+        kind,
         [
-            ReferenceObject(
-                str(item["category"]),
-                str(item["kind"]),
-                [(start, end) for start, end in cast("list[list[float]]", item["intervals"])],
-                box_track(item, shown, box_times),
-            )
-            for item in true_objects(example)
+            ReferenceObject(item.category, item.kind, ranges(item.intervals), track)
+            for item, track in zip(truth, tracks, strict=True)
         ],
     )
-
-
-def _predicted(item: Fields, grid: Sequence[float], *, within: bool) -> PredictedObject:
-    """An answered object, its boxes at times of the grid; at others too unless they must be `within` it."""
-    boxes: dict[float, list[Box]] = {}
-    known = set(grid)
-    for entry in cast("list[Fields]", item["boxes"]):
-        time = snapped(cast("float", entry["timestamp"]), grid)
-        if time in known or not within:
-            x0, y0, x1, y1 = cast("list[float]", entry["box"])
-            boxes.setdefault(time, []).append((x0, y0, x1, y1))
-    intervals = [(start, end) for start, end in cast("list[list[float]]", item["intervals"])]
-    return PredictedObject(None, intervals, boxes, bool(item["malformed"]))
-
-
-def time_grid(reference: ReferenceTask, shown: Sequence[float]) -> list[float]:
-    """The times that a predicted time may mean, in order: those of true boxes, and of frames shown without any."""
-    known = {time for item in reference.objects for time in item.boxes}
-    times = sorted(known)
-    return sorted({*times, *(time for time in shown if snapped(time, times) not in known)})
-
-
-def assess(sample: Scored, rules: Rules) -> Assessed:
-    """Recognise, then score. Raises ConfigError where the sentence encoder cannot be loaded."""
-    reference = reference_task(sample.example, rules.box_times)
     answered = answered_objects(sample.prediction)
-    names = tuple(str(item["name"]) for item in answered)
-    grid = time_grid(reference, shown_times(sample.example.inputs))
+    names = tuple(item.name for item in answered)
+    grid = _time_grid(tracks, shown)
     # Predicted times count with `union`: those between the frames shown belong to none that is scored.
     predicted = [_predicted(item, grid, within=rules.box_times == "shown") for item in answered]
 
@@ -148,46 +125,109 @@ def assess(sample: Scored, rules: Rules) -> Assessed:
         measures = score_object(predicted[row], reference.objects[column], rules.metric_viou)
         return float(measures[T_IOU] + measures[V_IOU]) / 2
 
-    similarity = rules.recogniser.similarities(names, true_names(sample.example))
+    similarity = rules.recogniser.similarities(names, [item.names for item in truth])
     matches = assign(similarity, rules.recogniser.threshold, overlap)
     predicted = [item._replace(match=match) for item, match in zip(predicted, matches, strict=True)]
     score = score_task(None if sample.prediction is None else predicted, reference, rules.metric_viou)
-    return Assessed(score, names, tuple(matches), tuple(predicted))
+    return AssessedAnswer(score, names, tuple(matches))
 
 
-def assess_all(samples: Sequence[Scored], rules: Rules) -> list[Assessed]:
-    """As `assess`, with all names embedded together first."""
+def _time_grid(tracks: Sequence[Mapping[float, Corners]], shown: Sequence[float]) -> list[float]:
+    """The times that a predicted time may mean, in order: those of true boxes, and of frames shown without any."""
+    times = sorted({time for track in tracks for time in track})
+    known = set(times)
+    return sorted({*times, *(time for time in shown if snapped(time, times) not in known)})
+
+
+def _predicted(item: AnsweredObject, grid: Sequence[float], *, within: bool) -> PredictedObject:
+    """An answered object, its boxes at times of the grid; at others too unless they must be `within` it."""
+    boxes: dict[float, list[Corners]] = {}
+    known = set(grid)
+    for entry in item.boxes:
+        time = snapped(entry.timestamp, grid)
+        if time in known or not within:
+            boxes.setdefault(time, []).append(corners(entry.box))
+    return PredictedObject(None, ranges(item.intervals), boxes, item.malformed)
+
+
+GROUPS: Mapping[str, Callable[[Example], str]] = {
+    "by_kind": lambda example: InstructionMetadata.read(example.metadata).kind,
+    "by_number_of_objects": lambda example: count_group(len(true_objects(example))),
+    "by_duration": lambda example: InstructionMetadata.read(example.metadata).duration_bin,
+}
+"""Table of figures by group -> the group of an example."""
+
+
+class GroundingStatistics(SumStatistics):
+    """What the figures of a run are made of: sums over the objects of its tasks.
+
+    Where every task counts once, objects are added one by one, so that the last digit depends on their order alone.
+
+    Args:
+        scores: (S,) the tasks.
+        groups: (S,) the group of each task by table.
+        recogniser: by which objects were recognised.
+    """
+
+    def __init__(
+        self, scores: Sequence[TaskScore], groups: Sequence[Mapping[str, str]], recogniser: Recogniser
+    ) -> None:
+        rows = [object_sums(score) for score in scores]
+        super().__init__(list(map(add_up, rows)), _figures, sample_scores={name: name for name in TASK_SCORES})
+        self._by_object = SumStatistics([row for task in rows for row in task], _figures)
+        self._scores, self._groups, self._recogniser = scores, groups, recogniser
+
+    def figures(self, weights: Floats) -> Figures:
+        if len(weights) == 1 and (weights == 1).all():
+            return self._by_object.figures(np.ones((1, self._by_object.size)))
+        return super().figures(weights)
+
+    def among(self, samples: Sequence[int]) -> GroundingStatistics:
+        scores, groups = [self._scores[at] for at in samples], [self._groups[at] for at in samples]
+        return GroundingStatistics(scores, groups, self._recogniser)
+
+    def tables(self) -> dict[str, Any]:
+        """Counts, how names were compared, and the figures of each group that occurs."""
+        return {
+            **self._counts(),
+            "n": self.size,
+            "n_failed": sum(score.failed for score in self._scores),
+            "n_extra": sum(score.n_extra for score in self._scores),
+            "n_malformed": sum(score.n_malformed for score in self._scores),
+            "recognition": self._recogniser.description,
+            **{table: self._grouped(table) for table in GROUPS},
+        }
+
+    def _counts(self) -> dict[str, int]:
+        return {"n_tasks": self.size, "n_objects": sum(score.recognised.size for score in self._scores)}
+
+    def _grouped(self, table: str) -> dict[str, dict[str, Json]]:
+        """By name of the group."""
+        positions: dict[str, list[int]] = {}
+        for at, groups in enumerate(self._groups):
+            positions.setdefault(groups[table], []).append(at)
+        grouped: dict[str, dict[str, Json]] = {}
+        for name in sorted(positions, key=group_order):
+            part = self.among(positions[name])
+            values = {key: float(value[0]) for key, value in part.figures(np.ones((1, part.size))).items()}
+            shares = {key: value for key, value in values.items() if key != "coverage" and not np.isnan(value)}
+            grouped[name] = {**shares, **part._counts()}
+        return grouped
+
+
+def statistics_of(samples: Sequence[Scored], rules: ScoringRules) -> GroundingStatistics:
+    """The statistics of a run's samples, all names embedded together first."""
     rules.recogniser.prepare(
-        ([str(item["name"]) for item in answered_objects(s.prediction)], true_names(s.example)) for s in samples
+        ([item.name for item in answered_objects(s.prediction)], [item.names for item in true_objects(s.example)])
+        for s in samples
     )
-    return [assess(sample, rules) for sample in samples]
+    scores = [assess(sample, rules).score for sample in samples]
+    groups = [{table: group_of(sample.example) for table, group_of in GROUPS.items()} for sample in samples]
+    return GroundingStatistics(scores, groups, rules.recogniser)
 
 
-def task_figures(score: TaskScore) -> dict[str, float]:
-    """Figures of one task, whose mean over tasks are the T- and ST- figures; `O-Acc` is its share of objects."""
-    means = dict(zip(MEASURES, score.measures.mean(axis=0).tolist(), strict=True))
-    strict = float(score.correct)
-    return {
-        "T-Acc": strict,
-        "O-Acc": float(score.recognised.mean()),
-        **{f"T-{name}": value for name, value in means.items()},
-        **{f"ST-{name}": value * strict for name, value in means.items()},
-    }
-
-
-def figures(scores: Sequence[TaskScore]) -> dict[str, float]:
-    """`summarise` without what there is nothing of."""
-    return {name: value for name, value in summarise(scores).items() if value is not None}
-
-
-def grouped(
-    scores: Sequence[TaskScore], samples: Sequence[Scored], key: Callable[[Example], str]
-) -> dict[str, dict[str, float]]:
-    """Figures of the tasks of each group that occurs, by name of the group."""
-    groups: dict[str, list[TaskScore]] = {}
-    for score, sample in zip(scores, samples, strict=True):
-        groups.setdefault(key(sample.example), []).append(score)
-    return {name: figures(groups[name]) for name in sorted(groups, key=group_order)}
+def _figures(sums: Sums) -> Figures:
+    return {**figures(sums), "coverage": 1 - share(sums["failed"], sums["tasks"])}
 
 
 def group_order(name: str) -> tuple[float, str]:
@@ -215,38 +255,3 @@ def duration_bin(seconds: float) -> str:
 def count_group(objects: int) -> str:
     """1, 2 or 3+."""
     return str(objects) if objects < 3 else "3+"
-
-
-def drawn_figures(scores: Sequence[TaskScore], weights: Floats) -> dict[str, NDArray[np.float64]]:
-    """(D,) a figure for many draws of tasks: what `figures` would say of each, from sums alone."""
-    rows = [_sums(score) for score in scores]
-    sums = weighted_sums(rows, weights)
-    nothing = np.zeros(len(weights))
-
-    def share(name: str, of: str) -> Floats:
-        return ratio(sums.get(name, nothing), sums.get(of, nothing))
-
-    return {
-        "O-Acc": share("found", "objects"),
-        "EAcc": share("found explicit", "explicit"),
-        "IAcc": share("found implicit", "implicit"),
-        **{f"O-{name}": share(f"O-{name}", "objects") for name in MEASURES},
-        **{name: share(name, "tasks") for name in _task_names()},
-        "coverage": share("answered", "tasks"),
-    }
-
-
-def _task_names() -> Iterable[str]:
-    return ["T-Acc", *(f"{level}-{name}" for level in ("T", "ST") for name in MEASURES)]
-
-
-def _sums(score: TaskScore) -> dict[Hashable, float]:
-    by_task = task_figures(score)
-    sums: dict[Hashable, float] = {name: by_task[name] for name in _task_names()}
-    for kind in ("explicit", "implicit"):
-        of_kind = score.kinds == kind
-        sums[kind], sums[f"found {kind}"] = float(of_kind.sum()), float(score.recognised[of_kind].sum())
-    totals = score.measures.sum(axis=0).tolist()
-    sums |= {f"O-{name}": total for name, total in zip(MEASURES, totals, strict=True)}
-    found, objects = float(score.recognised.sum()), float(score.recognised.size)
-    return {**sums, "found": found, "objects": objects, "tasks": 1.0, "answered": float(not score.failed)}

@@ -18,28 +18,28 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
-from barista_bench.benchmarks.pooling import Floats
 from barista_bench.benchmarks.tog_bench import baselines
-from barista_bench.benchmarks.tog_bench.answers import View, read_answer
+from barista_bench.benchmarks.tog_bench.answers import ShownFrames, read_answer
+from barista_bench.benchmarks.tog_bench.columns import (
+    InstructionEvidence,
+    InstructionInputs,
+    InstructionMetadata,
+    RequiredObjects,
+)
+from barista_bench.benchmarks.tog_bench.examples import BENCHMARK, TASK, release_examples
 from barista_bench.benchmarks.tog_bench.explaining import explain, failures, overlays
-from barista_bench.benchmarks.tog_bench.questions import BENCHMARK, TASK, release_examples
 from barista_bench.benchmarks.tog_bench.recognition import ENCODER, THRESHOLD, Matcher, Recogniser
 from barista_bench.benchmarks.tog_bench.release import TogRelease
 from barista_bench.benchmarks.tog_bench.scores import (
     BoxTimes,
-    Rules,
+    GroundingStatistics,
+    ScoringRules,
     Viou,
     assess,
-    assess_all,
-    count_group,
-    drawn_figures,
-    figures,
-    grouped,
     shown_times,
-    task_figures,
-    true_objects,
+    statistics_of,
 )
 from barista_bench.core.boxes import box_names, describe_format
 from barista_bench.core.options import Option
@@ -50,7 +50,6 @@ from barista_bench.core.task import (
     Explanation,
     Failure,
     Fields,
-    Json,
     Overlay,
     ParseError,
     Prediction,
@@ -58,9 +57,6 @@ from barista_bench.core.task import (
     Scored,
     SkippedExample,
 )
-
-if TYPE_CHECKING:
-    from datasets import Features
 
 RATE = 0.25
 """Frames a second (paper, sections 4.1 and 7.1)."""
@@ -107,63 +103,20 @@ class TSTVG(ReleaseTask):
         ),
     }
 
+    inputs_type = InstructionInputs
+    target_type = RequiredObjects
+    metadata_type = InstructionMetadata
+    evidence_type = InstructionEvidence
+
     @cached_property
-    def rules(self) -> Rules:
+    def rules(self) -> ScoringRules:
         """How answers are scored, as the options say."""
         recogniser = Recogniser(
             cast("Matcher", self.option("matcher")),
             cast("float", self.option("threshold")),
             cast("str", self.option("encoder")),
         )
-        return Rules(recogniser, cast("Viou", self.option("viou")), cast("BoxTimes", self.option("box_times")))
-
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        number, text, whole = Value("float64"), Value("string"), Value("int32")
-        box = List(number, length=4)
-        return Features(
-            {
-                "inputs": {
-                    "instruction": text,
-                    "times": List(number),
-                    "frame_width": whole,
-                    "frame_height": whole,
-                    "duration": number,
-                },
-                "target": {
-                    "objects": List(
-                        {
-                            "category": text,
-                            "kind": text,
-                            "synonyms": List(text),
-                            "intervals": List(List(number, length=2)),
-                            "times": List(number),
-                            "boxes": List(box),
-                        }
-                    )
-                },
-                "metadata": {
-                    "split": text,
-                    "kind": text,
-                    "objects": text,
-                    "object_count": whole,
-                    "unseen_objects": whole,
-                    "categories": List(text),
-                    "scene": text,
-                    "duration_bin": text,
-                    "rate": number,
-                    "max_frames": whole,
-                },
-                "evidence": {
-                    "object_ids": List(text),
-                    "file": text,
-                    "row": whole,
-                    "annotated_width": whole,
-                    "annotated_height": whole,
-                },
-            }
-        )
+        return ScoringRules(recogniser, cast("Viou", self.option("viou")), cast("BoxTimes", self.option("box_times")))
 
     def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
         """One a task of the release, by video. Raises DataError where `sampling.videos` names an unknown video."""
@@ -171,23 +124,23 @@ class TSTVG(ReleaseTask):
         yield from release_examples(release, sampling)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        times = shown_times(example.inputs)
+        inputs = InstructionInputs.read(example.inputs)
         system, user = self.prompts.fill(
             box_format=describe_format(boxes),
             box_order=box_names(boxes),
-            count=str(len(times)),
-            duration=f"{cast('float', example.inputs['duration']):.1f}",
-            instruction=str(example.inputs["instruction"]),
+            count=str(len(inputs.times)),
+            duration=f"{inputs.duration:.1f}",
+            instruction=inputs.instruction,
         )
         frames = [
             part
-            for place, time in enumerate(times)
-            for part in (TextPart(f"Frame {place + 1}, {round(time, 2)} s:\n"), ImagePart(place))
+            for index, time in enumerate(inputs.times)
+            for part in (TextPart(f"Frame {index + 1}, {round(time, 2)} s:\n"), ImagePart(index))
         ]
         return Prompt(system, (*frames, TextPart(f"\n{user}")))
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
-        return tuple(f"frame {place + 1}, {time:.1f} s" for place, time in enumerate(shown_times(example.inputs)))
+        return tuple(f"frame {number}, {time:.1f} s" for number, time in enumerate(shown_times(example), start=1))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """Objects with intervals in seconds and boxes in pixels, as `answers.read_answer` reads them.
@@ -195,42 +148,15 @@ class TSTVG(ReleaseTask):
         An answer that breaks off counts as far as its entries are complete, under both protocols: there is no released
         code that says otherwise.
         """
-        width, height = (cast("int", inputs[f"frame_{side}"]) for side in ("width", "height"))
-        answer = read_answer(text, View(shown_times(inputs), width, height, boxes))
+        asked = InstructionInputs.read(inputs)
+        answer = read_answer(text, ShownFrames(asked.times, asked.frame_width, asked.frame_height, boxes))
         if answer is None:
             return ParseError("the answer holds no JSON object with explicit_object or implicit_object")
-        return Prediction({"objects": answer.objects}, answer.dropped)
+        return answer
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """T- and ST- figures of the one task, and `O-Acc`, its share of recognised objects; 0 without an answer."""
-        return task_figures(assess(Scored(example, prediction), self.rules).score)
-
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """The paper's figures at the level of objects (O-), tasks (T-), and strictly (ST-), and those of groups."""
-        if not samples:
-            return {"n": 0}
-        scores = [assessed.score for assessed in assess_all(samples, self.rules)]
-        failed = sum(score.failed for score in scores)
-        return {
-            **figures(scores),
-            "n": len(scores),
-            "n_failed": failed,
-            "coverage": 1 - failed / len(scores),
-            "n_extra": sum(score.n_extra for score in scores),
-            "n_malformed": sum(score.n_malformed for score in scores),
-            "recognition": {
-                "matcher": self.rules.recogniser.matcher,
-                "threshold": self.rules.recogniser.threshold,
-                "encoder": self.rules.recogniser.encoder,
-                "revision": self.rules.recogniser.revision,
-            },
-            "by_kind": grouped(scores, samples, lambda example: str(example.metadata["kind"])),
-            "by_number_of_objects": grouped(scores, samples, lambda example: count_group(len(true_objects(example)))),
-            "by_duration": grouped(scores, samples, lambda example: str(example.metadata["duration_bin"])),
-        }
-
-    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        return drawn_figures([assessed.score for assessed in assess_all(samples, self.rules)], weights)
+    def statistics(self, samples: Sequence[Scored]) -> GroundingStatistics:
+        """Figures of objects (O-), of tasks (T-), and strict ones (ST-); `O-Acc` of a sample is its share."""
+        return statistics_of(samples, self.rules)
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
         """By the assignment of the score: names first, then time (tIoU) and place (vIoU) of what was recognised."""

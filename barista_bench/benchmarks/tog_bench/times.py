@@ -44,9 +44,9 @@ def snapped(time: float, grid: Sequence[float]) -> float:
     >>> snapped(3.9, [0.0, 4.0]), snapped(5.12345, [0.0, 4.0]), snapped(4.2, [4.0, 4.3])
     (4.0, 5.123, 4.3)
     """
-    place = bisect_left(grid, time)
-    before = time - grid[place - 1] if place else math.inf
-    after = grid[place] - time if place < len(grid) else math.inf
+    index = bisect_left(grid, time)
+    before = time - grid[index - 1] if index else math.inf
+    after = grid[index] - time if index < len(grid) else math.inf
     if min(before, after) > SNAP + 1e-9:  # a hair wider, for times that are off by rounding alone
         return round(time, 3)
-    return grid[place - 1] if before <= after else grid[place]
+    return grid[index - 1] if before <= after else grid[index]

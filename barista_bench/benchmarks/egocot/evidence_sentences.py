@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barista_bench.benchmarks.egocot.clock import clock
-from barista_bench.benchmarks.egocot.evidence import EvidenceBase, Fact, Place, Times
-from barista_bench.benchmarks.egocot.items import Corners
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Times
+from barista_bench.benchmarks.egocot.items import Corners, clock
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS
 
 _VERBS = {
@@ -19,34 +18,32 @@ _VERBS = {
 def rationale_of(evidence: EvidenceBase) -> list[str]:
     """Sentences for all relations, places in focus, targets and moments that the evidence points at.
 
-    >>> rationale_of(EvidenceBase(facts=(Fact("left hand", "holds", "pot", ((1.0, 1.0),)),)))
+    >>> rationale_of(EvidenceBase(facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 1.0),)),)))
     ['At 00:01.00, the left hand holds the pot.']
     """
     facts = [fact for fact in evidence.facts if fact.annotated]
-    focused = [place for place in evidence.places if place.focused]
-    said = {time for fact in facts for span in fact.spans[:1] for time in span} | {place.time for place in focused}
-    rest = [time for time in evidence.times if not any(abs(time - other) <= evidence.tolerance for other in said)]
+    focused = [box for box in evidence.places if box.focused]
+    mentioned = {time for fact in facts for span in fact.spans[:1] for time in span} | {box.time for box in focused}
+    rest = [time for time in evidence.times if not any(abs(time - other) <= evidence.tolerance for other in mentioned)]
     return [
         *_targets(evidence),
         *(fact_sentence(fact) for fact in facts),
-        *(place_sentence(place) for place in focused),
+        *(place_sentence(box) for box in focused),
         *([f"The moments that matter are {', '.join(map(clock, rest))}."] if rest else []),
     ]
 
 
-def fact_sentence(fact: Fact, span: Times | None = None) -> str:
+def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
     """One relation, dated by `span` or by its first span."""
     span = span or (fact.spans[0] if fact.spans else None)
     verb = _VERBS.get(fact.predicate, f"is {fact.predicate}")
-    said = f"the {_person(fact.subject)} {verb} the {_person(fact.object)}."
-    return _dated(said, span)
+    sentence = f"the {_person(fact.subject)} {verb} the {_person(fact.object)}."
+    return _dated(sentence, span)
 
 
-def place_sentence(place: Place) -> str:
+def place_sentence(item: EvidenceBox) -> str:
     """Where one thing is in the frame, at one time."""
-    return _dated(
-        f"the {_person(place.name)} is in the {region_words(place.box)} of the frame.", (place.time, place.time)
-    )
+    return _dated(f"the {_person(item.name)} is in the {region_words(item.box)} of the frame.", (item.time, item.time))
 
 
 def region_words(box: Corners) -> str:
@@ -70,8 +67,8 @@ def _person(name: str) -> str:
     return "operator" if name == "hand" else name
 
 
-def _dated(said: str, span: Times | None) -> str:
+def _dated(sentence: str, span: Times | None) -> str:
     if span is None:
-        return said[0].upper() + said[1:]
+        return sentence[0].upper() + sentence[1:]
     start, end = map(clock, span)
-    return f"At {start}, {said}" if start == end else f"From {start} to {end}, {said}"
+    return f"At {start}, {sentence}" if start == end else f"From {start} to {end}, {sentence}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from barista_bench.benchmarks.egocot.claims import claims_of
 from barista_bench.benchmarks.egocot.evidence import (
     EvidenceBase,
-    Fact,
+    EvidenceFact,
     Names,
     Times,
     annotated_evidence,
@@ -23,7 +23,7 @@ _SHORT = 3
 """Words of a choice that is a name by itself."""
 
 
-def item_evidence(
+def question_evidence(
     evidence: ItemEvidence,
     question: str,
     choices: Mapping[str, str],
@@ -63,13 +63,13 @@ def item_evidence(
 
 def _names(text: str, base: EvidenceBase) -> Names:
     """The things that a text names, by the narrowest name that can be told."""
-    found = set()
+    names = set()
     for clause in clauses(text, base.vocabulary):
         for piece in clause.pieces:
             if piece.kind == "name" and not piece.names & {*SIDES, "hand", "*"}:
                 exact = " ".join(piece.words)
-                found.add(exact if exact in piece.names else _plainest(piece.names))
-    return frozenset(found)
+                names.add(exact if exact in piece.names else _plainest(piece.names))
+    return frozenset(names)
 
 
 def _plainest(names: Names) -> str:
@@ -77,7 +77,7 @@ def _plainest(names: Names) -> str:
     return min(names, key=lambda name: (len(name), name))
 
 
-def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[Fact, ...]:
+def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceFact, ...]:
     """The relation that the question and its right answer make, dated by the question or by the evidence."""
     asked = list(clauses(question, base.vocabulary))
     verbs = [
@@ -90,13 +90,15 @@ def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[Fact, ...
     if name in SIDES:
         # The question, said of that hand.
         made = claims_of(f"the {name} {_from_verb(question, asked)}", base.vocabulary)
-        found = [
+        of_hand = [
             claim for claim in made if claim.kind == "hand" and claim.subject == {name} and "*" not in claim.object
         ]
-        return tuple(Fact(name, claim.predicate, _plainest(claim.object), spans, annotated=False) for claim in found)
-    sides = {one for clause in asked for piece in clause.pieces for one in piece.names if one in SIDES}
+        return tuple(
+            EvidenceFact(name, claim.predicate, _plainest(claim.object), spans, annotated=False) for claim in of_hand
+        )
+    sides = {hand for clause in asked for piece in clause.pieces for hand in piece.names if hand in SIDES}
     if len(sides) == 1 and name and len(name.split()) <= _SHORT:
-        return (Fact(sides.pop(), verbs[0], name, spans, annotated=False),)
+        return (EvidenceFact(sides.pop(), verbs[0], name, spans, annotated=False),)
     return ()
 
 

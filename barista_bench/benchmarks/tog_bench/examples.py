@@ -7,11 +7,18 @@ from itertools import groupby
 
 from barista_bench.benchmarks.tog_bench.annotations import ObjectRecord, VideoRecord
 from barista_bench.benchmarks.tog_bench.checks import BEYOND
-from barista_bench.benchmarks.tog_bench.release import PlacedTask, TogRelease
+from barista_bench.benchmarks.tog_bench.columns import (
+    InstructionEvidence,
+    InstructionInputs,
+    InstructionMetadata,
+    RequiredObject,
+    RequiredObjects,
+)
+from barista_bench.benchmarks.tog_bench.release import FiledTask, TogRelease
 from barista_bench.benchmarks.tog_bench.scores import count_group, duration_bin
 from barista_bench.benchmarks.tog_bench.times import snapped
 from barista_bench.core.sampling import Sampling
-from barista_bench.core.task import Example, Fields, FrameRef, SkippedExample
+from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import at_rate, evenly_spaced
 from barista_bench.media.video.facts import VideoFacts, video_facts
@@ -31,7 +38,7 @@ def release_examples(release: TogRelease, sampling: Sampling) -> Iterator[Exampl
     if absent:
         known = f"choose one of its {len(release.facts)} videos"
         raise DataError(f"{release.root}: no video {absent[0]!r}. Remedy: {known}")
-    for video_id, tasks in groupby(release.tasks, key=lambda placed: placed.task.video):
+    for video_id, tasks in groupby(release.tasks, key=lambda filed: filed.task.video):
         if sampling.videos is not None and video_id not in sampling.videos:
             continue
         record = release.facts[video_id]
@@ -39,10 +46,10 @@ def release_examples(release: TogRelease, sampling: Sampling) -> Iterator[Exampl
             facts = _facts(release, record)
             frames = sampled_frames(facts, sampling)
         except DataError as error:
-            yield from (SkippedExample(FrameRef(video_id, 0), f"{placed.task.id}: {error}") for placed in tasks)
+            yield from (SkippedExample(FrameRef(video_id, 0), f"{filed.task.id}: {error}") for filed in tasks)
             continue
-        for placed in tasks:
-            yield _example(placed, record, facts, frames, sampling)
+        for filed in tasks:
+            yield _example(filed, record, facts, frames, sampling)
 
 
 def sampled_frames(facts: VideoFacts, sampling: Sampling) -> tuple[int, ...]:
@@ -50,7 +57,7 @@ def sampled_frames(facts: VideoFacts, sampling: Sampling) -> tuple[int, ...]:
     frames = at_rate(facts, sampling.rate or facts.fps)
     if sampling.max_frames is None:
         return frames
-    return tuple(frames[place] for place in evenly_spaced(len(frames), sampling.max_frames))
+    return tuple(frames[index] for index in evenly_spaced(len(frames), sampling.max_frames))
 
 
 def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:
@@ -65,16 +72,16 @@ def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:
 
 
 def _example(
-    placed: PlacedTask, record: VideoRecord, facts: VideoFacts, frames: tuple[int, ...], sampling: Sampling
+    filed: FiledTask, record: VideoRecord, facts: VideoFacts, frames: tuple[int, ...], sampling: Sampling
 ) -> Example | SkippedExample:
-    task = placed.task
+    task = filed.task
     last = max(max(box.time for box in item.boxes) for item in task.objects)
     if last > facts.duration + BEYOND:
         reason = f"{task.id}: has boxes up to {last:g} s, and the video ends at {facts.duration:.1f} s"
         return SkippedExample(FrameRef(task.video, 0), reason)
     times = [round(float(facts.seconds[frame]), 3) for frame in frames]
     wide, high = facts.width / record.width, facts.height / record.height
-    objects = [_object(item, task.kind, wide, high) for item in task.objects]
+    objects = [_required_object(item, task.kind, wide, high) for item in task.objects]
     seen = [any(snapped(box.time, times) in times for box in item.boxes) for item in task.objects]
     return Example(
         example_id=f"{TASK}:{task.id}",
@@ -82,43 +89,43 @@ def _example(
         task=TASK,
         label=task.kind,
         frames=tuple(FrameRef(task.video, frame) for frame in frames),
-        inputs={
-            "instruction": task.instruction.strip(),
-            "times": times,
-            "frame_width": facts.width,
-            "frame_height": facts.height,
-            "duration": round(facts.duration, 3),
-        },
-        target={"objects": objects},
-        metadata={
-            "split": "test",
-            "kind": task.kind,
-            "objects": count_group(len(objects)),
-            "object_count": len(objects),
-            "unseen_objects": seen.count(False),
-            "categories": sorted({item.category for item in task.objects}),
-            "scene": record.scene or "unknown",
-            "duration_bin": duration_bin(facts.duration),
-            "rate": sampling.rate or facts.fps,
-            "max_frames": sampling.max_frames,
-        },
-        evidence={
-            "object_ids": [item.id or f"{task.id}#{place}" for place, item in enumerate(task.objects)],
-            "file": placed.file,
-            "row": placed.row,
-            "annotated_width": record.width,
-            "annotated_height": record.height,
-        },
+        inputs=InstructionInputs(
+            instruction=task.instruction.strip(),
+            times=times,
+            frame_width=facts.width,
+            frame_height=facts.height,
+            duration=round(facts.duration, 3),
+        ).write(),
+        target=RequiredObjects(objects).write(),
+        metadata=InstructionMetadata(
+            split="test",
+            kind=task.kind,
+            objects=count_group(len(objects)),
+            object_count=len(objects),
+            unseen_objects=seen.count(False),
+            categories=sorted({item.category for item in task.objects}),
+            scene=record.scene or "unknown",
+            duration_bin=duration_bin(facts.duration),
+            rate=sampling.rate or facts.fps,
+            max_frames=sampling.max_frames,
+        ).write(),
+        evidence=InstructionEvidence(
+            object_ids=[item.id or f"{task.id}#{number}" for number, item in enumerate(task.objects)],
+            file=filed.file,
+            row=filed.row,
+            annotated_width=record.width,
+            annotated_height=record.height,
+        ).write(),
     )
 
 
-def _object(item: ObjectRecord, task_kind: str, wide: float, high: float) -> Fields:
+def _required_object(item: ObjectRecord, task_kind: str, wide: float, high: float) -> RequiredObject:
     """An object of the target, its boxes scaled to the video's size."""
-    return {
-        "category": item.category,
-        "kind": item.kind or task_kind,
-        "synonyms": list(item.synonyms),
-        "intervals": [[start, end] for start, end in item.intervals],
-        "times": [box.time for box in item.boxes],
-        "boxes": [[x0 * wide, y0 * high, x1 * wide, y1 * high] for x0, y0, x1, y1 in (box.box for box in item.boxes)],
-    }
+    return RequiredObject(
+        category=item.category,
+        kind=item.kind or task_kind,
+        synonyms=list(item.synonyms),
+        intervals=[[start, end] for start, end in item.intervals],
+        times=[box.time for box in item.boxes],
+        boxes=[[x0 * wide, y0 * high, x1 * wide, y1 * high] for x0, y0, x1, y1 in (box.box for box in item.boxes)],
+    )

@@ -1,0 +1,135 @@
+"""From checked rationales to figures: what each sample adds, and what is made of the sum. Groups pool their samples.
+
+Figures run from 0 to 1:
+
+* `claim_precision`, `contradiction_rate`, `unverifiable_rate`: of all claims, those that the evidence supports,
+  contradicts and does not decide; together 1.
+* `claim_recall`: of what the evidence points at, what supported claims say. A sample without claims says nothing of it.
+* `verified_scr`: of the right answers, those with a claim that the evidence contradicts: the counterpart of SCR that
+  asks no judge. A right answer without a rationale contradicts nothing; `reasoned` says how many samples have one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+
+from barista_bench.benchmarks.egocot.claims import KINDS
+from barista_bench.benchmarks.egocot.evidence_check import VERDICTS, Checked
+from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SUBTASKS
+from barista_bench.core.statistics import Figures, Floats, Row, Sums, SumStatistics, share
+from barista_bench.core.task import Json
+
+SHARES: Mapping[str, tuple[str, str]] = {
+    "accuracy": ("right", "n"),
+    "coverage": ("read", "n"),
+    "reasoned": ("reasoned", "n"),
+    "claim_precision": ("supported", "claims"),
+    "contradiction_rate": ("contradicted", "claims"),
+    "unverifiable_rate": ("unverifiable", "claims"),
+    "claim_recall": ("said", "to_say"),
+    "verified_scr": ("right_contradicted", "right"),
+}
+"""Figure -> what is divided by what."""
+OF_CLAIMS = tuple(name for name in SHARES if name not in ("accuracy", "coverage", "reasoned"))
+SAMPLE_SCORES = {"accuracy": "right", "lexical_f1": "lexical_f1", **{name: name for name in ("claims", *VERDICTS)}}
+"""Score of one sample -> what it adds."""
+_COUNTS = tuple(dict.fromkeys(name for pair in SHARES.values() for name in pair))
+_TABLES: Mapping[str, Sequence[str]] = {
+    "per_group": tuple(GROUPS),
+    "per_subtask": tuple(subtask.code for subtask in SUBTASKS),
+}
+
+
+class ClaimStatistics(SumStatistics):
+    """Of samples whose answer is known; `rows` are what `sample_row` makes of them."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        super().__init__(rows, figures, tables=tables)
+        self._rows = rows
+
+    def scores(self) -> dict[str, Floats]:
+        """Whether it is right, the word overlap of its rationale with the reference, and counts of its claims."""
+        return {name: np.array([row[part] for row in self._rows]) for name, part in SAMPLE_SCORES.items()}
+
+    def among(self, samples: Sequence[int]) -> ClaimStatistics:
+        return ClaimStatistics([self._rows[at] for at in samples])
+
+
+def sample_row(
+    groups: Mapping[str, str],
+    checked: Checked | None,
+    *,
+    is_right: bool,
+    reasoned: bool,
+    to_say: int,
+    lexical_f1: float,
+) -> Row:
+    """What one sample adds.
+
+    Args:
+        groups: `per_group` and `per_subtask` -> the code of its own.
+        checked: its rationale; None where there is no readable answer.
+        is_right: whether the letter is right.
+        reasoned: whether there is a rationale.
+        to_say: how many things the evidence points at, whether or not there is an answer.
+        lexical_f1: word overlap of rationale and reference.
+    """
+    findings = checked.findings if checked else ()
+    counts = Counter[Hashable](finding.verdict for finding in findings)
+    row: dict[Hashable, float] = {
+        "n": 1.0,
+        "right": float(is_right),
+        "read": float(checked is not None),
+        "reasoned": float(reasoned),
+        "claims": float(len(findings)),
+        **{verdict: float(counts[verdict]) for verdict in VERDICTS},
+        "said": float(checked.said if checked else 0),
+        "to_say": float(to_say),
+        "right_contradicted": float(is_right and counts["contradicted"] > 0),
+    }
+    grouped: dict[Hashable, float] = {
+        (table, code, name): row[name] for table, code in groups.items() for name in _COUNTS
+    }
+    by_kind = Counter[Hashable](("per_claim_kind", finding.claim.kind, finding.verdict) for finding in findings)
+    return {**row, "lexical_f1": lexical_f1, **grouped, **by_kind}
+
+
+def figures(sums: Sums) -> Figures:
+    """(D,) a figure; NaN of nothing."""
+    return {name: share(sums[part], sums[whole]) for name, (part, whole) in SHARES.items()}
+
+
+def tables(sums: Row) -> dict[str, Json]:
+    """Figures by group and by subtask, shares of verdicts by kind of claim, and counts."""
+    return {
+        **{table: _by_code(sums, table, codes) for table, codes in _TABLES.items()},
+        "per_claim_kind": _by_claim_kind(sums),
+        "n": int(sums["n"]),
+        "n_failed": int(sums["n"] - sums["read"]),
+        "n_right": int(sums["right"]),
+        "n_claims": int(sums["claims"]),
+    }
+
+
+def _by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
+    """The figures of each group that occurs; those of nothing are left out."""
+    shown: dict[str, Json] = {}
+    for code in codes:
+        part: dict[Hashable, Floats] = {name: np.array([sums.get((table, code, name), 0.0)]) for name in _COUNTS}
+        if part["n"][0]:
+            values = {name: float(value[0]) for name, value in figures(part).items() if not np.isnan(value[0])}
+            shown[code] = {**values, "support": int(part["n"][0])}
+    return shown
+
+
+def _by_claim_kind(sums: Row) -> dict[str, Json]:
+    shown: dict[str, Json] = {}
+    for kind in KINDS:
+        counts = {verdict: sums.get(("per_claim_kind", kind, verdict), 0.0) for verdict in VERDICTS}
+        support = sum(counts.values())
+        if support:
+            shown[kind] = {**{verdict: count / support for verdict, count in counts.items()}, "support": int(support)}
+    return shown

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from barista_bench.errors import ModelError
+from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.text_out import first_line
 
 if TYPE_CHECKING:
@@ -46,13 +46,7 @@ def revision_of(name: str, config: PreTrainedConfig) -> str | None:
 
 def require_libraries() -> None:
     """Raise ModelError, naming the extra to install, where torch or transformers is missing."""
-    try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise ModelError(
-            f"running a model needs torch and transformers ({error}). Remedy: pip install barista_bench[run]"
-        ) from error
+    require_extra("running a model", "torch", "transformers", extra="run")
 
 
 def device_of(wanted: str) -> torch.device:

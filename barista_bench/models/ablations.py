@@ -36,7 +36,6 @@ from barista_bench.models.base import (
     Request,
     StreamingModel,
 )
-from barista_bench.models.checks import check_images
 
 Change = Callable[[Request], Request]
 
@@ -114,7 +113,7 @@ def _showing(request: Request, kept: Sequence[int]) -> Request:
 
 
 def _changed(request: Request, change: Change) -> Request:
-    check_images(request)  # dropping images must not hide that a caller miscounted them
+    request.check_images()  # dropping images must not hide that a caller miscounted them
     return change(request)
 
 

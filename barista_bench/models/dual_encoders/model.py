@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from PIL import Image
 
@@ -22,11 +22,11 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.files.checkpoints import revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.checks import check_images
 from barista_bench.models.dual_encoders.cache import EmbeddingCache, Key, pixels_key, text_key
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
 from barista_bench.models.local.batching import checked_size, is_out_of_memory
-from barista_bench.models.local.loading import LoadOptions
+from barista_bench.models.local.settings import CheckpointSettings
+from barista_bench.models.settings import checked
 
 if TYPE_CHECKING:
     import torch
@@ -78,36 +78,27 @@ class DualEncoder:
         cls,
         name: str,
         *,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "auto",
-        attn_implementation: str | None = None,
-        trust_remote_code: bool = False,
         batch_size: int = 8,
         images_at_once: int = 64,
         unit_frames: bool = True,
+        **settings: Any,  # noqa: ANN401  (`CheckpointSettings` says which)
     ) -> DualEncoder:
         """Load a local folder or a Hub id with a tower of texts and one of images or videos.
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
-            revision: commit, branch or tag of a Hub id.
-            device: `auto` takes a CUDA GPU where there is one.
-            dtype: `auto` is the checkpoint's own, on a CPU float32.
-            attn_implementation: e.g. `sdpa`; None is transformers' choice.
-            trust_remote_code: run code that comes with the checkpoint.
             batch_size: requests taken together.
             images_at_once: images of one pass at the most.
             unit_frames: whether an image model's frames count alike (brought to length 1 before their mean). ViSTa
                 says that CLIP averages the embeddings of frames, and not which of the two it means.
+            settings: fields of `CheckpointSettings`; dtype `auto` is float32 on a CPU.
 
         Raises:
             ModelError: a library is missing, or the checkpoint cannot be read or is no dual encoder.
-            ConfigError: a number is not positive.
+            ConfigError: a setting is unknown or out of range.
         """
         checked_size(batch_size)
-        options = LoadOptions(revision, device, dtype, attn_implementation, trust_remote_code)
-        towers = load_towers(name, options, unit_frames=unit_frames)
+        towers = load_towers(name, checked(CheckpointSettings, settings), unit_frames=unit_frames)
         return cls(towers, _identity(name, towers), batch_size=batch_size, images_at_once=images_at_once)
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
@@ -193,7 +184,7 @@ class DualEncoder:
 
 def _refusal(request: Request) -> Failure | None:
     """Why a request cannot be scored; None where it can."""
-    check_images(request)
+    request.check_images()
     if not request.choices:
         remedy = "ask it a task whose answer is chosen from given texts"
         return Failure(f"{request.request_id}: a dual encoder ranks given texts, and there are none. Remedy: {remedy}")

@@ -15,7 +15,7 @@ from PIL import Image
 
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import device_of, load_pretrained, require_libraries
-from barista_bench.models.local.loading import LoadOptions
+from barista_bench.models.local.settings import CheckpointSettings
 
 if TYPE_CHECKING:
     import torch
@@ -231,7 +231,7 @@ def spread(total: int, count: int) -> tuple[int, ...]:
     return tuple(place * (total - 1) // max(1, count - 1) for place in range(count))
 
 
-def load_towers(name: str, options: LoadOptions, *, unit_frames: bool = True) -> Towers:
+def load_towers(name: str, settings: CheckpointSettings, *, unit_frames: bool = True) -> Towers:
     """The towers of a local folder or a Hub id, ready on their device; on a CPU in float32, unless said otherwise.
 
     Args:
@@ -243,18 +243,18 @@ def load_towers(name: str, options: LoadOptions, *, unit_frames: bool = True) ->
     require_libraries()
     from transformers import AutoModel, AutoProcessor
 
-    on_cpu = device_of(options.device).type == "cpu"
+    on_cpu = device_of(settings.device).type == "cpu"
     model, processor = load_pretrained(
         name,
         AutoProcessor.from_pretrained,
         AutoModel.from_pretrained,
         kind="a dual encoder",
-        revision=options.revision,
-        device=options.device,
-        trust_remote_code=options.trust_remote_code,
+        revision=settings.revision,
+        device=settings.device,
+        trust_remote_code=settings.trust_remote_code,
         check=lambda model: _kind(name, cast("EncoderModel", model)),
-        dtype="float32" if options.dtype == "auto" and on_cpu else options.dtype,
-        attn_implementation=options.attn_implementation,
+        dtype="float32" if settings.dtype == "auto" and on_cpu else settings.dtype,
+        attn_implementation=settings.attn_implementation,
     )
     encoder = cast("EncoderModel", model)
     kind = _kind(name, encoder)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barista_bench.errors import ModelError
+from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.text_out import first_line
 
 if TYPE_CHECKING:
@@ -64,10 +64,7 @@ def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
     """
     from safetensors import SafetensorError
 
-    try:
-        import peft  # noqa: F401
-    except ImportError as error:
-        raise ModelError(f"adapter {adapter}: needs peft ({error}). Remedy: pip install peft") from error
+    require_extra(f"adapter {adapter}:", "peft", extra="peft")
     remedy = "Remedy: give the model that the adapter was trained on"
     try:
         report = model.load_adapter(str(folder), use_safetensors=True)

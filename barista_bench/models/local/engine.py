@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from barista_bench.files.text_out import first_line
 from barista_bench.models.base import Completion, Failure, GenerationConfig, Request
-from barista_bench.models.checks import check_images
 from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
 
@@ -83,7 +82,7 @@ class Engine:
                 yield from self._answer(present.result(), config)
 
     def _waiting(self, index: int, request: Request, config: GenerationConfig) -> Waiting:
-        check_images(request)
+        request.check_images()
         samples = len(request.seeds) if config.temperature > 0 else 1
         return Waiting(index, request, self.encoder.tokens(request), samples)
 

@@ -70,36 +70,29 @@ class DeclinedError(CallError):
 
 
 @dataclass(frozen=True, slots=True)
-class Scrubber:
-    """Cuts a key out of texts."""
+class Endpoint:
+    """The model and server that are asked, for messages, from which the key is cut out."""
 
-    key: str = field(repr=False)
+    model: str
+    url: str
+    key_env: str | None
+    key: str = field(default="", repr=False)
 
-    def text(self, text: str) -> str:
+    def __str__(self) -> str:
+        return f"model {self.model} at {self.url}"
+
+    def scrub(self, text: str) -> str:
         """The text without the key, as long as the key is long enough to be one."""
         return text.replace(self.key, "[key]") if len(self.key) >= _SECRET_LENGTH else text
 
     def quote(self, text: str) -> str:
         """One line of at most 300 characters without the key, which UTF-8 can hold."""
-        line = " ".join(self.text(text)[: 10 * _QUOTED].split()).encode("utf-8", "replace").decode()
+        line = " ".join(self.scrub(text)[: 10 * _QUOTED].split()).encode("utf-8", "replace").decode()
         return line if len(line) <= _QUOTED else f"{line[:_QUOTED]}..."
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Whom we asked, for messages."""
-
-    model: str
-    base_url: str
-    key_env: str | None
-    scrub: Scrubber
-
-    def __str__(self) -> str:
-        return f"model {self.model} at {self.base_url}"
-
-
 def status_error(
-    status: int, headers: Mapping[str, str], body: bytes, place: Place, *, answered: bool = False
+    status: int, headers: Mapping[str, str], body: bytes, endpoint: Endpoint, *, answered: bool = False
 ) -> CallError | ModelError:
     """The error that stands for an HTTP status that is no success.
 
@@ -107,21 +100,21 @@ def status_error(
         answered: the server has answered other requests to this model, so a 403 is about this request, not our key.
     """
     said_so = _server_says(body)
-    codes, said = said_so.codes, place.scrub.quote(said_so.message)
+    codes, said = said_so.codes, endpoint.quote(said_so.message)
     if _declines(status, said_so):
         return DeclinedError(said)
-    if (fatal := _fatal(status, codes, said, place, answered=answered)) is not None:
+    if (fatal := _fatal(status, codes, said, endpoint, answered=answered)) is not None:
         return fatal
     if status == 403 and _SPEAKS_OF_KEYS.search(said.lower()):
         said = "(not repeated, since it speaks of keys)"  # servers repeat parts of ours there
     if status in _TRANSIENT or (status >= 500 and status not in _PERMANENT_5XX):
         return TransientError(
-            f"{place}: answered {status}: {said}",
+            f"{endpoint}: answered {status}: {said}",
             congestion=str(status) if status == 429 or status >= 500 else None,
             wait=retry_after(headers),
             rate_limited=status == 429,
         )
-    return RejectedError(f"{place}: refused the request with {status}: {said}{_hint(status, said)}", status)
+    return RejectedError(f"{endpoint}: refused the request with {status}: {said}{_hint(status, said)}", status)
 
 
 def _declines(status: int, said: _Said) -> bool:
@@ -134,24 +127,24 @@ def _declines(status: int, said: _Said) -> bool:
     return invalid and _AGAINST_POLICY.search(said.message[:_READ].lower()) is not None
 
 
-def _fatal(status: int, codes: frozenset[str], said: str, place: Place, *, answered: bool) -> ModelError | None:
+def _fatal(status: int, codes: frozenset[str], said: str, endpoint: Endpoint, *, answered: bool) -> ModelError | None:
     """Errors that every other request would meet as well."""
     if status == 401 or (status == 403 and not answered):
         # Not quoted: servers repeat (parts of) the key here.
-        if place.key_env is None:
+        if endpoint.key_env is None:
             remedy = "name the environment variable that holds the key with api_key_env"
-            return ModelError(f"{place}: wants a key ({status}), and none was sent. Remedy: {remedy}")
-        variable = place.key_env
-        return ModelError(f"{place}: refused our key ({status}). Remedy: check the environment variable {variable}")
+            return ModelError(f"{endpoint}: wants a key ({status}), and none was sent. Remedy: {remedy}")
+        variable = endpoint.key_env
+        return ModelError(f"{endpoint}: refused our key ({status}). Remedy: check the environment variable {variable}")
     if status == 404 or codes & _NO_SUCH_MODEL:
         return ModelError(
-            f"{place}: there is no such model or endpoint ({status}: {said}). Remedy: compare the name with "
-            f"{place.base_url}/models; base_url usually ends in /v1"
+            f"{endpoint}: there is no such model or endpoint ({status}: {said}). Remedy: compare the name with "
+            f"{endpoint.url}/models; base_url usually ends in /v1"
         )
     if status == 402 or (status == 429 and codes & _NO_MONEY):
-        return ModelError(f"{place}: the account's quota is used up ({status}: {said}). Remedy: raise it, start again")
+        return ModelError(f"{endpoint}: the account's quota is used up ({status}: {said}). Remedy: raise it")
     if 300 <= status < 400:
-        return ModelError(f"{place}: the server sends us elsewhere ({status}). Remedy: give that address as base_url")
+        return ModelError(f"{endpoint}: the server redirects ({status}). Remedy: give that address as base_url")
     return None
 
 

@@ -9,7 +9,7 @@ import msgspec
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Completion
 from barista_bench.models.served.concurrency import AdaptiveLimit
-from barista_bench.models.served.errors import Place, TransientError
+from barista_bench.models.served.errors import Endpoint, TransientError
 from barista_bench.models.served.replies import Reply
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class ServerState:
                 log.warning("the server now answers as %s, before as %s", reply.served_as, self.served_as[-1])
             self.served_as.append(reply.served_as)
 
-    def lost(self, error: TransientError, place: Place) -> None:
+    def lost(self, error: TransientError, endpoint: Endpoint) -> None:
         """Count one call that failed at every attempt.
 
         Raises:
@@ -56,11 +56,11 @@ class ServerState:
         self._lost += 1
         if self._lost >= self._bearable:
             raise ModelError(
-                f"{place}: {self._lost} requests in a row failed at every attempt, the last with: {error}. "
+                f"{endpoint}: {self._lost} requests in a row failed at every attempt, the last with: {error}. "
                 "Remedy: see to the server, then start the run again; it goes on where it stopped"
             )
 
-    def check_json(self, reply: Reply, place: Place) -> None:
+    def check_json(self, reply: Reply, endpoint: Endpoint) -> None:
         """Warn, once, where answers that were to be held to a schema are no JSON: some servers ignore it in silence."""
         for choice in reply.choices:
             if self._warned_of_schema or not isinstance(choice, Completion) or choice.finish_reason != "stop":
@@ -68,11 +68,11 @@ class ServerState:
             try:
                 msgspec.json.decode(choice.text)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                log.warning("%s: asked for JSON by a schema, the server answered with none: it ignores it", place)
+                log.warning("%s: asked for JSON by a schema, the server answered with none: it ignores it", endpoint)
                 self._warned_of_schema = True
 
-    def give_up_n(self, why: str, place: Place) -> None:
+    def give_up_n(self, why: str, endpoint: Endpoint) -> None:
         """Ask for one choice a call from now on."""
         if self.takes_n:
-            log.warning("%s: %s; going on with a call for each sample", place, why)
+            log.warning("%s: %s; going on with a call for each sample", endpoint, why)
         self.takes_n = False

@@ -18,17 +18,15 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 from PIL import Image
 
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.errors import ConfigError, ModelError
+from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.files.checkpoints import load_pretrained, require_libraries, revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.checks import check_images
 from barista_bench.models.local.batching import is_out_of_memory
 from barista_bench.models.specialists.sam3_masks import (
     Mask,
@@ -131,8 +129,7 @@ class Sam3Grounder:
             ModelError: it cannot be read, weights are missing, or torch, transformers or torchvision is.
         """
         require_libraries()
-        if find_spec("torchvision") is None:
-            raise ModelError(f"model {name}: SAM 3's processor needs torchvision. Remedy: pip install torchvision")
+        require_extra(f"model {name}: SAM 3's processor", "torchvision", extra="sam3")
         from transformers import Sam3Model, Sam3Processor
 
         model, processor = load_pretrained(
@@ -175,7 +172,7 @@ class Sam3Grounder:
 
     def _refusal(self, request: Request) -> Failure | None:
         """Why a request cannot be taken; None where it can."""
-        check_images(request)
+        request.check_images()
         if wants_masks(request):
             problem = problem_with(request)
             if problem:

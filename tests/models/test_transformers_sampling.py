@@ -12,8 +12,8 @@ pytest.importorskip("transformers")
 
 from barista_bench.errors import ConfigError  # noqa: E402
 from barista_bench.models.base import GenerationConfig, Request  # noqa: E402
-from barista_bench.models.local.decoding import SeededGumbel, sampling_processors, split_mix  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.local.sampling import SeededGumbel, sampling_processors, split_mix  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,
@@ -109,6 +109,17 @@ def test_samples_depend_on_their_seed_alone(any_model):
         ]
         assert alike([alone]) == [answers]
         assert len({answer.text for answer in answers}) == len(request.seeds)
+
+
+def test_prompts_are_shared_by_several_samples_alone_and_only_where_the_model_can(any_model, monkeypatch):
+    calls, requests = [], mixed_requests(seeds=(1, 2, 3))
+    watch(monkeypatch, any_model, lambda kwargs: calls.append("custom_generate" in kwargs))
+    shared = any_model.generate(requests, SAMPLED)
+    any_model.generate(requests, GREEDY)
+    any_model.generate(mixed_requests(), SAMPLED)
+    monkeypatch.setattr(any_model._engine.model, "_is_stateful", True)
+    assert any_model.generate(requests, SAMPLED) == shared
+    assert calls == [True, False, False, False]
 
 
 def test_global_random_state_is_untouched(model):

@@ -13,7 +13,7 @@ from barista_bench.models.reasoning import is_still_thinking, split_reasoning
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from barista_bench.models.local.decoding import TokenScores
+    from barista_bench.models.local.sampling import TokenScores
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,20 +166,28 @@ class Engine:
     def _generate(self, batch: list[_Job], config: GenerationConfig) -> list[list[Completion]]:
         import torch
 
-        from barista_bench.models.local import decoding, stopping
+        from barista_bench.models.local import sampling, shared_prefill, stopping
 
         tokenizer, tags = self.encoder.tokenizer, self.reader.tags
-        inputs = self._on_device(self.encoder.batch([job.encoded for job in batch]))
+        samples = [job for job in batch for _ in job.seeds]
+        shared = len(samples) > len(batch) and shared_prefill.suits(self.model)
+        inputs = self._on_device(self.encoder.batch([job.encoded for job in (batch if shared else samples)]))
         columns = inputs["input_ids"].shape[1]
-        opened = [job.encoded.opens_thinking for job in batch for _ in job.seeds]
-        rows = torch.tensor([row for row, job in enumerate(batch) for _ in job.seeds], device=self.model.device)
-        padding = (inputs["attention_mask"] != 0).int().argmax(dim=1)[rows]
-        thoughts = stopping.Thoughts(tokenizer, tags, columns, opened)
+        padding = (inputs["attention_mask"] != 0).int().argmax(dim=1)
+        decoding: dict[str, object] = {}  # `generate`'s own
+        if shared:
+            rows = torch.tensor([row for row, job in enumerate(batch) for _ in job.seeds], device=self.model.device)
+            padding = padding[rows]
+            decoding["custom_generate"] = partial(shared_prefill.decode_after_shared_prefill, rows=rows)
+        thoughts = stopping.Thoughts(tokenizer, tags, columns, [job.encoded.opens_thinking for job in samples])
         stop = stopping.StopTexts(tokenizer, config.stop, columns, thoughts)
-        recorder = decoding.LogprobRecorder(config.top_logprobs) if config.top_logprobs else None
-        processors = decoding.sampling_processors(
-            config, self._penalty(config), padding, [seed for job in batch for seed in job.seeds]
-        )
+        recorder = sampling.LogprobRecorder(config.top_logprobs) if config.top_logprobs else None
+        seeds = [seed for job in batch for seed in job.seeds]
+        processors = [
+            sampling.NanCheck(),
+            *([recorder] if recorder else []),
+            *sampling.sampling_processors(config, self._penalty(config), padding, seeds),
+        ]
         if config.thinking_budget is not None:
             closing = tokenizer(f"{tags[1]}\n", add_special_tokens=False)["input_ids"]
             processors.append(stopping.ThinkingBudget(thoughts, config.thinking_budget, closing))
@@ -190,25 +198,30 @@ class Engine:
             num_beams=1,
             use_cache=True,
             cache_implementation="dynamic",
-            repetition_penalty=1.0,  # ours penalises, so that log-probabilities are told before it
+            repetition_penalty=1.0,  # ours penalises, so that log-probabilities are recorded before it
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=sorted(self.reader.end_ids) or None,
             logits_processor=processors,
             stopping_criteria=[stop],
-            custom_generate=partial(decoding.decode_after_shared_prefill, rows=rows, recorder=recorder),
+            **decoding,
         )
-        scores = recorder.rows() if recorder else [None] * len(rows)
-        made = (
-            Generated(tokens, opened[row], stop.lengths[row], 0, len(rows), scores[row])
-            for row, tokens in enumerate(sequences[:, columns:].tolist())
+        generated = sequences[:, columns:]
+        scores = recorder.rows(generated) if recorder else [None] * len(samples)
+        completions = iter(
+            self.reader.read(
+                Generated(
+                    tokens=tokens,
+                    opened=job.encoded.opens_thinking,
+                    stopped=stop.lengths[row],
+                    prompt_tokens=job.encoded.prompt_tokens,
+                    rows=len(samples),
+                    scores=scores[row],
+                ),
+                config.stop,
+            )
+            for row, (job, tokens) in enumerate(zip(samples, generated.tolist(), strict=True))
         )
-        return [
-            [
-                self.reader.read(replace(next(made), prompt_tokens=job.encoded.prompt_tokens), config.stop)
-                for _ in job.seeds
-            ]
-            for job in batch
-        ]
+        return [[next(completions) for _ in job.seeds] for job in batch]
 
     def _penalty(self, config: GenerationConfig) -> float:
         own = self.model.generation_config.repetition_penalty

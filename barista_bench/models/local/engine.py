@@ -13,13 +13,13 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
 from barista_bench.models.base import Completion, Failure, GenerationConfig, Request
 from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel
 
     from barista_bench.models.local.inputs import Encoded, PromptEncoder
@@ -171,7 +171,8 @@ class Engine:
         tokenizer, tags = self.encoder.tokenizer, self.reader.tags
         samples = [job for job in batch for _ in job.seeds]
         shared = len(samples) > len(batch) and shared_prefill.suits(self.model)
-        inputs = self._on_device(self.encoder.batch([job.encoded for job in (batch if shared else samples)]))
+        encoded = self.encoder.batch([job.encoded for job in (batch if shared else samples)])
+        inputs = on_device(encoded, self.model.device, self.model.dtype)
         columns = inputs["input_ids"].shape[1]
         padding = (inputs["attention_mask"] != 0).int().argmax(dim=1)
         decoding: dict[str, object] = {}  # `generate`'s own
@@ -226,14 +227,6 @@ class Engine:
     def _penalty(self, config: GenerationConfig) -> float:
         own = self.model.generation_config.repetition_penalty
         return config.repetition_penalty if config.repetition_penalty != 1.0 else own or 1.0
-
-    def _on_device(self, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Pixels also take the model's number format, as its first layer wants them."""
-        device, dtype = self.model.device, self.model.dtype
-        return {
-            name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
-            for name, value in batch.items()
-        }
 
 
 _Encoded = list[tuple[Waiting, _Job | Failure]]

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from PIL import Image
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError, ModelError, require_extra
-from barista_bench.files.checkpoints import load_pretrained, require_libraries, revision_of
+from barista_bench.files.checkpoints import Pretrained, load_pretrained, require_libraries, revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.batching import is_out_of_memory
 from barista_bench.models.specialists.sam3_masks import (
@@ -49,21 +49,8 @@ PHRASE_TOKENS = 32
 """Tokens of a phrase that the processor pads to and the text encoder was trained with, both ends included."""
 _OUTPUTS = ("pred_logits", "pred_boxes", "pred_masks", "presence_logits")
 
-Found = dict[str, "torch.Tensor"]
-
-
-class Sam3Processing(Protocol):
-    """What is used of `transformers.Sam3Processor`."""
-
-    def __call__(
-        self, *, images: list[Image.Image], text: list[str], return_tensors: str
-    ) -> dict[str, torch.Tensor]: ...
-
-    def tokenizer(self, text: str) -> dict[str, list[int]]: ...
-
-    def post_process_instance_segmentation(
-        self, outputs: object, *, threshold: float, mask_threshold: float, target_sizes: list[tuple[int, int]]
-    ) -> list[Found]: ...
+Instances = dict[str, "torch.Tensor"]
+"""What was found in an image: `masks` (n, height, width) and `scores` (n)."""
 
 
 class Sam3Grounder:
@@ -87,7 +74,7 @@ class Sam3Grounder:
     def __init__(
         self,
         model: PreTrainedModel,
-        processor: Sam3Processing,
+        processor: Pretrained,
         identity: ModelIdentity,
         *,
         threshold: float = 0.5,
@@ -147,7 +134,7 @@ class Sam3Grounder:
         }
         return cls(
             model,
-            cast("Sam3Processing", processor),
+            processor,
             ModelIdentity(f"sam3:{name}", revision_of(name, model.config), settings),
             threshold=threshold,
             mask_threshold=mask_threshold,
@@ -166,7 +153,10 @@ class Sam3Grounder:
                 answers[index] = self._followed(request)
             else:
                 items += _items(index, request)
-        for index, parts in self._looked_at(items).items():
+        parts_of: dict[int, list[_Part]] = {item.request: [] for item in items}
+        for part in self._find(items):
+            parts_of[part.item.request].append(part)
+        for index, parts in parts_of.items():
             answers[index] = _joined(requests[index], parts)
         return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
@@ -213,34 +203,25 @@ class Sam3Grounder:
             raise ModelError("this SAM 3 looks at single images. Remedy: ask with mode=frame_wise")
         return self._open_video()
 
-    def _looked_at(self, items: Sequence[_Item]) -> dict[int, list[_Part]]:
-        """What is found in each image, by request."""
-        found: dict[int, list[_Part]] = {item.request: [] for item in items}
+    def _find(self, items: Sequence[_Item]) -> Iterator[_Part]:
+        """What is found of each item, in batches that become smaller where the memory runs out."""
+        import torch
+
         waiting = list(items)
         while waiting:
             batch = waiting[: self.batch_size]
-            parts = self._find(batch)
-            if parts is None:
-                continue  # with a smaller batch
-            for part in parts:
-                found[part.item.request].append(part)
+            try:
+                with torch.inference_mode():
+                    parts = self._parts(batch)
+            except torch.OutOfMemoryError as error:
+                if len(batch) > 1:
+                    self.batch_size = len(batch) // 2
+                    log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
+                    torch.cuda.empty_cache()
+                    continue
+                parts = [_Part(batch[0], error=str(error))]
+            yield from parts
             waiting = waiting[len(batch) :]
-        return found
-
-    def _find(self, batch: Sequence[_Item]) -> list[_Part] | None:
-        """What is found in each image; None where the memory ran out and a smaller batch may fit."""
-        import torch
-
-        try:
-            with torch.inference_mode():
-                return self._parts(batch)
-        except torch.OutOfMemoryError as error:
-            if len(batch) == 1:
-                return [_Part(batch[0], error=str(error))]
-        self.batch_size = len(batch) // 2
-        log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
-        torch.cuda.empty_cache()
-        return None
 
     def _parts(self, batch: Sequence[_Item]) -> list[_Part]:
         images = [item.image.convert("RGB") for item in batch]
@@ -254,16 +235,16 @@ class Sam3Grounder:
         parts = []
         for place, (item, image) in enumerate(zip(batch, images, strict=True)):
             # One image at a time: masks are as large as the image, and there are up to 200 of them.
-            (found,) = self._processor.post_process_instance_segmentation(
+            (instances,) = self._processor.post_process_instance_segmentation(
                 _row(outputs, place),
                 threshold=self._threshold,
                 mask_threshold=self._mask_threshold,
                 target_sizes=[(image.height, image.width)],
             )
             if item.as_boxes:
-                parts.append(_Part(item, text=_written(found), batch_size=len(batch)))
+                parts.append(_Part(item, text=_written(instances), batch_size=len(batch)))
             else:
-                masks = (found["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
+                masks = (instances["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
                 parts.append(_Part(item, mask=masks.cpu().numpy(), batch_size=len(batch)))
         return parts
 
@@ -324,10 +305,10 @@ def mask_box(mask: torch.Tensor) -> list[int] | None:
     return [int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1]
 
 
-def _written(found: Found) -> str:
+def _written(instances: Instances) -> str:
     """Boxes and confidences of one image as the task's parser reads them; instances with an empty mask are dropped."""
-    scores = cast("list[float]", found["scores"].tolist())
-    boxes = [mask_box(mask > 0) for mask in found["masks"]]
+    scores = cast("list[float]", instances["scores"].tolist())
+    boxes = [mask_box(mask > 0) for mask in instances["masks"]]
     pairs = [(score, box) for score, box in zip(scores, boxes, strict=True) if box is not None]
     pairs.sort(key=lambda pair: -pair[0])
     return json.dumps({"bboxes": [box for _, box in pairs], "scores": [score for score, _ in pairs]})

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal, Self
+from typing import Annotated, Literal, Self
 
 import msgspec
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.bounded import bounded_lines
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 
 log = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ MAX_LINE = 4 * 2**20
 """Bytes of one line."""
 MAX_FILE = 2**30
 """Bytes of a file: its answers are held in memory."""
-NAMED = 5
+MAX_NAMED = 5
 """Unknown examples that a warning names."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
@@ -110,7 +111,7 @@ class PredictionsModel:
         """
         path = Path(path)
         header, answers, revision = _read(path)
-        boxes = _agreed(path, header, box_format)
+        boxes = _box_format(path, header, box_format)
         if seeds_of is None and any(None not in runs for runs in answers.values()):
             raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seeds_of")
         name = header.model if header and header.model else path.name
@@ -137,7 +138,7 @@ class PredictionsModel:
         self.unknown = tuple(sorted(self._answers.keys() - known))
         if not self.unknown:
             return
-        named = ", ".join(self.unknown[:NAMED])
+        named = ", ".join(self.unknown[:MAX_NAMED])
         if len(self.unknown) == len(self._answers):
             raise DataError(
                 f"{path}: none of its {len(self.unknown)} examples is in the run, e.g. {named}. "
@@ -148,34 +149,22 @@ class PredictionsModel:
 
 
 def _read(path: Path) -> tuple[Header | None, Answers, str]:
-    """The header where there is one, the answers, and the SHA-256 of what was read."""
+    """The header where there is one, the answers, and the SHA-256 of the file."""
     header: Header | None = None
     answers: Answers = {}
-    digest = hashlib.sha256()
     try:
-        size = path.stat().st_size
-        if size > MAX_FILE:
-            raise DataError(f"{path}: {size} bytes are more than {MAX_FILE}. Remedy: split it by task")
+        for number, line in bounded_lines(path, MAX_LINE, whole=MAX_FILE):
+            if number == 1 and (header := _header(path, line)) is not None:
+                continue
+            _add(path, number, _row(path, number, line), answers)
         with path.open("rb") as file:
-            for number, line in enumerate(_lines(path, file), start=1):
-                digest.update(line)
-                if number == 1 and (header := _header(path, line)) is not None:
-                    continue
-                _add(path, number, _row(path, number, line), answers)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error}). Remedy: give a file of predictions") from error
+        remedy = "give a file of predictions, one answer a line, in files of up to 1 GiB"
+        raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: {remedy}") from error
     if not answers:
         raise DataError(f"{path}: holds no predictions. Remedy: write one line an answer, with {_FIELDS}")
-    return header, answers, digest.hexdigest()
-
-
-def _lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    number = 0
-    while line := file.readline(MAX_LINE + 1):
-        number += 1
-        if len(line) > MAX_LINE:
-            raise DataError(f"{path}: line {number} is longer than {MAX_LINE} bytes. Remedy: write one answer a line")
-        yield line
+    return header, answers, digest
 
 
 def _header(path: Path, line: bytes) -> Header | None:
@@ -218,19 +207,19 @@ def _add(path: Path, number: int, row: Row, answers: Answers) -> None:
     runs[row.run] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
 
 
-def _agreed(path: Path, header: Header | None, given: BoxFormat | None) -> BoxFormat:
+def _box_format(path: Path, header: Header | None, given: BoxFormat | None) -> BoxFormat:
     """The one box format that header and caller name."""
-    written = header.box_format if header else None
-    if written is None:
+    declared = header.box_format if header else None
+    if declared is None:
         if given is None:
-            first = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
-            raise ConfigError(f"{path}: nothing says how its boxes are written. Remedy: begin the file with {first}")
+            example = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
+            raise ConfigError(f"{path}: nothing says how its boxes are written. Remedy: begin the file with {example}")
         return given
     try:
-        declared = BoxFormat.parse(written)
+        from_header = BoxFormat.parse(declared)
     except ValueError as error:
         remedy = "write e.g. xyxy/pixels, yxyx/1000 or xyxy/1"
-        raise DataError(f"{path}: line 1: box_format {written[:20]!r} is unknown. Remedy: {remedy}") from error
-    if given is not None and given != declared:
-        raise ConfigError(f"{path}: its header says boxes are {written}, the run says otherwise. Remedy: keep one")
-    return declared
+        raise DataError(f"{path}: line 1: box_format {declared[:20]!r} is unknown. Remedy: {remedy}") from error
+    if given is not None and given != from_header:
+        raise ConfigError(f"{path}: its header says boxes are {declared}, the run says otherwise. Remedy: keep one")
+    return from_header

@@ -214,14 +214,13 @@ class Sam3Grounder:
                 with torch.inference_mode():
                     parts = self._parts(batch)
             except torch.OutOfMemoryError as error:
-                if len(batch) > 1:
-                    self.batch_size = len(batch) // 2
-                    log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
-                    torch.cuda.empty_cache()
-                    continue
-                parts = [_Part(batch[0], error=str(error))]
+                parts = [] if len(batch) > 1 else [_Part(batch[0], error=str(error))]
             yield from parts
-            waiting = waiting[len(batch) :]
+            waiting = waiting[len(parts) :]
+            if not parts:
+                self.batch_size = len(batch) // 2
+                log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
+                torch.cuda.empty_cache()
 
     def _parts(self, batch: Sequence[_Item]) -> list[_Part]:
         images = [item.image.convert("RGB") for item in batch]

@@ -140,7 +140,7 @@ def test_greedy_answers_and_the_penalty_are_those_of_transformers_own_generation
     encoder, plain = any_model._engine.encoder, any_model._engine.model
     for penalty in (1.0, 1.7):
         for request in mixed_requests()[:3]:
-            inputs = any_model._engine._on_device(encoder.encode(request).tensors)
+            inputs = encoder.encode(request).tensors
             made = plain.generate(
                 **inputs,
                 max_new_tokens=16,
@@ -159,7 +159,7 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass_before_any_warping(
     request = mixed_requests(seeds=(3,))[1]
     rows, encoder = written_tokens(monkeypatch), any_model._engine.encoder
     [[answer]] = any_model.generate([request], config)
-    inputs = any_model._engine._on_device(encoder.encode(request).tensors)
+    inputs = encoder.encode(request).tensors
     written = torch.tensor(rows[-1])[None]
     whole = {"input_ids": torch.cat([inputs["input_ids"], written], dim=1)}
     for name, value in inputs.items():

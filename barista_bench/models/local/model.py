@@ -38,7 +38,7 @@ class TransformersModel:
     """A local vision-language model behind the `StreamingModel` contract. Make one with `TransformersModel.load`.
 
     Of the checkpoint's own generation settings its repetition penalty stays in force (it is part of the identity),
-    unless the run asks for another one than 1.0. Its temperature and its cuts do not: the run's settings say these.
+    unless the run asks for another one than 1.0. Its temperature and its cuts do not: those are the run's.
     Log-probabilities are the model's own, before penalty, temperature and cuts.
 
     Args:
@@ -80,8 +80,8 @@ class TransformersModel:
         )
         self._thinks = think_tags is not None or encoder.knows(tags)
         hidden = _special_ids(encoder.tokenizer) - frozenset(encoder.tokenizer.convert_tokens_to_ids(list(tags)))
-        ends = _end_ids(model, encoder.tokenizer.eos_token_id)
-        reader = AnswerReader(encoder.tokenizer, tags, ends, hidden)
+        end_ids = _end_ids(model, encoder.tokenizer.eos_token_id)
+        reader = AnswerReader(encoder.tokenizer, tags, end_ids, hidden)
         self._engine = Engine(model, encoder, reader, BatchBudget(batch_size, _memory_of(model)))
 
     @classmethod
@@ -148,8 +148,8 @@ class TransformersModel:
         self._check(config)
         for request in requests:
             request.check_images()
-        done = {one.index: one.completions for one in self._engine.work(requests, config, at_once=True)}
-        return [done[index] for index in range(len(requests))]
+        answers = {n: answered.completions for n, answered in self._engine.work(requests, config, at_once=True)}
+        return [answers[number] for number in range(len(requests))]
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
         """Every request once, batch by batch as they are finished.
@@ -162,8 +162,8 @@ class TransformersModel:
             ValueError, ModelError: as `generate`.
         """
         self._check(config)
-        for one in self._engine.work(requests, config, at_once=False):
-            yield Answered(one.request, one.completions, one.seconds)
+        for _, answered in self._engine.work(requests, config, at_once=False):
+            yield answered
 
     def _check(self, config: GenerationConfig) -> None:
         """Raise ModelError for a setting that this model cannot keep to."""
@@ -184,7 +184,7 @@ def _memory_of(model: PreTrainedModel) -> CudaMemory | None:
 
 def _special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     """All tokens that are no text. `all_special_ids` leaves out those without a role, such as `<|im_end|>` here."""
-    added = (place for place, token in tokenizer.added_tokens_decoder.items() if token.special)
+    added = (token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special)
     return frozenset(tokenizer.all_special_ids) | frozenset(added)
 
 

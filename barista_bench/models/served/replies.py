@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated
 
 import msgspec
 
 from barista_bench.models.base import Completion, FinishReason, TokenLogprob
-from barista_bench.models.reasoning import is_still_thinking, split_reasoning
+from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning
 from barista_bench.models.served.errors import Endpoint, TransientError, status_error
 
 _STOPPED = frozenset({None, "stop", "eos", "eos_token", "end_turn", "stop_sequence"})
@@ -112,8 +113,8 @@ def read_reply(body: bytes, rules: ReadingRules, endpoint: Endpoint, wanted: int
         raise _invalid(endpoint, f"no chat completion ({endpoint.quote(str(error))})") from None
     if not reply.choices:
         if isinstance(reply.error, Mapping):  # some gateways report errors with a status of 200
-            said = msgspec.json.encode({"error": reply.error})
-            raise status_error(_status_of(reply.error), {}, said, endpoint, answered=answered)
+            error_body = msgspec.json.encode({"error": reply.error})
+            raise status_error(_status_of(reply.error), {}, error_body, endpoint, answered=answered)
         raise _invalid(endpoint, "no choices")
     taken = reply.choices[:wanted]
     texts = [_read_choice(choice, rules, endpoint) for choice in taken]
@@ -163,7 +164,7 @@ def _read_choice(choice: _Choice, rules: ReadingRules, endpoint: Endpoint) -> Co
     if is_still_thinking(written, rules.think_tags):
         reason = "length"
     thought, answer = split_reasoning(written, rules.think_tags)
-    answer = answer[: min((at for at in map(answer.find, rules.stop) if at >= 0), default=len(answer))]
+    answer = cut_at_stop(answer, rules.stop)
     reasoning = "\n".join(part for part in (given, thought) if part) or None
     return Completion(
         text=endpoint.scrub(answer),
@@ -235,8 +236,8 @@ def _count(raw: msgspec.Raw) -> int | None:
 def _with_tokens(
     choices: Sequence[Completion | TransientError], inputs: int | None, outputs: int | None
 ) -> list[Completion | TransientError]:
-    done = [choice for choice in choices if isinstance(choice, Completion)]
-    shares = iter(_shares(outputs, [len(one.text) + len(one.reasoning or "") for one in done]))
+    completions = [choice for choice in choices if isinstance(choice, Completion)]
+    shares = iter(_shares(outputs, [len(choice.text) + len(choice.reasoning or "") for choice in completions]))
     filled: list[Completion | TransientError] = []
     for choice in choices:
         if isinstance(choice, Completion):
@@ -251,5 +252,5 @@ def _shares(total: int | None, lengths: Sequence[int]) -> list[int | None]:
     if total is None:
         return [None] * len(lengths)
     weights = [length + 1 for length in lengths]  # + 1: an empty answer took a token too
-    ends = [total * sum(weights[: n + 1]) // sum(weights) for n in range(len(weights))]
-    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
+    sums = [total * sum(weights[:n]) // sum(weights) for n in range(len(weights) + 1)]
+    return [after - before for before, after in pairwise(sums)]

@@ -1,4 +1,4 @@
-"""The contract that every model keeps: requests in, one completion a request and run out, in the same order."""
+"""The contract that every model keeps: requests in, one completion for each request and seed out, in the same order."""
 
 from __future__ import annotations
 

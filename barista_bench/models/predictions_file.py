@@ -1,6 +1,6 @@
 """Answers that another program wrote, as a model like any other: `--model predictions:FILE`.
 
-For specialists that cannot be loaded here (CaRe-Ego, a detector in a container, somebody's own harness). The file is
+For specialists that cannot be loaded here (CaRe-Ego, a detector in a container, your own harness). The file is
 JSON Lines in UTF-8; docs/predictions.md describes it with examples. Its first line is a header, each other line one
 answer: either `answer`, the text as a model would write it, or `value`, the same as JSON. The task's parser reads
 both, exactly as it reads a model's answer.
@@ -42,7 +42,7 @@ class Header(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     Args:
         format: `barista_bench.predictions/1`.
         box_format: how boxes are written: `xyxy` or `yxyx`, then what a full image side maps to, e.g. `xyxy/pixels`,
-            `yxyx/1000`, `xyxy/1`. Not needed where the loader is told.
+            `yxyx/1000`, `xyxy/1`. Not needed where the loader is given it.
         model: the program that made the answers; the file's name stands in for it.
     """
 
@@ -106,8 +106,8 @@ class PredictionsModel:
         Raises:
             DataError: the file cannot be read, a line is not of the format or too long, an example is answered twice,
                 or no answer is to an example of the run. Names the line.
-            ConfigError: nobody says how boxes are written or header and `box_format` differ; or lines name runs and
-                `seeds_of` is not given.
+            ConfigError: the box format is not given, or given differently by header and `box_format`; or lines name
+                runs and `seeds_of` is not given.
         """
         path = Path(path)
         header, answers, revision = _read(path)

@@ -57,7 +57,7 @@ def adapter_hash(folder: Path) -> str:
 
 
 def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
-    """Put a fetched adapter into a loaded model, which stays of its class; all of the adapter must find its place.
+    """Put a fetched adapter into a loaded model, which keeps its class; every weight of the adapter must fit into it.
 
     Raises:
         ModelError: peft is missing, or the adapter is of another model or of a kind that cannot be put in.

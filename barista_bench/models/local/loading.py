@@ -80,7 +80,7 @@ def identity_of(name: str, model: PreTrainedModel, settings: TransformersSetting
 
 
 def template_hash(processor: ProcessorMixin) -> str:
-    """12 hex digits that tell chat templates apart: the same checkpoint asks otherwise with another one."""
+    """12 hex digits that identify a chat template: with another one the same checkpoint is prompted differently."""
     template = processor.chat_template or processor.tokenizer.chat_template
     return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -123,7 +123,7 @@ def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> 
     known = {*inspect.signature(kind.__init__).parameters, *(inspect.get_annotations(kwargs) if kwargs else ())}
     for limit, value in limits.items():
         if limit not in known:
-            remedy = "leave it out; its images have sizes of its own"
+            remedy = "leave it out; this processor sets image sizes itself"
             raise ModelError(f"model {name}: {kind.__name__} has no {limit}. Remedy: {remedy}")
         size = getattr(image_processor, "size", None) or {}
         edge = {"min_pixels": "shortest_edge", "max_pixels": "longest_edge"}[limit]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from barista_bench.models.local.inputs import FramesAs
 
 DEFAULT_FPS = 2.0
-"""Frames a second that a processor is told of a video where `video_fps` is left out."""
+"""Frames a second given to a processor with a video, where `video_fps` is left out."""
 
 
 class TransformersModel:
@@ -50,7 +50,7 @@ class TransformersModel:
         think_tags: opening and closing tag of this model's reasoning; None for `<think>` and `</think>`, if it has
             any. Tags that are given are taken at their word.
         frames_as: `video` makes one video of images that follow each other.
-        video_fps: frames a second that the processor is told of such videos.
+        video_fps: frames a second given to the processor with such videos.
 
     Raises:
         ModelError: the model cannot be prompted (no chat template), is not a decoder alone, or takes no video.

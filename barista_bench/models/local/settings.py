@@ -30,7 +30,7 @@ class TransformersSettings(CheckpointSettings, GeneratorSettings):
     min_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
     max_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
     frames_as: Literal["images", "video"] = Field("images", description="How frames of one clip reach the processor.")
-    video_fps: float | None = Field(None, gt=0, description="Frames a second that a processor of videos is told.")
+    video_fps: float | None = Field(None, gt=0, description="Frames a second given to a processor of videos.")
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

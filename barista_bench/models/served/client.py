@@ -12,7 +12,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import anyio
@@ -26,8 +26,9 @@ from barista_bench.errors import ModelError
 from barista_bench.files.credentials import is_local
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
 from barista_bench.models.reasoning import THINK_TAGS
-from barista_bench.models.served.concurrency import Gate, exhausted
+from barista_bench.models.served.concurrency import Gate, allowance_pause
 from barista_bench.models.served.errors import (
+    CallError,
     DeclinedError,
     Endpoint,
     RejectedError,
@@ -112,14 +113,14 @@ class Calls:
             max_retries=0,
             default_headers={
                 "Accept-Encoding": "identity",
-                # Else a variable of the client's could put another one here.
+                # Otherwise one of the client's environment variables could put another key here.
                 "Authorization": f"Bearer {self._endpoint.key or _NO_KEY}",
             },
             http_client=openai.DefaultAsyncHttpxClient(
                 limits=limits,
                 verify=_certificates(),
                 # Images and key go to the server that was named, and to no other: no redirect, and to this machine no
-                # proxy of the environment, which plain http would tell the key.
+                # proxy of the environment, which could read the key off plain http.
                 follow_redirects=False,
                 trust_env=not is_local(self._endpoint.url),
                 event_hooks={
@@ -150,11 +151,7 @@ class Calls:
         asked = _Asked(request, body)
         entries = await self._entries(asked, seeds)
         if entries and len(entries) < len(request.seeds):
-            copy = entries[0]
-            if isinstance(copy, Completion):
-                none = [None if n is None else 0 for n in (copy.input_tokens, copy.output_tokens)]
-                copy = replace(copy, input_tokens=none[0], output_tokens=none[1])
-            entries += [copy] * (len(request.seeds) - len(entries))
+            entries += [_without_tokens(entries[0])] * (len(request.seeds) - len(entries))
         return Answered(request, entries, asked.seconds)
 
     async def _entries(self, asked: _Asked, seeds: Sequence[int]) -> list[Entry]:
@@ -167,45 +164,42 @@ class Calls:
         return entries
 
     async def _together(self, asked: _Asked, seeds: Sequence[int]) -> list[Entry]:
-        """As many entries as could be had with one call; fewer than seeds where the rest has to be asked for."""
+        """As many entries as one call gives; fewer than seeds where the rest has to be asked for."""
         try:
             reply = await self._call(asked, seeds)
-        except DeclinedError:
-            return [Completion("", finish_reason="refusal") for _ in seeds]
-        except RejectedError as error:
-            if error.status not in (400, 422) or len(seeds) <= self._state.proven_n:
-                return [Failure(str(error)) for _ in seeds]
-            alone = await self._alone(asked, seeds[0])
-            if isinstance(alone, Failure):
-                return [Failure(str(error)) for _ in seeds]  # not `n`, but the request is what it refuses
-            self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._endpoint)
-            return [alone]
-        except TransientError as error:
-            return [self._gave_up(error)] * len(seeds)
+        except CallError as error:
+            about_n = isinstance(error, RejectedError) and error.status in (400, 422)
+            if about_n and len(seeds) > self._state.proven_n:
+                alone = await self._alone(asked, seeds[0])
+                if not isinstance(alone, Failure):  # else it refuses the request, and not `n`
+                    self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._endpoint)
+                    return [alone]
+            return [self._entry_for(error)] * len(seeds)
         if len(reply.choices) < len(seeds):
             self._state.give_up_n(f"it gave {len(reply.choices)} of {len(seeds)} choices", self._endpoint)
         else:
             self._state.proven_n = max(self._state.proven_n, len(seeds))
-        entries: list[Entry] = []
-        for choice, seed in zip(reply.choices, seeds, strict=False):
-            entries.append(choice if isinstance(choice, Completion) else await self._alone(asked, seed))
-        return entries
+        return [
+            choice if isinstance(choice, Completion) else await self._alone(asked, seed)
+            for choice, seed in zip(reply.choices, seeds, strict=False)
+        ]
 
     async def _alone(self, asked: _Asked, seed: int) -> Entry:
         try:
             choice = (await self._call(asked, (seed,))).choices[0]
-        except DeclinedError:
-            return Completion("", finish_reason="refusal")
-        except RejectedError as error:
-            return Failure(str(error))
-        except TransientError as error:
-            return self._gave_up(error)
+        except CallError as error:
+            return self._entry_for(error)
         assert isinstance(choice, Completion)  # `_attempt` tries again where no choice can be read
         return choice
 
-    def _gave_up(self, error: TransientError) -> Failure:
-        self._state.lost(error, self._endpoint)
-        return Failure(f"{error} (the last of {self._settings.max_attempts} attempts)")
+    def _entry_for(self, error: CallError) -> Entry:
+        """What stands in for the answer of a call that failed for good."""
+        if isinstance(error, DeclinedError):
+            return Completion("", finish_reason="refusal")
+        if isinstance(error, TransientError):
+            self._state.lost(error, self._endpoint)
+            return Failure(f"{error} (the last of {self._settings.max_attempts} attempts)")
+        return Failure(str(error))
 
     async def _call(self, asked: _Asked, seeds: Sequence[int]) -> Reply:
         """One call with its retries.
@@ -267,12 +261,12 @@ class Calls:
             text = f"no answer within {self._settings.timeout:g} s. Remedy: raise timeout if answers are long"
             return TransientError(f"{self._endpoint}: {text}", congestion="timeout")
         except openai.APIStatusError as error:
-            headers, body_said = error.response.headers, error.response.content
-            return status_error(error.status_code, headers, body_said, self._endpoint, answered=self._state.calls > 0)
+            headers, content = error.response.headers, error.response.content
+            return status_error(error.status_code, headers, content, self._endpoint, answered=self._state.calls > 0)
         except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             cause = error.__cause__ or error
-            said = self._endpoint.quote(f"{type(cause).__name__}: {cause}")
-            return TransientError(f"{self._endpoint}: the connection failed: {said}", congestion="connection")
+            quoted = self._endpoint.quote(f"{type(cause).__name__}: {cause}")
+            return TransientError(f"{self._endpoint}: the connection failed: {quoted}", congestion="connection")
         except UnicodeEncodeError as error:  # half a surrogate pair, which JSON files can hold
             return RejectedError(f"the prompt cannot be written as UTF-8: {error.reason}", 400)
         return self._read(response, wanted, held_to_schema="response_format" in body)
@@ -286,18 +280,28 @@ class Calls:
         if held_to_schema:
             self._state.check_json(reply, self._endpoint)
         used = (reply.input_tokens or 0) + (reply.output_tokens or 0)
-        if (pause := exhausted(response.headers, used)) is not None:
+        if (pause := allowance_pause(response.headers, used)) is not None:
             self._gate.limit.pause(*pause)
         if all(isinstance(choice, TransientError) for choice in reply.choices):
             return next(choice for choice in reply.choices if isinstance(choice, TransientError))
         return reply
 
 
+@dataclass(slots=True)
 class _Asked:
     """A request with the body of its calls, and the seconds that answered calls took."""
 
-    def __init__(self, request: Request, body: Body) -> None:
-        self.request, self.body, self.seconds = request, body, 0.0
+    request: Request
+    body: Body
+    seconds: float = 0.0
+
+
+def _without_tokens(entry: Entry) -> Entry:
+    """A copy of a greedy answer, whose tokens are counted already."""
+    if isinstance(entry, Failure):
+        return entry
+    zero = [None if count is None else 0 for count in (entry.input_tokens, entry.output_tokens)]
+    return replace(entry, input_tokens=zero[0], output_tokens=zero[1])
 
 
 @contextmanager

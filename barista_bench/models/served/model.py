@@ -35,7 +35,7 @@ class ServedModel:
 
     Attributes:
         window: requests at hand at the most, under way or waiting.
-        state: what was learnt of the server; `state.input_tokens` and the like are what it says it has taken.
+        state: what was learnt of the server; `state.input_tokens` and the like are what it counted.
     """
 
     def __init__(self, name: str, settings: ServedSettings) -> None:
@@ -54,7 +54,7 @@ class ServedModel:
         """Check the settings. Nothing is sent before the first request.
 
         Args:
-            name: as the server lists it; the last part of it also tells how its family writes boxes.
+            name: as the server lists it; its last part also selects the box format of its family.
             settings: fields of `ServedSettings`, which describes each of them.
 
         Raises:

@@ -252,5 +252,5 @@ def _shares(total: int | None, lengths: Sequence[int]) -> list[int | None]:
     if total is None:
         return [None] * len(lengths)
     weights = [length + 1 for length in lengths]  # + 1: an empty answer took a token too
-    sums = [total * sum(weights[:n]) // sum(weights) for n in range(len(weights) + 1)]
+    sums = [total * sum(weights[:n]) // max(1, sum(weights)) for n in range(len(weights) + 1)]
     return [after - before for before, after in pairwise(sums)]

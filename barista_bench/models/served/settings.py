@@ -65,7 +65,7 @@ class ServedSettings(GeneratorSettings):
     prompt_opens_thinking: bool = Field(False, description="A served model's template writes the opening think tag.")
     thinking_budget_field: str | None = Field(
         None,
-        description="Field of a call that tells the thinking budget, e.g. thinking_token_budget; dots go into objects.",
+        description="Field of a call that holds the thinking budget, e.g. thinking_token_budget; dots go into objects.",
     )
     token_limit_field: Literal["max_completion_tokens", "max_tokens"] = Field(
         "max_completion_tokens", description="max_tokens for older servers."

@@ -168,8 +168,8 @@ class Calls:
         try:
             reply = await self._call(asked, seeds)
         except CallError as error:
-            about_n = isinstance(error, RejectedError) and error.status in (400, 422)
-            if about_n and len(seeds) > self._state.proven_n:
+            may_be_n = len(seeds) > self._state.proven_n
+            if may_be_n and isinstance(error, RejectedError) and error.status in (400, 422):
                 alone = await self._alone(asked, seeds[0])
                 if not isinstance(alone, Failure):  # else it refuses the request, and not `n`
                     self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._endpoint)

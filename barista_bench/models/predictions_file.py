@@ -36,7 +36,7 @@ SeedsOf = Callable[[str, int], Collection[int]]
 """(example id, run) to the seeds with which that sample is asked for, one a step of a task that asks in several."""
 
 
-class Header(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The first line.
 
     Args:
@@ -51,7 +51,7 @@ class Header(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
 
 
-class Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class PredictionRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One answer: `answer` or `value` (a JSON object or array), for one `run` (from 0), or without it for all runs."""
 
     example_id: Name
@@ -60,8 +60,8 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     run: Annotated[int, msgspec.Meta(ge=0, lt=10_000)] | None = None
 
 
-_HEADER = msgspec.json.Decoder(Header)
-_ROW = msgspec.json.Decoder(Row)
+_HEADER = msgspec.json.Decoder(PredictionHeader)
+_ROW = msgspec.json.Decoder(PredictionRow)
 _FIELDS = "example_id, one of answer (text) and value (object or array), and optionally run"
 
 Answers = dict[str, dict[int | None, str]]
@@ -148,9 +148,9 @@ class PredictionsModel:
         self._answers = {example_id: runs for example_id, runs in self._answers.items() if example_id in known}
 
 
-def _read(path: Path) -> tuple[Header | None, Answers, str]:
+def _read(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
     """The header where there is one, the answers, and the SHA-256 of the file."""
-    header: Header | None = None
+    header: PredictionHeader | None = None
     answers: Answers = {}
     try:
         for number, line in bounded_lines(path, MAX_LINE, whole=MAX_FILE):
@@ -167,7 +167,7 @@ def _read(path: Path) -> tuple[Header | None, Answers, str]:
     return header, answers, digest
 
 
-def _header(path: Path, line: bytes) -> Header | None:
+def _header(path: Path, line: bytes) -> PredictionHeader | None:
     """None where the first line is an answer already: a header is an object with `format`."""
     try:
         first = msgspec.json.decode(line)
@@ -183,7 +183,7 @@ def _header(path: Path, line: bytes) -> Header | None:
         ) from error
 
 
-def _row(path: Path, number: int, line: bytes) -> Row:
+def _row(path: Path, number: int, line: bytes) -> PredictionRow:
     try:
         line.decode("utf-8")  # what is kept raw is not looked at by the decoder
         row = _ROW.decode(line)
@@ -197,7 +197,7 @@ def _row(path: Path, number: int, line: bytes) -> Row:
     return row
 
 
-def _add(path: Path, number: int, row: Row, answers: Answers) -> None:
+def _add(path: Path, number: int, row: PredictionRow, answers: Answers) -> None:
     runs = answers.setdefault(row.example_id, {})
     # An answer to all runs beside one to a single run would leave open which of them counts.
     if runs and (row.run in runs or row.run is None or None in runs):
@@ -207,7 +207,7 @@ def _add(path: Path, number: int, row: Row, answers: Answers) -> None:
     runs[row.run] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
 
 
-def _box_format(path: Path, header: Header | None, given: BoxFormat | None) -> BoxFormat:
+def _box_format(path: Path, header: PredictionHeader | None, given: BoxFormat | None) -> BoxFormat:
     """The one box format that header and caller name."""
     declared = header.box_format if header else None
     if declared is None:

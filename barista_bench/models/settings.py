@@ -59,7 +59,7 @@ BoxFormatSetting = Annotated[BoxFormat | None, BeforeValidator(_read_box_format)
 Count = Annotated[int, Field(ge=1)]
 
 
-class Settings(BaseModel):
+class SettingsTable(BaseModel):
     """A table of settings. Make one with `checked`, which names what is wrong in a `ConfigError`."""
 
     # Inputs are hidden, since the text of pydantic's error stands in tracebacks, and settings may hold secrets.
@@ -86,7 +86,7 @@ class Settings(BaseModel):
         return values
 
 
-class GeneratorSettings(Settings):
+class GeneratorSettings(SettingsTable):
     """What every model takes that generates text."""
 
     think_tags: Names | None = Field(
@@ -105,7 +105,7 @@ class GeneratorSettings(Settings):
         return (self.think_tags[0], self.think_tags[1]) if self.think_tags else None
 
 
-SettingsT = TypeVar("SettingsT", bound=Settings)
+SettingsT = TypeVar("SettingsT", bound=SettingsTable)
 
 
 def checked(kind: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
@@ -122,12 +122,12 @@ def checked(kind: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
         raise ConfigError(_first_complaint(error, kind)) from error
 
 
-def part_of(settings: Settings, kind: type[Settings]) -> dict[str, Any]:
+def part_of(settings: SettingsTable, kind: type[SettingsTable]) -> dict[str, Any]:
     """Those of the settings that are also in the table `kind`, by name."""
     return {name: getattr(settings, name) for name in kind.model_fields}
 
 
-def check_known(name: object, what: str, kind: type[Settings]) -> None:
+def check_known(name: object, what: str, kind: type[SettingsTable]) -> None:
     """Raise ConfigError, with the nearest name, for a name that is not in the table."""
     if name in kind.model_fields:
         return
@@ -136,7 +136,7 @@ def check_known(name: object, what: str, kind: type[Settings]) -> None:
     raise ConfigError(f"no {what} {shown}. Remedy: the nearest is {near[0]!r}")
 
 
-def _first_complaint(error: ValidationError, kind: type[Settings]) -> str:
+def _first_complaint(error: ValidationError, kind: type[SettingsTable]) -> str:
     first = error.errors()[0]
     name = str(first["loc"][0]) if first["loc"] else "settings"
     if first["type"] == "missing":

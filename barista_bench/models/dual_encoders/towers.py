@@ -142,7 +142,7 @@ class VideoTowers(Towers):
         self._takes = frozenset(inspect.signature(model.get_video_features).parameters)
 
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:
-        return [tuple(images[place] for place in spread(len(images), self.frames or len(images)))]
+        return [tuple(images[index] for index in spread(len(images), self.frames or len(images)))]
 
     def embed(self, units: Sequence[Images]) -> list[torch.Tensor]:
         if len({len(unit) for unit in units}) > 1:
@@ -187,12 +187,12 @@ class XClipTowers(VideoTowers):
 
 
 def spread(total: int, count: int) -> tuple[int, ...]:
-    """`count` places among `total` in equal steps, the first and the last among them; repeated where there are fewer.
+    """`count` indices below `total` in equal steps, the first and the last among them; repeated where there are fewer.
 
     >>> spread(32, 4), spread(2, 4), spread(3, 1)
     ((0, 10, 20, 31), (0, 0, 0, 1), (0,))
     """
-    return tuple(place * (total - 1) // max(1, count - 1) for place in range(count))
+    return tuple(step * (total - 1) // max(1, count - 1) for step in range(count))
 
 
 def load_towers(name: str, settings: CheckpointSettings, *, unit_frames: bool = True) -> Towers:

@@ -1,4 +1,4 @@
-"""Settings of checkpoints that are loaded on this machine."""
+"""SettingsTable of checkpoints that are loaded on this machine."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from barista_bench.models.settings import Count, GeneratorSettings, Settings
+from barista_bench.models.settings import Count, GeneratorSettings, SettingsTable
 
 
-class CheckpointSettings(Settings):
+class CheckpointSettings(SettingsTable):
     """What every kind of local checkpoint takes."""
 
     device: str = Field("auto", description="auto (a CUDA GPU if there is one), cpu, cuda, split (over all GPUs), ...")

@@ -148,13 +148,13 @@ class Calls:
         except (OSError, ValueError) as error:  # Pillow's words for an image that it cannot write
             failure = Failure(f"request {request.request_id}: its prompt cannot be prepared: {error}")
             return Answered(request, [failure] * len(request.seeds), 0.0)
-        asked = _Asked(request, body)
+        asked = _AskedRequest(request, body)
         entries = await self._entries(asked, seeds)
         if entries and len(entries) < len(request.seeds):
             entries += [_without_tokens(entries[0])] * (len(request.seeds) - len(entries))
         return Answered(request, entries, asked.seconds)
 
-    async def _entries(self, asked: _Asked, seeds: Sequence[int]) -> list[Entry]:
+    async def _entries(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
         """All seeds in one call where the server takes `n`, and a call a seed for those that it left open."""
         entries: list[Entry] = []
         if len(seeds) > 1 and self._state.takes_n:
@@ -163,7 +163,7 @@ class Calls:
             entries.append(await self._alone(asked, seed))
         return entries
 
-    async def _together(self, asked: _Asked, seeds: Sequence[int]) -> list[Entry]:
+    async def _together(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
         """As many entries as one call gives; fewer than seeds where the rest has to be asked for."""
         try:
             reply = await self._call(asked, seeds)
@@ -184,7 +184,7 @@ class Calls:
             for choice, seed in zip(reply.choices, seeds, strict=False)
         ]
 
-    async def _alone(self, asked: _Asked, seed: int) -> Entry:
+    async def _alone(self, asked: _AskedRequest, seed: int) -> Entry:
         try:
             choice = (await self._call(asked, (seed,))).choices[0]
         except CallError as error:
@@ -201,7 +201,7 @@ class Calls:
             return Failure(f"{error} (the last of {self._settings.max_attempts} attempts)")
         return Failure(str(error))
 
-    async def _call(self, asked: _Asked, seeds: Sequence[int]) -> Reply:
+    async def _call(self, asked: _AskedRequest, seeds: Sequence[int]) -> Reply:
         """One call with its retries.
 
         Raises:
@@ -231,7 +231,7 @@ class Calls:
                 self._gate.limit.pause(seconds, "429 without Retry-After")
         return seconds
 
-    async def _attempt(self, asked: _Asked, seeds: Sequence[int]) -> Reply:
+    async def _attempt(self, asked: _AskedRequest, seeds: Sequence[int]) -> Reply:
         async with self._gate.slot() as began:
             if self._stopped is not None:
                 raise self._stopped
@@ -288,7 +288,7 @@ class Calls:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _AskedRequest:
     """A request with the body of its calls, and the seconds that answered calls took."""
 
     request: Request

@@ -40,19 +40,19 @@ class _Logprobs(msgspec.Struct):
     content: list[_Token] | None = None
 
 
-class _Part(msgspec.Struct):
+class _ContentPart(msgspec.Struct):
     type: str = "text"
     text: object = None
 
 
 class _Message(msgspec.Struct):
-    content: str | list[_Part] | None = None
+    content: str | list[_ContentPart] | None = None
     refusal: object = None
     reasoning_content: object = None
     reasoning: object = None
 
 
-class _Choice(msgspec.Struct):
+class _ReplyChoice(msgspec.Struct):
     message: _Message
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
@@ -67,7 +67,7 @@ class _Usage(msgspec.Struct):
 
 
 class _Reply(msgspec.Struct):
-    choices: list[_Choice] | None = None
+    choices: list[_ReplyChoice] | None = None
     usage: msgspec.Raw = msgspec.Raw(b"null")
     model: object = None
     error: object = None
@@ -147,7 +147,7 @@ def _invalid(endpoint: Endpoint, what: str) -> TransientError:
     return TransientError(f"{endpoint}: the answer holds {what}", congestion=None)
 
 
-def _read_choice(choice: _Choice, rules: ReadingRules, endpoint: Endpoint) -> Completion | TransientError:
+def _read_choice(choice: _ReplyChoice, rules: ReadingRules, endpoint: Endpoint) -> Completion | TransientError:
     message, finish = choice.message, choice.finish_reason
     content = _text(message.content)
     refused = message.refusal if isinstance(message.refusal, str) and message.refusal else None
@@ -174,7 +174,7 @@ def _read_choice(choice: _Choice, rules: ReadingRules, endpoint: Endpoint) -> Co
     )
 
 
-def _text(content: str | list[_Part] | None) -> str | None:
+def _text(content: str | list[_ContentPart] | None) -> str | None:
     if not isinstance(content, list):
         return content
     texts = [part.text for part in content if part.type == "text" and isinstance(part.text, str)]

@@ -144,7 +144,7 @@ class Sam3Grounder:
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
         answers: dict[int, Completion | Failure] = {}
-        items: list[_Item] = []
+        items: list[_PhraseInImage] = []
         for index, request in enumerate(requests):
             refusal = self._refusal(request)
             if refusal is not None:
@@ -152,8 +152,8 @@ class Sam3Grounder:
             elif is_sequential(request):
                 answers[index] = self._followed(request)
             else:
-                items += _items(index, request)
-        parts_of: dict[int, list[_Part]] = {item.request: [] for item in items}
+                items += _phrases_in_images(index, request)
+        parts_of: dict[int, list[_Result]] = {item.request: [] for item in items}
         for part in self._find(items):
             parts_of[part.item.request].append(part)
         for index, parts in parts_of.items():
@@ -203,7 +203,7 @@ class Sam3Grounder:
             raise ModelError("this SAM 3 looks at single images. Remedy: ask with mode=frame_wise")
         return self._open_video()
 
-    def _find(self, items: Sequence[_Item]) -> Iterator[_Part]:
+    def _find(self, items: Sequence[_PhraseInImage]) -> Iterator[_Result]:
         """What is found of each item, in batches that become smaller where the memory runs out."""
         import torch
 
@@ -214,7 +214,7 @@ class Sam3Grounder:
                 with torch.inference_mode():
                     parts = self._parts(batch)
             except torch.OutOfMemoryError as error:
-                parts = [] if len(batch) > 1 else [_Part(batch[0], error=str(error))]
+                parts = [] if len(batch) > 1 else [_Result(batch[0], error=str(error))]
             yield from parts
             waiting = waiting[len(parts) :]
             if not parts:
@@ -222,7 +222,7 @@ class Sam3Grounder:
                 log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
                 torch.cuda.empty_cache()
 
-    def _parts(self, batch: Sequence[_Item]) -> list[_Part]:
+    def _parts(self, batch: Sequence[_PhraseInImage]) -> list[_Result]:
         images = [item.image.convert("RGB") for item in batch]
         inputs = self._processor(images=images, text=[item.phrase for item in batch], return_tensors="pt")
         device, dtype = self._model.device, self._model.dtype
@@ -232,55 +232,55 @@ class Sam3Grounder:
             attention_mask=inputs["attention_mask"].to(device),
         )
         parts = []
-        for place, (item, image) in enumerate(zip(batch, images, strict=True)):
+        for row, (item, image) in enumerate(zip(batch, images, strict=True)):
             # One image at a time: masks are as large as the image, and there are up to 200 of them.
             (instances,) = self._processor.post_process_instance_segmentation(
-                _row(outputs, place),
+                _row(outputs, row),
                 threshold=self._threshold,
                 mask_threshold=self._mask_threshold,
                 target_sizes=[(image.height, image.width)],
             )
             if item.as_boxes:
-                parts.append(_Part(item, text=_written(instances), batch_size=len(batch)))
+                parts.append(_Result(item, text=_written(instances), batch_size=len(batch)))
             else:
                 masks = (instances["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
-                parts.append(_Part(item, mask=masks.cpu().numpy(), batch_size=len(batch)))
+                parts.append(_Result(item, mask=masks.cpu().numpy(), batch_size=len(batch)))
         return parts
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
-    """One phrase to find in one image: `place` is the image's among those of its request."""
+class _PhraseInImage:
+    """One phrase to find in one image: `image_index` counts the images of its request."""
 
     request: int
-    place: int
+    image_index: int
     image: Image.Image
     phrase: str
     as_boxes: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Result:
     """What was found of an item: an answer, a mask (height, width), or why there is neither."""
 
-    item: _Item
+    item: _PhraseInImage
     text: str = ""
     mask: Mask | None = None
     error: str = ""
     batch_size: int = 1
 
 
-def _items(index: int, request: Request) -> list[_Item]:
+def _phrases_in_images(index: int, request: Request) -> list[_PhraseInImage]:
     if not wants_masks(request):
-        return [_Item(index, 0, request.images[0], str(request.inputs["phrase"]), as_boxes=True)]
+        return [_PhraseInImage(index, 0, request.images[0], str(request.inputs["phrase"]), as_boxes=True)]
     return [
-        _Item(index, place, request.images[place], phrase, as_boxes=False)
-        for place in wanted_images(request)
+        _PhraseInImage(index, image_index, request.images[image_index], phrase, as_boxes=False)
+        for image_index in wanted_images(request)
         for phrase in phrases_of(request)
     ]
 
 
-def _joined(request: Request, parts: Sequence[_Part]) -> Completion | Failure:
+def _joined(request: Request, parts: Sequence[_Result]) -> Completion | Failure:
     """A request's answer; the masks of one image are united."""
     failed = [part.error for part in parts if part.error]
     if failed:
@@ -291,8 +291,8 @@ def _joined(request: Request, parts: Sequence[_Part]) -> Completion | Failure:
     masks: dict[int, Mask] = {}
     for part in parts:
         assert part.mask is not None
-        place = part.item.place
-        masks[place] = masks[place] | part.mask if place in masks else part.mask
+        index = part.item.image_index
+        masks[index] = masks[index] | part.mask if index in masks else part.mask
     return Completion(write_masks(masks), batch_size=batch_size)
 
 
@@ -313,9 +313,9 @@ def _written(instances: Instances) -> str:
     return json.dumps({"bboxes": [box for _, box in pairs], "scores": [score for score, _ in pairs]})
 
 
-def _row(outputs: object, place: int) -> SimpleNamespace:
+def _row(outputs: object, row: int) -> SimpleNamespace:
     """One image's part of a batch's outputs, in single precision: masks are resized, and confidences written down."""
     parts = {name: getattr(outputs, name) for name in _OUTPUTS}
     return SimpleNamespace(
-        **{name: None if part is None else part[place : place + 1].float() for name, part in parts.items()}
+        **{name: None if part is None else part[row : row + 1].float() for name, part in parts.items()}
     )

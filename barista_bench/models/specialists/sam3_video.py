@@ -53,7 +53,7 @@ class Sam3Video:
         Args:
             images: the clip in order, of one size; all of them are seen.
             phrases: what to find.
-            wanted: places of images, from 0.
+            wanted: indices of images, from 0.
 
         Raises:
             ModelError: the images differ in size.
@@ -63,7 +63,7 @@ class Sam3Video:
         if len({image.size for image in images}) > 1:
             raise ModelError("the images of a clip have several sizes. Remedy: ask with mode=frame_wise")
         width, height = images[0].size
-        masks = {place: np.zeros((height, width), dtype=np.bool_) for place in wanted}
+        masks = {index: np.zeros((height, width), dtype=np.bool_) for index in wanted}
         with torch.inference_mode():
             session = self._processor.init_video_session(
                 video=[image.convert("RGB") for image in images],

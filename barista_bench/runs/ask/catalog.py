@@ -64,12 +64,12 @@ def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) 
     if kind == "predictions" and rest:
         from barista_bench.models.predictions_file import PredictionsModel
 
-        owners = {example.example_id: task for task, examples in tasks for example in examples.examples}
+        task_of = {example.example_id: task for task, examples in tasks for example in examples.examples}
         return PredictionsModel.load(
             rest,
-            example_ids=owners,
+            example_ids=task_of,
             box_format=config.box_format,
-            seeds_of=lambda example_id, run: sample_seeds(owners[example_id], example_id, run),
+            seeds_of=lambda example_id, run: sample_seeds(task_of[example_id], example_id, run),
         )
     if kind == "served" and rest:
         return _served(config, rest)
@@ -93,7 +93,7 @@ def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) 
 
 
 def _refuse_mistyped(name: str) -> None:
-    """Before the Hub is asked for it: a name that is meant for one of ours, or a file of answers."""
+    """Refuse, before the Hub is asked, a mistyped name of a built-in model and a file of answers."""
     if Path(name).is_file():
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
     near = difflib.get_close_matches(name, (*SCRIPTED, "tiny"), n=1, cutoff=0.8)
@@ -105,7 +105,7 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     if name not in SCRIPTED:
         return None
     boxes = BoxFormat()
-    others = _Others(tasks)
+    others = _OtherVideos(tasks)
     answers: dict[str, _Answer] = {
         "oracle": lambda task, example, _: task.reference_answer(example, boxes),
         "chance": lambda task, example, seed: task.random_answer(example, random.Random(seed), boxes),  # noqa: S311
@@ -116,7 +116,7 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
     if name == "oracle":
         for task, examples in tasks:
-            hidden = next((one for one in examples.examples if not task.has_answer(one)), None)
+            hidden = next((example for example in examples.examples if not task.has_answer(example)), None)
             if hidden is not None:
                 raise ConfigError(
                     f"oracle: the answer of {hidden.example_id} is hidden (split {hidden.metadata.get('split')}). "
@@ -154,7 +154,7 @@ def _without_ablations(name: str) -> str:
     return _without_ablations(rest) if kind in ABLATIONS and rest else name
 
 
-class _Others:
+class _OtherVideos:
     """The examples of other videos than an example's own, one tuple a video: tasks remember what they make of it."""
 
     def __init__(self, tasks: Pairs) -> None:
@@ -164,8 +164,8 @@ class _Others:
     def of(self, task: Task, example: Example) -> tuple[Example, ...]:
         key = (task.benchmark, task.name, example.video_id)
         if key not in self._kept:
-            everyone = self._examples[key[:2]]
-            self._kept[key] = tuple(one for one in everyone if one.video_id != example.video_id)
+            candidates = self._examples[key[:2]]
+            self._kept[key] = tuple(other for other in candidates if other.video_id != example.video_id)
         return self._kept[key]
 
 

@@ -23,8 +23,8 @@ from barista_bench.models.settings import (
     ENVIRONMENT_PREFIX,
     Count,
     Names,
-    Settings,
     SettingsT,
+    SettingsTable,
     Texts,
     check_known,
     checked,
@@ -49,7 +49,7 @@ def _as_pairs(value: object) -> object:
 Pairs = Annotated[tuple[str, ...], BeforeValidator(_as_pairs)]
 
 
-class AskingSettings(Settings):
+class AskingSettings(SettingsTable):
     """Which model is asked, and how it generates; `GenerationConfig` says in which ranges."""
 
     model: str = Field(
@@ -139,7 +139,7 @@ def resolve(
     environment: Mapping[str, str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> SettingsT:
-    """Settings from keywords or flags, the environment, and a run file, in this order of precedence.
+    """SettingsTable from keywords or flags, the environment, and a run file, in this order of precedence.
 
     Args:
         kind: the table, such as `RunConfig`.
@@ -155,7 +155,7 @@ def resolve(
     return checked(kind, {**(defaults or {}), **_from_file(file, kind), **found, **given})
 
 
-def _from_file(file: str | Path | None, kind: type[Settings]) -> dict[str, Any]:
+def _from_file(file: str | Path | None, kind: type[SettingsTable]) -> dict[str, Any]:
     if file is None:
         return {}
     path = Path(file)
@@ -174,7 +174,7 @@ def _from_file(file: str | Path | None, kind: type[Settings]) -> dict[str, Any]:
     return content
 
 
-def _from_environment(environment: Mapping[str, str], kind: type[Settings]) -> dict[str, str]:
+def _from_environment(environment: Mapping[str, str], kind: type[SettingsTable]) -> dict[str, str]:
     """Variables of this table; those of another one (runs, judges) are its own business."""
     others = {name for table in _tables(ModelSettings) for name in table.model_fields}
     found = {}
@@ -188,5 +188,5 @@ def _from_environment(environment: Mapping[str, str], kind: type[Settings]) -> d
     return found
 
 
-def _tables(kind: type[Settings]) -> list[type[Settings]]:
+def _tables(kind: type[SettingsTable]) -> list[type[SettingsTable]]:
     return [kind, *(table for below in kind.__subclasses__() for table in _tables(below))]

@@ -197,7 +197,7 @@ class Calls:
         if isinstance(error, DeclinedError):
             return Completion("", finish_reason="refusal")
         if isinstance(error, TransientError):
-            self._state.lost(error, self._endpoint)
+            self._state.count_failure(error, self._endpoint)
             return Failure(f"{error} (the last of {self._settings.max_attempts} attempts)")
         return Failure(str(error))
 
@@ -253,7 +253,7 @@ class Calls:
         raise outcome  # here, where it has no context that could carry the key
 
     async def _send(self, body: Body, wanted: int) -> Reply | Exception:
-        """One HTTP call. Errors are returned, made anew from their text alone; see `served_errors`."""
+        """One HTTP call. Errors are returned, made anew from their text alone; see `served.errors`."""
         try:
             with anyio.fail_after(self._settings.timeout):  # the client's own counts between two packets only
                 response = await self._client.post(_PATH, cast_to=httpx2.Response, body=body)
@@ -276,7 +276,7 @@ class Calls:
             reply = read_reply(response.content, self._rules, self._endpoint, wanted, answered=self._state.calls > 0)
         except (TransientError, RejectedError, DeclinedError, ModelError) as error:
             return error.with_traceback(None)
-        self._state.took(reply)
+        self._state.count_reply(reply)
         if held_to_schema:
             self._state.check_json(reply, self._endpoint)
         used = (reply.input_tokens or 0) + (reply.output_tokens or 0)

@@ -35,7 +35,7 @@ class ServedModel:
 
     Attributes:
         window: requests at hand at the most, under way or waiting.
-        state: what was learnt of the server; `state.input_tokens` and the like are what it counted.
+        state: what was learned of the server; `state.input_tokens` and the like are what it counted.
     """
 
     def __init__(self, name: str, settings: ServedSettings) -> None:

@@ -56,8 +56,8 @@ class ServerState:
         self._failures_in_a_row += 1
         if self._failures_in_a_row >= self._max_failures:
             raise ModelError(
-                f"{endpoint}: {self._failures_in_a_row} requests in a row failed at every attempt, the last with: {error}. "
-                "Remedy: see to the server, then start the run again; it goes on where it stopped"
+                f"{endpoint}: {self._failures_in_a_row} requests in a row failed at every attempt, the last with: "
+                f"{error}. Remedy: see to the server, then start the run again; it goes on where it stopped"
             )
 
     def check_json(self, reply: Reply, endpoint: Endpoint) -> None:

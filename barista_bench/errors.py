@@ -1,5 +1,9 @@
 """The exceptions of this package. Each message names the file, field or example, what is wrong, and the remedy."""
 
+from __future__ import annotations
+
+from importlib.util import find_spec
+
 
 class BaristaError(Exception):
     """Base class: everything that this package raises on purpose derives from it."""
@@ -23,3 +27,10 @@ class ConfigError(BaristaError):
 
 class ModelError(BaristaError):
     """A model cannot be loaded, or it cannot do what is asked of it."""
+
+
+def require_extra(purpose: str, *libraries: str, extra: str) -> None:
+    """Raise ModelError, with the command that installs them, unless all libraries of an extra are installed."""
+    missing = [library for library in libraries if find_spec(library) is None]
+    if missing:
+        raise ModelError(f"{purpose} needs {', '.join(missing)}. Remedy: pip install barista_bench[{extra}]")

@@ -6,11 +6,11 @@ torch and transformers are imported when a checkpoint is loaded, never when this
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from barista_bench.errors import ModelError
+from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.text_out import first_line
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 Processor = TypeVar("Processor")
+Pretrained: TypeAlias = Any
+"""A model or processor of transformers whose methods differ from family to family."""
 
 # Files that change an answer: weights, configuration, tokenizer, processor, template, code of the checkpoint.
 _CONTENT = frozenset({".safetensors", ".bin", ".json", ".jinja", ".txt", ".model", ".tiktoken", ".py"})
@@ -46,13 +48,7 @@ def revision_of(name: str, config: PreTrainedConfig) -> str | None:
 
 def require_libraries() -> None:
     """Raise ModelError, naming the extra to install, where torch or transformers is missing."""
-    try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise ModelError(
-            f"running a model needs torch and transformers ({error}). Remedy: pip install barista_bench[run]"
-        ) from error
+    require_extra("running a model", "torch", "transformers", extra="run")
 
 
 def device_of(name: str) -> torch.device:
@@ -65,6 +61,14 @@ def device_of(name: str) -> torch.device:
         return torch.device(name)
     except RuntimeError as error:
         raise ModelError(f"device {name!r}: {first_line(error)}. Remedy: give auto, cpu, cuda or cuda:0") from error
+
+
+def on_device(inputs: Mapping[str, torch.Tensor], device: torch.device, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+    """A model's inputs on its device; numbers with a fraction, such as pixels, in its precision."""
+    return {
+        name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
+        for name, value in inputs.items()
+    }
 
 
 def load_pretrained(

@@ -1,20 +1,18 @@
-"""The same model with less to see: what of a score is owed to the images, and what to the question alone.
+"""The same model with less to see: how much of a score is due to the images, and how much to the question alone.
 
     text_only         no image at all; the text is left word for word as it is
     first_frame       the first image only
     shuffled_frames   all images, in another order
 
-Why they belong in every report: multiple-choice options, phrases, vocabularies and the regularity of a routine such as
-making coffee answer a good part of a benchmark for a model that sees nothing. The distance between a model and itself
-under `text_only` is what it owes to seeing; between it and `first_frame`, to seeing more than one moment; between it
-and `shuffled_frames`, to the order of events. Only the distances speak of vision, never a score alone.
+They belong in every report: a model that sees nothing can answer a good part of a benchmark from multiple-choice
+options, phrases, vocabularies and the regularity of a routine such as making coffee. The difference to `text_only` is
+due to seeing, that to `first_frame` to seeing more than one moment, and that to `shuffled_frames` to the order of
+events. Only the differences say something about vision, never a score alone.
 
-What they mean depends on what a task's images are. Where they are frames in order (activity, temporal VQA), all three
-ask what they seem to ask. Where there is one frame (grounding, hand-object, referring), `first_frame` and
-`shuffled_frames` change nothing. Relations shows two views of one moment, the frame and then the same frame with
-numbered marks: there `first_frame` withholds the marks, so that the numbers of the legend can be tied to nothing but
-guesses, and `shuffled_frames` swaps the views. A text that speaks of images which are withheld is part of the
-ablation: it asks the same question.
+What they mean depends on a task's images. Where there is one frame (grounding, hand-object, referring), `first_frame`
+and `shuffled_frames` change nothing. Relations shows two views of one moment, the frame and then the same frame with
+numbered marks: there `first_frame` withholds the marks, so that the numbers of the legend refer to nothing, and
+`shuffled_frames` swaps the views. The text stays as it is, also where it speaks of images that are withheld.
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ from barista_bench.models.base import (
     Request,
     StreamingModel,
 )
-from barista_bench.models.checks import check_images
 
 Change = Callable[[Request], Request]
 
@@ -52,7 +49,7 @@ def ablated(model: Model, ablation: str) -> Model:
     if ablation not in ABLATIONS:
         raise ConfigError(f"no ablation {ablation!r}. Remedy: use one of {', '.join(ABLATIONS)}")
     kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
-    return kind(model, ablation)  # type: ignore[arg-type]  # the kind was chosen by the model
+    return kind(model, ablation)
 
 
 def unwrapped(model: Model) -> tuple[Model, Change]:
@@ -60,17 +57,17 @@ def unwrapped(model: Model) -> tuple[Model, Change]:
     if not isinstance(model, _Ablation):
         return model, lambda request: request
     inner, then = unwrapped(model.model)
-    return inner, lambda request: then(_changed(request, model._change))
+    return inner, lambda request: then(model.changed(request))
 
 
 def text_only(request: Request) -> Request:
     """Without images, and without their places in the prompt."""
-    return _showing(request, [])
+    return _with_images(request, [])
 
 
 def first_frame(request: Request) -> Request:
     """Only the image that the prompt places first."""
-    return _showing(request, _shown(request)[:1])
+    return _with_images(request, _placed_images(request)[:1])
 
 
 def shuffled_frames(request: Request) -> Request:
@@ -96,12 +93,12 @@ ABLATIONS: Mapping[str, Change] = {
 """Name to what becomes of a request."""
 
 
-def _shown(request: Request) -> list[int]:
+def _placed_images(request: Request) -> list[int]:
     """Indices of the images as the prompt places them, one after the other."""
     return [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
 
 
-def _showing(request: Request, kept: Sequence[int]) -> Request:
+def _with_images(request: Request, kept: Sequence[int]) -> Request:
     """The request with these images alone, numbered anew."""
     parts: list[TextPart | ImagePart] = []
     for part in request.prompt.parts:
@@ -113,11 +110,6 @@ def _showing(request: Request, kept: Sequence[int]) -> Request:
     return replace(request, prompt=Prompt(request.prompt.system, tuple(parts)), images=images)
 
 
-def _changed(request: Request, change: Change) -> Request:
-    check_images(request)  # dropping images must not hide that a caller miscounted them
-    return change(request)
-
-
 class _Ablation:
     """A model behind a change of its requests."""
 
@@ -126,9 +118,14 @@ class _Ablation:
         self.box_format: BoxFormat = model.box_format
         inner = model.identity
         earlier = inner.settings.get("ablation")
-        named = f"{ablation}, {earlier}" if earlier else ablation
-        self.identity = ModelIdentity(f"{ablation}:{inner.name}", inner.revision, {**inner.settings, "ablation": named})
+        settings = {**inner.settings, "ablation": f"{ablation}, {earlier}" if earlier else ablation}
+        self.identity = ModelIdentity(f"{ablation}:{inner.name}", inner.revision, settings)
         self._change = ABLATIONS[ablation]
+
+    def changed(self, request: Request) -> Request:
+        """What the wrapped model is asked instead."""
+        request.check_images()  # dropping images must not hide that a caller miscounted them
+        return self._change(request)
 
     @property
     def batch_size(self) -> int:
@@ -140,32 +137,25 @@ class _Ablation:
         self.model.batch_size = size
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        return self.model.generate([_changed(request, self._change) for request in requests], config)
+        return self.model.generate([self.changed(request) for request in requests], config)
 
 
 class _StreamingAblation(_Ablation):
     model: StreamingModel
-
-    def __init__(self, model: StreamingModel, ablation: str) -> None:
-        super().__init__(model, ablation)
 
     @property
     def window(self) -> int:
         """The wrapped model's."""
         return self.model.window
 
-    @window.setter
-    def window(self, size: int) -> None:
-        self.model.window = size
-
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
         """Requests are changed one by one as the model takes them; each answer comes with the request as it was."""
         asked: dict[str, Request] = {}
 
-        def changed() -> Iterator[Request]:
+        def all_changed() -> Iterator[Request]:
             for request in requests:
                 asked[request.request_id] = request
-                yield _changed(request, self._change)
+                yield self.changed(request)
 
-        for answered in self.model.stream(changed(), config):
+        for answered in self.model.stream(all_changed(), config):
             yield replace(answered, request=asked.pop(answered.request.request_id))

@@ -1,16 +1,21 @@
-"""The contract that every model keeps: requests in, one completion a request and run out, in the same order."""
+"""The contract that every model keeps: requests in, one completion for each request and seed out, in the same order."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from PIL import Image
 
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt
+from barista_bench.errors import ConfigError
 
 FinishReason = Literal["stop", "length", "refusal"]
+
+_MAX_STOPS = 64
+_MAX_LOGPROBS = 100  # likeliest tokens a step; each is kept for every token of every answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,9 @@ class GenerationConfig:
             A model that cannot keep to it refuses the setting when it is loaded.
         top_logprobs: alternatives a token whose log-probabilities come with the completion, where the model gives
             them; 0 for none. Judges weight their scores with them.
+
+    Raises:
+        ConfigError: a setting is out of range.
     """
 
     temperature: float = 0.7
@@ -39,6 +47,22 @@ class GenerationConfig:
     stop: tuple[str, ...] = ()
     thinking_budget: int | None = None
     top_logprobs: int = 0
+
+    def __post_init__(self) -> None:
+        at_least_one = "a whole number of 1 or more"
+        rules = {
+            "temperature": (0 <= self.temperature <= 100, "0 (greedy) to 100"),
+            "max_new_tokens": (self.max_new_tokens >= 1, at_least_one),
+            "top_p": (0 < self.top_p <= 1, "a share above 0 and up to 1"),
+            "top_k": (self.top_k is None or self.top_k >= 1, at_least_one),
+            "repetition_penalty": (0 < self.repetition_penalty < math.inf, "a number above 0, 1.0 for none"),
+            "stop": (len(self.stop) <= _MAX_STOPS and all(self.stop), f"up to {_MAX_STOPS} texts, none of them empty"),
+            "thinking_budget": (self.thinking_budget is None or self.thinking_budget >= 0, "0 or more tokens"),
+            "top_logprobs": (0 <= self.top_logprobs <= _MAX_LOGPROBS, f"0 to {_MAX_LOGPROBS}"),
+        }
+        for name, (holds, wanted) in rules.items():
+            if not holds:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}. Remedy: give {wanted}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +89,15 @@ class Request:
     inputs: Mapping[str, object] = field(default_factory=dict)
     schema: Mapping[str, object] | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
+
+    def check_images(self) -> None:
+        """Raise ValueError, naming the request, unless its prompt places each image exactly once."""
+        placed = sorted(part.index for part in self.prompt.parts if isinstance(part, ImagePart))
+        if placed != list(range(len(self.images))):
+            raise ValueError(
+                f"request {self.request_id}: the prompt places images {placed}, but {len(self.images)} images came; "
+                "place each image exactly once"
+            )
 
 
 @dataclass(frozen=True, slots=True)

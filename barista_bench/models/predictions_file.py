@@ -1,6 +1,6 @@
 """Answers that another program wrote, as a model like any other: `--model predictions:FILE`.
 
-For specialists that cannot be loaded here (CaRe-Ego, a detector in a container, somebody's own harness). The file is
+For specialists that cannot be loaded here (CaRe-Ego, a detector in a container, your own harness). The file is
 JSON Lines in UTF-8; docs/predictions.md describes it with examples. Its first line is a header, each other line one
 answer: either `answer`, the text as a model would write it, or `value`, the same as JSON. The task's parser reads
 both, exactly as it reads a model's answer.
@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal, Self
+from typing import Annotated, Literal, Self
 
 import msgspec
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.bounded import bounded_lines
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 
 log = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ MAX_LINE = 4 * 2**20
 """Bytes of one line."""
 MAX_FILE = 2**30
 """Bytes of a file: its answers are held in memory."""
-NAMED = 5
+MAX_NAMED = 5
 """Unknown examples that a warning names."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
@@ -35,13 +36,13 @@ SeedsOf = Callable[[str, int], Collection[int]]
 """(example id, run) to the seeds with which that sample is asked for, one a step of a task that asks in several."""
 
 
-class Header(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The first line.
 
     Args:
         format: `barista_bench.predictions/1`.
         box_format: how boxes are written: `xyxy` or `yxyx`, then what a full image side maps to, e.g. `xyxy/pixels`,
-            `yxyx/1000`, `xyxy/1`. Not needed where the loader is told.
+            `yxyx/1000`, `xyxy/1`. Not needed where the loader is given it.
         model: the program that made the answers; the file's name stands in for it.
     """
 
@@ -50,7 +51,7 @@ class Header(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
 
 
-class Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class PredictionRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One answer: `answer` or `value` (a JSON object or array), for one `run` (from 0), or without it for all runs."""
 
     example_id: Name
@@ -59,8 +60,8 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     run: Annotated[int, msgspec.Meta(ge=0, lt=10_000)] | None = None
 
 
-_HEADER = msgspec.json.Decoder(Header)
-_ROW = msgspec.json.Decoder(Row)
+_HEADER = msgspec.json.Decoder(PredictionHeader)
+_ROW = msgspec.json.Decoder(PredictionRow)
 _FIELDS = "example_id, one of answer (text) and value (object or array), and optionally run"
 
 Answers = dict[str, dict[int | None, str]]
@@ -105,12 +106,12 @@ class PredictionsModel:
         Raises:
             DataError: the file cannot be read, a line is not of the format or too long, an example is answered twice,
                 or no answer is to an example of the run. Names the line.
-            ConfigError: nobody says how boxes are written or header and `box_format` differ; or lines name runs and
-                `seeds_of` is not given.
+            ConfigError: the box format is not given, or given differently by header and `box_format`; or lines name
+                runs and `seeds_of` is not given.
         """
         path = Path(path)
         header, answers, revision = _read(path)
-        boxes = _agreed(path, header, box_format)
+        boxes = _box_format(path, header, box_format)
         if seeds_of is None and any(None not in runs for runs in answers.values()):
             raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seeds_of")
         name = header.model if header and header.model else path.name
@@ -137,7 +138,7 @@ class PredictionsModel:
         self.unknown = tuple(sorted(self._answers.keys() - known))
         if not self.unknown:
             return
-        named = ", ".join(self.unknown[:NAMED])
+        named = ", ".join(self.unknown[:MAX_NAMED])
         if len(self.unknown) == len(self._answers):
             raise DataError(
                 f"{path}: none of its {len(self.unknown)} examples is in the run, e.g. {named}. "
@@ -147,38 +148,26 @@ class PredictionsModel:
         self._answers = {example_id: runs for example_id, runs in self._answers.items() if example_id in known}
 
 
-def _read(path: Path) -> tuple[Header | None, Answers, str]:
-    """The header where there is one, the answers, and the SHA-256 of what was read."""
-    header: Header | None = None
+def _read(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
+    """The header where there is one, the answers, and the SHA-256 of the file."""
+    header: PredictionHeader | None = None
     answers: Answers = {}
-    digest = hashlib.sha256()
     try:
-        size = path.stat().st_size
-        if size > MAX_FILE:
-            raise DataError(f"{path}: {size} bytes are more than {MAX_FILE}. Remedy: split it by task")
+        for number, line in bounded_lines(path, MAX_LINE, whole=MAX_FILE):
+            if number == 1 and (header := _header(path, line)) is not None:
+                continue
+            _add(path, number, _row(path, number, line), answers)
         with path.open("rb") as file:
-            for number, line in enumerate(_lines(path, file), start=1):
-                digest.update(line)
-                if number == 1 and (header := _header(path, line)) is not None:
-                    continue
-                _add(path, number, _row(path, number, line), answers)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error}). Remedy: give a file of predictions") from error
+        remedy = "give a file of predictions, one answer a line, in files of up to 1 GiB"
+        raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: {remedy}") from error
     if not answers:
         raise DataError(f"{path}: holds no predictions. Remedy: write one line an answer, with {_FIELDS}")
-    return header, answers, digest.hexdigest()
+    return header, answers, digest
 
 
-def _lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    number = 0
-    while line := file.readline(MAX_LINE + 1):
-        number += 1
-        if len(line) > MAX_LINE:
-            raise DataError(f"{path}: line {number} is longer than {MAX_LINE} bytes. Remedy: write one answer a line")
-        yield line
-
-
-def _header(path: Path, line: bytes) -> Header | None:
+def _header(path: Path, line: bytes) -> PredictionHeader | None:
     """None where the first line is an answer already: a header is an object with `format`."""
     try:
         first = msgspec.json.decode(line)
@@ -194,7 +183,7 @@ def _header(path: Path, line: bytes) -> Header | None:
         ) from error
 
 
-def _row(path: Path, number: int, line: bytes) -> Row:
+def _row(path: Path, number: int, line: bytes) -> PredictionRow:
     try:
         line.decode("utf-8")  # what is kept raw is not looked at by the decoder
         row = _ROW.decode(line)
@@ -208,7 +197,7 @@ def _row(path: Path, number: int, line: bytes) -> Row:
     return row
 
 
-def _add(path: Path, number: int, row: Row, answers: Answers) -> None:
+def _add(path: Path, number: int, row: PredictionRow, answers: Answers) -> None:
     runs = answers.setdefault(row.example_id, {})
     # An answer to all runs beside one to a single run would leave open which of them counts.
     if runs and (row.run in runs or row.run is None or None in runs):
@@ -218,19 +207,19 @@ def _add(path: Path, number: int, row: Row, answers: Answers) -> None:
     runs[row.run] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
 
 
-def _agreed(path: Path, header: Header | None, given: BoxFormat | None) -> BoxFormat:
+def _box_format(path: Path, header: PredictionHeader | None, given: BoxFormat | None) -> BoxFormat:
     """The one box format that header and caller name."""
-    written = header.box_format if header else None
-    if written is None:
+    declared = header.box_format if header else None
+    if declared is None:
         if given is None:
-            first = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
-            raise ConfigError(f"{path}: nothing says how its boxes are written. Remedy: begin the file with {first}")
+            example = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
+            raise ConfigError(f"{path}: nothing says how its boxes are written. Remedy: begin the file with {example}")
         return given
     try:
-        declared = BoxFormat.parse(written)
+        from_header = BoxFormat.parse(declared)
     except ValueError as error:
         remedy = "write e.g. xyxy/pixels, yxyx/1000 or xyxy/1"
-        raise DataError(f"{path}: line 1: box_format {written[:20]!r} is unknown. Remedy: {remedy}") from error
-    if given is not None and given != declared:
-        raise ConfigError(f"{path}: its header says boxes are {written}, the run says otherwise. Remedy: keep one")
-    return declared
+        raise DataError(f"{path}: line 1: box_format {declared[:20]!r} is unknown. Remedy: {remedy}") from error
+    if given is not None and given != from_header:
+        raise ConfigError(f"{path}: its header says boxes are {declared}, the run says otherwise. Remedy: keep one")
+    return from_header

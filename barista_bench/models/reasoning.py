@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 THINK_TAGS = ("<think>", "</think>")
 """The tags that most models put around their reasoning."""
 
@@ -55,6 +57,15 @@ def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
     """
     opening, closing = _checked(tags)
     return opening in text.rpartition(closing)[2]
+
+
+def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
+    """The answer up to the first of the stop texts.
+
+    >>> cut_at_stop("left END right", ["STOP", "END"])
+    'left '
+    """
+    return answer[: min((at for at in map(answer.find, stop) if at >= 0), default=len(answer))]
 
 
 def _checked(tags: tuple[str, str]) -> tuple[str, str]:

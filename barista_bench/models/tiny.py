@@ -92,7 +92,7 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
 
     Args:
         folder: where to; made with its parents.
-        architecture: tells what stands in the folder from what other builders make.
+        architecture: distinguishes the folder from those of other builders.
         builder: makes a model and its processor or tokenizer, of the torch seed that is set.
         seed: of the weights. Global random state is left as it was.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cachetools import LRUCache
 from PIL import Image
 
 torch = pytest.importorskip("torch")
@@ -19,8 +20,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, Request  # noqa: E402
-from barista_bench.models.dual_encoders.cache import EmbeddingCache  # noqa: E402
-from barista_bench.models.dual_encoders.model import DualEncoder  # noqa: E402
+from barista_bench.models.dual_encoders.model import DualEncoder, pixels_key  # noqa: E402
 from barista_bench.models.dual_encoders.towers import spread  # noqa: E402
 from barista_bench.models.tiny_encoders import (  # noqa: E402
     TEXT_TOKENS,
@@ -226,6 +226,17 @@ def test_a_video_is_embedded_once_for_all_its_questions(
     assert videos.sizes == [1]
 
 
+@pytest.mark.parametrize("kept", [0, 3])
+def test_embeddings_that_the_cache_cannot_hold_are_made_again(
+    clip: DualEncoder, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    expected = ask(clip, request("a", range(4)))
+    clip._cache = LRUCache(kept * 32 * 4, getsizeof=lambda embedding: embedding.nbytes)
+    frames = Counting(clip, "embed", monkeypatch)
+    assert ask(clip, request("a", range(4))) == ask(clip, request("a", range(4))) == expected
+    assert sum(frames.sizes) == 8
+
+
 def test_images_are_embedded_in_batches_over_requests(clip: DualEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = Counting(clip, "embed", monkeypatch)
     clip.images_at_once = 4
@@ -237,7 +248,7 @@ def test_out_of_memory_halves_the_batch(
     clip: DualEncoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     expected = ask(clip, request("a", range(9)))
-    clip._cache = EmbeddingCache(2**20)
+    clip._cache = LRUCache(2**20, getsizeof=lambda embedding: embedding.nbytes)
     frames = Counting(clip, "embed", monkeypatch, fits=2)
     with caplog.at_level(logging.WARNING):
         found = ask(clip, request("a", range(9)))
@@ -403,3 +414,9 @@ def test_the_catalog_passes_a_folder_on(encoders: dict[str, Path]) -> None:
     assert isinstance(model, DualEncoder)
     assert model.batch_size == 3
     assert model.identity.settings["sees"] == "video"
+
+
+def test_pixels_are_told_apart_by_size_and_content() -> None:
+    wide, high = Image.new("RGB", (4, 2)), Image.new("RGB", (2, 4))
+    assert len({pixels_key(images) for images in ([wide], [high], [wide, high], [high, wide], [picture(0)])}) == 5
+    assert pixels_key([picture(5)]) == pixels_key([picture(5).copy()])

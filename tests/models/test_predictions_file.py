@@ -132,11 +132,16 @@ def test_a_file_without_a_header_needs_to_be_told_the_box_format(tmp_path: Path)
 GOOD = {"example_id": "a", "answer": "x"}
 
 
+def test_blank_lines_are_passed_over_and_counted(tmp_path: Path) -> None:
+    assert isinstance(ask(PredictionsModel.load(write(tmp_path, GOOD, "")), "a", 1)[0], Completion)
+    with pytest.raises(DataError, match="line 4: Input data was truncated"):
+        PredictionsModel.load(write(tmp_path, GOOD, "", "{"))
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
         ("{", "line 3: Input data was truncated"),
-        ("", "line 3: Input data was truncated"),
         ("[1]", "line 3: Expected `object`"),
         ({"answer": "x"}, "line 3: Object missing required field `example_id`"),
         ({"example_id": "b"}, "line 3: needs either answer or value"),
@@ -194,7 +199,7 @@ def test_lines_and_files_have_a_largest_size(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(DataError, match="line 3 is longer than 300 bytes"):
         PredictionsModel.load(path)
     monkeypatch.setattr(module, "MAX_FILE", 100)
-    with pytest.raises(DataError, match="bytes are more than 100"):
+    with pytest.raises(DataError, match="is larger than 100 bytes"):
         PredictionsModel.load(path)
 
 

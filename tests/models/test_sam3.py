@@ -8,6 +8,7 @@ processor.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -351,6 +352,6 @@ def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_torchvision_loading_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barista_bench.models.specialists.sam3.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "torchvision", None)
     with pytest.raises(ModelError, match="needs torchvision"):
         Sam3Grounder.load("facebook/sam3")

@@ -13,8 +13,8 @@ from barista_bench.models.served.concurrency import (
     MAX_PAUSE,
     AdaptiveLimit,
     Gate,
+    allowance_pause,
     duration,
-    exhausted,
     retry_after,
 )
 
@@ -177,7 +177,7 @@ def test_no_header_raises_or_asks_for_a_negative_or_endless_wait(text):
     assert seconds is None or 0 <= seconds <= MAX_PAUSE
     length = duration(text)
     assert length is None or 0 <= length <= 86400
-    exhausted({"x-ratelimit-remaining-requests": text, "x-ratelimit-reset-requests": text}, 1)
+    allowance_pause({"x-ratelimit-remaining-requests": text, "x-ratelimit-reset-requests": text}, 1)
 
 
 @pytest.mark.parametrize(
@@ -200,4 +200,4 @@ def test_no_header_raises_or_asks_for_a_negative_or_endless_wait(text):
     ],
 )
 def test_an_allowance_that_is_used_up_is_waited_for(headers, wait):
-    assert exhausted(headers, tokens=100) == wait
+    assert allowance_pause(headers, tokens=100) == wait

@@ -207,7 +207,7 @@ def test_a_redirect_is_not_followed_and_the_other_server_gets_no_key(monkeypatch
     monkeypatch.setenv("PLANTED", KEY)
     with ServedStandIn() as other:
         away = Fault("status", 307, {"Location": f"{other.url}/chat/completions"})
-        with ServedStandIn(lambda call: away) as server, pytest.raises(ModelError, match="sends us elsewhere"):
+        with ServedStandIn(lambda call: away) as server, pytest.raises(ModelError, match="the server redirects"):
             load(server, api_key_env="PLANTED").generate([request(seeds=(1,))], GREEDY)
     assert server.calls
     assert not other.calls

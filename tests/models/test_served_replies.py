@@ -11,15 +11,19 @@ from barista_bench.models import Completion
 from barista_bench.models.served.errors import (
     CallError,
     DeclinedError,
-    Place,
+    Endpoint,
     RejectedError,
-    Scrubber,
     TransientError,
     status_error,
 )
 from barista_bench.models.served.replies import ReadingRules, read_reply
 
-PLACE = Place("m", "http://host/v1", "SOME_KEY", Scrubber("sk-planted-0123456789"))
+
+def endpoint(key: str) -> Endpoint:
+    return Endpoint("m", "http://host/v1", "SOME_KEY", key)
+
+
+ENDPOINT = endpoint("sk-planted-0123456789")
 RULES = ReadingRules(("<think>", "</think>"), opens_thinking=False, stop=())
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
@@ -48,7 +52,7 @@ replies = fields(choices=st.lists(choices, max_size=4) | values, usage=usages | 
 @given(replies | values, st.integers(1, 3))
 def test_any_json_is_a_reply_or_one_of_our_errors(reply, wanted):
     try:
-        read = read_reply(json.dumps(reply).encode(), RULES, PLACE, wanted)
+        read = read_reply(json.dumps(reply).encode(), RULES, ENDPOINT, wanted)
     except (CallError, ModelError):
         return
     assert 1 <= len(read.choices) <= wanted
@@ -65,13 +69,13 @@ def test_any_json_is_a_reply_or_one_of_our_errors(reply, wanted):
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_reply_are_one_of_our_errors(body):
     with pytest.raises((CallError, ModelError)) as caught:
-        read_reply(body, RULES, PLACE, 1)
+        read_reply(body, RULES, ENDPOINT, 1)
     assert len(str(caught.value)) < 1000
 
 
 @given(st.integers(300, 599), st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()))
 def test_any_error_answer_is_sorted_into_one_of_our_errors(status, body):
-    error = status_error(status, {}, body, PLACE)
+    error = status_error(status, {}, body, ENDPOINT)
     assert isinstance(error, CallError | ModelError)
     assert len(str(error)) < 1000
 
@@ -99,7 +103,7 @@ def test_any_error_answer_is_sorted_into_one_of_our_errors(status, body):
     ],
 )
 def test_each_status_has_its_kind_of_error(status, kind):
-    error = status_error(status, {}, b'{"error": {"message": "made to fail"}}', PLACE)
+    error = status_error(status, {}, b'{"error": {"message": "made to fail"}}', ENDPOINT)
     assert type(error) is kind
     assert str(status) in str(error)
 
@@ -107,7 +111,7 @@ def test_each_status_has_its_kind_of_error(status, kind):
 @pytest.mark.parametrize("status", [400, 403, 451])
 def test_a_content_policy_is_a_refusal_and_no_wrong_key(status):
     body = b'{"error": {"message": "no", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}'
-    assert isinstance(status_error(status, {}, body, PLACE), DeclinedError)
+    assert isinstance(status_error(status, {}, body, ENDPOINT), DeclinedError)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,7 @@ def test_a_content_policy_is_a_refusal_and_no_wrong_key(status):
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_403_of_a_moderator_is_a_refusal_whether_or_not_the_server_has_answered(error, answered):
     body = json.dumps({"error": {"code": 403, **error}}).encode()
-    assert isinstance(status_error(403, {}, body, PLACE, answered=answered), DeclinedError)
+    assert isinstance(status_error(403, {}, body, ENDPOINT, answered=answered), DeclinedError)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +141,8 @@ def test_a_403_of_a_moderator_is_a_refusal_whether_or_not_the_server_has_answere
     ],
 )
 def test_another_403_is_about_the_key_until_the_server_has_answered_and_then_about_the_request(body):
-    assert isinstance(status_error(403, {}, body, PLACE), ModelError)
-    after = status_error(403, {}, body, PLACE, answered=True)
+    assert isinstance(status_error(403, {}, body, ENDPOINT), ModelError)
+    after = status_error(403, {}, body, ENDPOINT, answered=True)
     assert isinstance(after, RejectedError)
     assert after.status == 403
 
@@ -154,12 +158,12 @@ def test_another_403_is_about_the_key_until_the_server_has_answered_and_then_abo
 )
 def test_an_invalid_prompt_is_a_refusal_where_it_is_against_a_policy(code, message, kind):
     body = json.dumps({"error": {"message": message, "code": code}}).encode()
-    assert type(status_error(400, {}, body, PLACE)) is kind
+    assert type(status_error(400, {}, body, ENDPOINT)) is kind
 
 
 @pytest.mark.parametrize("status", [401, 402, 404])
 def test_what_an_answer_says_nothing_of_stays_fatal_after_one(status):
-    assert isinstance(status_error(status, {}, b"{}", PLACE, answered=True), ModelError)
+    assert isinstance(status_error(status, {}, b"{}", ENDPOINT, answered=True), ModelError)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +179,7 @@ def test_what_an_answer_says_nothing_of_stays_fatal_after_one(status):
     ],
 )
 def test_a_refusal_that_a_setting_can_answer_names_the_setting(said, remedy):
-    error = status_error(400, {}, json.dumps({"error": {"message": said}}).encode(), PLACE)
+    error = status_error(400, {}, json.dumps({"error": {"message": said}}).encode(), ENDPOINT)
     assert remedy in str(error)
 
 
@@ -190,37 +194,37 @@ def test_a_refusal_that_a_setting_can_answer_names_the_setting(said, remedy):
     ],
 )
 def test_the_message_is_found_in_the_shapes_that_servers_use(body):
-    assert str(status_error(400, {}, json.dumps(body).encode(), PLACE)).endswith("with 400: why")
+    assert str(status_error(400, {}, json.dumps(body).encode(), ENDPOINT)).endswith("with 400: why")
 
 
 def test_only_keys_that_are_long_enough_to_be_one_are_cut_out():
-    assert Scrubber("sk-planted-0123456789").text("a sk-planted-0123456789 b") == "a [key] b"
-    assert Scrubber("EMPTY").text("EMPTY cup") == "EMPTY cup"
-    assert Scrubber("").text("cup") == "cup"
-    assert "planted" not in repr(PLACE)
+    assert endpoint("sk-planted-0123456789").scrub("a sk-planted-0123456789 b") == "a [key] b"
+    assert endpoint("EMPTY").scrub("EMPTY cup") == "EMPTY cup"
+    assert endpoint("").scrub("cup") == "cup"
+    assert "planted" not in repr(ENDPOINT)
 
 
 def test_what_a_server_says_of_a_wrong_key_is_not_repeated_since_it_may_hold_parts_of_it():
     for status in (401, 403):
-        error = status_error(status, {}, b'{"error": {"message": "wrong key sk-pl********6789"}}', PLACE)
+        error = status_error(status, {}, b'{"error": {"message": "wrong key sk-pl********6789"}}', ENDPOINT)
         assert "6789" not in str(error)
         assert "SOME_KEY" in str(error)
 
 
 def test_a_late_403_that_speaks_of_keys_is_not_repeated_either():
-    error = status_error(403, {}, b'{"error": {"message": "wrong key sk-pl********6789"}}', PLACE, answered=True)
+    error = status_error(403, {}, b'{"error": {"message": "wrong key sk-pl********6789"}}', ENDPOINT, answered=True)
     assert "6789" not in str(error)
 
 
 def test_half_a_surrogate_pair_in_an_error_becomes_a_character_that_files_can_hold():
-    assert str(status_error(400, {}, b'{"error": {"message": "odd \\ud800"}}', PLACE)).endswith("with 400: odd ?")
+    assert str(status_error(400, {}, b'{"error": {"message": "odd \\ud800"}}', ENDPOINT)).endswith("with 400: odd ?")
 
 
 def test_a_key_at_the_edge_of_a_quote_is_cut_out_too():
     key = "sk-planted-0123456789"
     for shift in range(60):
-        assert "sk-pl" not in Scrubber(key).quote("x" * (300 - shift) + key)
-        assert "sk-pl" not in Scrubber(key).quote(" " * (3000 - shift) + key)
+        assert "sk-pl" not in endpoint(key).quote("x" * (300 - shift) + key)
+        assert "sk-pl" not in endpoint(key).quote(" " * (3000 - shift) + key)
 
 
 def test_output_tokens_are_dealt_out_by_length():
@@ -228,13 +232,13 @@ def test_output_tokens_are_dealt_out_by_length():
         "choices": [{"message": {"content": "x" * length}} for length in (9, 29, 0)],
         "usage": {"prompt_tokens": 5, "completion_tokens": 41},
     }
-    read = read_reply(json.dumps(reply).encode(), RULES, PLACE, 3)
+    read = read_reply(json.dumps(reply).encode(), RULES, ENDPOINT, 3)
     assert [choice.output_tokens for choice in read.choices] == [10, 30, 1]
     assert [choice.input_tokens for choice in read.choices] == [5, 0, 0]
 
 
 def read_one(body: bytes):
-    read = read_reply(body, RULES, PLACE, 1)
+    read = read_reply(body, RULES, ENDPOINT, 1)
     [choice] = read.choices
     assert isinstance(choice, Completion)
     return choice

@@ -4,7 +4,6 @@ import base64
 import io
 import json
 import sys
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -15,9 +14,8 @@ from PIL import Image
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import GenerationConfig, Request, StreamingModel
-from barista_bench.models.served.images import ImageEncoding, estimated_image_tokens
-from barista_bench.models.served.messages import request_body
 from barista_bench.models.served.model import ServedModel
+from barista_bench.models.served.requests import encode_image, estimated_image_tokens, request_body, sent_size
 from barista_bench.models.served.settings import ServedSettings
 
 LOCAL = "http://127.0.0.1:9/v1"  # nobody listens there
@@ -31,6 +29,11 @@ def picture(width: int = 64, height: int = 48) -> Image.Image:
 
 def load(**settings) -> ServedModel:
     return ServedModel.load("org/some-model", **{"base_url": LOCAL, "api_key_env": None, **settings})
+
+
+def body_of(asked: Request, config: GenerationConfig = GREEDY, **settings) -> dict:
+    model = load(**settings)
+    return request_body(asked, config, model.name, model.settings)
 
 
 def request(*parts, images=(), seeds=(5,), system="", schema=None) -> Request:
@@ -137,7 +140,7 @@ def test_a_thinking_budget_is_refused_until_its_field_is_named():
         load().generate([request(TextPart("hi"))], config)
     model = load(thinking_budget_field="chat_template_kwargs.budget", extra_body={"chat_template_kwargs": {"a": 1}})
     model.check(config)
-    body = request_body(request(TextPart("hi")), config, model.settings)
+    body = request_body(request(TextPart("hi")), config, model.name, model.settings)
     assert body["chat_template_kwargs"] == {"a": 1, "budget": 512}
     assert model.settings.extra_body == {"chat_template_kwargs": {"a": 1}}
 
@@ -168,11 +171,8 @@ def test_the_identity_names_what_changes_answers_and_nothing_else():
 
 def test_every_setting_is_in_the_identity_unless_it_cannot_change_an_answer():
     at_most_failures = {"timeout", "max_concurrency", "max_attempts", "api_key_env", "price_input", "price_output"}
-    elsewhere = {"name", "revision"}  # fields of `ModelIdentity` itself
-    named = {"image_format", "jpeg_quality", "max_image_side"}  # what `images` holds
-    settings = {field.name for field in fields(ServedSettings)} - {"images"}
-    assert {field.name for field in fields(ImageEncoding)} == {"format", "quality", "max_side"}
-    assert set(load().identity.settings) == (settings - at_most_failures - elsewhere) | named
+    elsewhere = {"revision", "box_format"}  # of `ModelIdentity` itself, and in the prompt
+    assert set(load().identity.settings) == set(ServedSettings.model_fields) - at_most_failures - elsewhere
 
 
 def test_the_box_format_follows_the_family_unless_it_is_given():
@@ -184,7 +184,7 @@ def test_the_box_format_follows_the_family_unless_it_is_given():
 def test_the_conversation_keeps_the_order_of_texts_and_images():
     images = (picture(), picture(32, 32))
     asked = request(ImagePart(1), TextPart("a"), TextPart("b"), ImagePart(0), TextPart("c"), images=images, system="be")
-    body = request_body(asked, GREEDY, load(image_format="png", image_detail="low").settings)
+    body = body_of(asked, image_format="png", image_detail="low")
     system, user = body["messages"]
     assert system == {"role": "system", "content": "be"}
     assert [part["type"] for part in user["content"]] == ["image_url", "text", "image_url", "text"]
@@ -198,13 +198,13 @@ def test_the_conversation_keeps_the_order_of_texts_and_images():
 
 
 def test_a_prompt_of_text_alone_is_sent_as_a_string():
-    body = request_body(request(TextPart("a"), TextPart("b")), GREEDY, load().settings)
+    body = body_of(request(TextPart("a"), TextPart("b")))
     assert body["messages"] == [{"role": "user", "content": "ab"}]
 
 
 def test_generation_settings_are_sent_under_the_names_that_servers_know():
     config = GenerationConfig(0.7, 99, 0.9, top_k=20, repetition_penalty=1.1, stop=("END",), top_logprobs=5)
-    body = request_body(request(TextPart("a")), config, load(extra_body={"min_p": 0.1}).settings)
+    body = body_of(request(TextPart("a")), config, extra_body={"min_p": 0.1})
     del body["messages"]
     assert body == {
         "model": "org/some-model",
@@ -221,23 +221,22 @@ def test_generation_settings_are_sent_under_the_names_that_servers_know():
 
 
 def test_neutral_settings_are_sent_only_where_asked_for_and_omitted_ones_never():
-    plain = request_body(request(TextPart("a")), GREEDY, load().settings)
+    plain = body_of(request(TextPart("a")))
     assert set(plain) == {"model", "messages", "max_completion_tokens", "temperature"}
-    explicit = request_body(request(TextPart("a")), GREEDY, load(explicit_sampling=True).settings)
+    explicit = body_of(request(TextPart("a")), explicit_sampling=True)
     assert (explicit["top_k"], explicit["repetition_penalty"]) == (-1, 1.0)
-    omitting = load(omit=("temperature", "top_p"), token_limit_field="max_tokens").settings
-    assert set(request_body(request(TextPart("a")), GREEDY, omitting)) == {"model", "messages", "max_tokens"}
+    omitting = body_of(request(TextPart("a")), omit=("temperature", "top_p"), token_limit_field="max_tokens")
+    assert set(omitting) == {"model", "messages", "max_tokens"}
 
 
 def test_a_schema_is_sent_only_where_structured_output_is_wanted_and_the_task_has_one():
     schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
     asked, free = request(TextPart("a"), schema=schema), request(TextPart("a"))
-    held = load(structured_output=True).settings
-    sent = request_body(asked, GREEDY, held)["response_format"]
+    sent = body_of(asked, structured_output=True)["response_format"]
     assert sent["type"] == "json_schema"
     assert sent["json_schema"] == {"name": "answer", "schema": schema, "strict": True}
-    assert "response_format" not in request_body(free, GREEDY, held)
-    assert "response_format" not in request_body(asked, GREEDY, load().settings)
+    assert "response_format" not in body_of(free, structured_output=True)
+    assert "response_format" not in body_of(asked)
 
 
 def test_jpeg_is_what_pillow_writes_at_the_declared_quality():
@@ -245,22 +244,22 @@ def test_jpeg_is_what_pillow_writes_at_the_declared_quality():
     for quality in (75, 90):
         file = io.BytesIO()
         image.save(file, "JPEG", quality=quality)
-        assert ImageEncoding("jpeg", quality).encode(image) == file.getvalue()
+        assert encode_image(image, ServedSettings(jpeg_quality=quality)) == file.getvalue()
     file = io.BytesIO()
     image.save(file, "JPEG")
-    assert ImageEncoding().encode(image) == file.getvalue()  # the default is the released harness's
+    assert encode_image(image, ServedSettings()) == file.getvalue()  # the default is the released harness's
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P"])
 def test_any_mode_of_image_is_sent_as_rgb(mode):
     for kind in ("jpeg", "png"):
-        sent = Image.open(io.BytesIO(ImageEncoding(kind).encode(picture().convert(mode))))
+        sent = Image.open(io.BytesIO(encode_image(picture().convert(mode), ServedSettings(image_format=kind))))
         assert (sent.mode, sent.size) == ("RGB", (64, 48))
 
 
 @given(st.integers(1, 4000), st.integers(1, 4000), st.integers(16, 3000))
 def test_shrinking_keeps_the_shape_and_never_enlarges(width, height, side):
-    sent = ImageEncoding(max_side=side).sent_size((width, height))
+    sent = sent_size((width, height), side)
     assert max(sent) == min(max(width, height), side)
     assert min(sent) >= 1
     factor = max(sent) / max(width, height)
@@ -283,7 +282,7 @@ def test_the_estimate_counts_requests_images_bytes_and_the_most_tokens():
     asked = request(ImagePart(0), ImagePart(1), TextPart("x" * 400), images=images, seeds=(1, 2, 3))
     sampled = model.estimate(iter([asked, asked]), GenerationConfig(temperature=0.7, max_new_tokens=100))
     assert (sampled.requests, sampled.images, sampled.max_output_tokens) == (2, 4, 600)
-    assert sampled.image_bytes == 2 * sum(len(ImageEncoding(max_side=512).encode(image)) for image in images)
+    assert sampled.image_bytes == 2 * sum(len(encode_image(image, model.settings)) for image in images)
     text = 2 * (100 + 10)
     assert text + 4 * 255 <= sampled.input_tokens <= text + 4 * 255 + 20
     assert sampled.cost == pytest.approx((sampled.input_tokens * 2.0 + 600 * 8.0) / 1e6)

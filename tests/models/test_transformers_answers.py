@@ -12,8 +12,8 @@ pytest.importorskip("transformers")
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import GenerationConfig  # noqa: E402
 from barista_bench.models.local.answers import AnswerReader, Generated  # noqa: E402
-from barista_bench.models.local.decoding import TokenScores  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.local.sampling import TokenScores  # noqa: E402
 from barista_bench.models.local.stopping import StopTexts, ThinkingBudget, Thoughts  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,

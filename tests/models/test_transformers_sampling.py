@@ -12,8 +12,8 @@ pytest.importorskip("transformers")
 
 from barista_bench.errors import ConfigError  # noqa: E402
 from barista_bench.models.base import GenerationConfig, Request  # noqa: E402
-from barista_bench.models.local.decoding import SeededGumbel, sampling_processors, split_mix  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.local.sampling import SeededGumbel, sampling_processors, split_mix  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,
@@ -111,6 +111,17 @@ def test_samples_depend_on_their_seed_alone(any_model):
         assert len({answer.text for answer in answers}) == len(request.seeds)
 
 
+def test_prompts_are_shared_by_several_samples_alone_and_only_where_the_model_can(any_model, monkeypatch):
+    calls, requests = [], mixed_requests(seeds=(1, 2, 3))
+    watch(monkeypatch, any_model, lambda kwargs: calls.append("custom_generate" in kwargs))
+    shared = any_model.generate(requests, SAMPLED)
+    any_model.generate(requests, GREEDY)
+    any_model.generate(mixed_requests(), SAMPLED)
+    monkeypatch.setattr(any_model._engine.model, "_is_stateful", True)
+    assert any_model.generate(requests, SAMPLED) == shared
+    assert calls == [True, False, False, False]
+
+
 def test_global_random_state_is_untouched(model):
     before = torch.get_rng_state()
     model.generate([request_of(0, 1, "cup", seeds=(1, 2))], SAMPLED)
@@ -129,7 +140,7 @@ def test_greedy_answers_and_the_penalty_are_those_of_transformers_own_generation
     encoder, plain = any_model._engine.encoder, any_model._engine.model
     for penalty in (1.0, 1.7):
         for request in mixed_requests()[:3]:
-            inputs = any_model._engine._on_device(encoder.encode(request).tensors)
+            inputs = encoder.encode(request).tensors
             made = plain.generate(
                 **inputs,
                 max_new_tokens=16,
@@ -148,7 +159,7 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass_before_any_warping(
     request = mixed_requests(seeds=(3,))[1]
     rows, encoder = written_tokens(monkeypatch), any_model._engine.encoder
     [[answer]] = any_model.generate([request], config)
-    inputs = any_model._engine._on_device(encoder.encode(request).tensors)
+    inputs = encoder.encode(request).tensors
     written = torch.tensor(rows[-1])[None]
     whole = {"input_ids": torch.cat([inputs["input_ids"], written], dim=1)}
     for name, value in inputs.items():

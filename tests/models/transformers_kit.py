@@ -55,7 +55,8 @@ def fail_above(limit: int, generate: Callable, error: Exception, calls: list[int
     """Stands for `generate` of a device whose memory holds `limit` samples, or padded tokens times samples."""
 
     def generate_or_fail(**kwargs):
-        samples = len(kwargs["custom_generate"].keywords["rows"])
+        shared = kwargs.get("custom_generate")
+        samples = len(shared.keywords["rows"] if shared else kwargs["input_ids"])
         calls.append(samples)
         if samples * (kwargs["input_ids"].shape[1] if tokens else 1) > limit:
             raise error

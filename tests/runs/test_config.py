@@ -43,7 +43,7 @@ def test_file_environment_and_keywords_mean_the_same(tmp_path: Path) -> None:
     assert from_file == resolve(RunConfig, NEEDED | OTHERS, environment={})
     assert from_file.task == ("grounding", "relations")
     assert (from_file.runs, from_file.limit, from_file.batch_size) == (5, 7, "auto")
-    assert from_file.boxes == BoxFormat("yxyx", 1000)
+    assert from_file.box_format == BoxFormat("yxyx", 1000)
 
 
 def test_flags_mean_the_same_as_keywords(monkeypatch: pytest.MonkeyPatch) -> None:

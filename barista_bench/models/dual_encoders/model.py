@@ -10,11 +10,14 @@ Nothing is sampled: temperature, seeds and the other settings of generation chan
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+from cachetools import LRUCache
 from PIL import Image
 
 from barista_bench.core.choice_scores import write_scores
@@ -22,11 +25,10 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.files.checkpoints import revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.checks import check_images
-from barista_bench.models.dual_encoders.cache import EmbeddingCache, Key, pixels_key, text_key
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
 from barista_bench.models.local.batching import checked_size, is_out_of_memory
-from barista_bench.models.local.loading import LoadOptions
+from barista_bench.models.local.settings import CheckpointSettings
+from barista_bench.models.settings import checked
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +40,8 @@ CACHE_BYTES = 512 * 2**20
 _OUT_OF_MEMORY = "does not fit into memory. Remedy: use a larger GPU, a smaller model, or half precision"
 
 Content = TypeVar("Content")
+Key = bytes
+"""Digest of what was embedded."""
 
 
 class DualEncoder:
@@ -70,44 +74,35 @@ class DualEncoder:
         self.batch_size = checked_size(batch_size)
         self.images_at_once = images_at_once
         self._towers = towers
-        self._cache = EmbeddingCache(cache_bytes)
-        self._told: set[str] = set()
+        self._cache = LRUCache[Key, "torch.Tensor"](cache_bytes, getsizeof=lambda embedding: embedding.nbytes)
+        self._warned_of: set[str] = set()
 
     @classmethod
     def load(
         cls,
         name: str,
         *,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "auto",
-        attn_implementation: str | None = None,
-        trust_remote_code: bool = False,
         batch_size: int = 8,
         images_at_once: int = 64,
         unit_frames: bool = True,
+        **settings: Any,  # noqa: ANN401  (`CheckpointSettings` says which)
     ) -> DualEncoder:
         """Load a local folder or a Hub id with a tower of texts and one of images or videos.
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
-            revision: commit, branch or tag of a Hub id.
-            device: `auto` takes a CUDA GPU where there is one.
-            dtype: `auto` is the checkpoint's own, on a CPU float32.
-            attn_implementation: e.g. `sdpa`; None is transformers' choice.
-            trust_remote_code: run code that comes with the checkpoint.
             batch_size: requests taken together.
             images_at_once: images of one pass at the most.
             unit_frames: whether an image model's frames count alike (brought to length 1 before their mean). ViSTa
                 says that CLIP averages the embeddings of frames, and not which of the two it means.
+            settings: fields of `CheckpointSettings`; dtype `auto` is float32 on a CPU.
 
         Raises:
             ModelError: a library is missing, or the checkpoint cannot be read or is no dual encoder.
-            ConfigError: a number is not positive.
+            ConfigError: a setting is unknown or out of range.
         """
         checked_size(batch_size)
-        options = LoadOptions(revision, device, dtype, attn_implementation, trust_remote_code)
-        towers = load_towers(name, options, unit_frames=unit_frames)
+        towers = load_towers(name, checked(CheckpointSettings, settings), unit_frames=unit_frames)
         return cls(towers, _identity(name, towers), batch_size=batch_size, images_at_once=images_at_once)
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
@@ -127,53 +122,60 @@ class DualEncoder:
         return [[answer] * len(request.seeds) for request, answer in zip(requests, answers, strict=True)]
 
     def _scored(self, requests: Sequence[Request]) -> list[Completion | Failure]:
-        units: list[list[Key]] = []
-        wanted: dict[Key, tuple[Image.Image, ...]] = {}
+        unit_keys: list[list[Key]] = []
+        units: dict[Key, tuple[Image.Image, ...]] = {}
         for request in requests:
             images = [image if image.mode == "RGB" else image.convert("RGB") for image in request.images]
             parts = self._towers.split(images)
-            units.append([pixels_key(part) for part in parts])
-            wanted.update(zip(units[-1], parts, strict=True))
+            unit_keys.append([pixels_key(part) for part in parts])
+            units.update(zip(unit_keys[-1], parts, strict=True))
         texts = {text_key(text): text for request in requests for text in request.choices.values()}
-        self._tell_cuts(texts.values())
-        seen = self._embedded(wanted, self._towers.embed, self._towers.frames or _most_frames(wanted))
-        read = self._embedded(texts, self._towers.embed_texts, 1)
-        return [self._answer(request, keys, seen, read) for request, keys in zip(requests, units, strict=True)]
+        self._warn_of_cuts(texts.values())
+        images_each = self._towers.frames or max(map(len, units.values()), default=1)
+        embeddings = self._embedded(units, self._towers.embed, images_each)
+        embeddings |= self._embedded(texts, self._towers.embed_texts, 1)
+        return [self._answer(request, keys, embeddings) for request, keys in zip(requests, unit_keys, strict=True)]
 
     def _answer(
-        self, request: Request, units: Sequence[Key], seen: Mapping[Key, torch.Tensor], read: Mapping[Key, torch.Tensor]
+        self, request: Request, unit_keys: Sequence[Key], embeddings: Mapping[Key, torch.Tensor]
     ) -> Completion | Failure:
-        texts = [text_key(text) for text in request.choices.values()]
-        if not all(key in seen for key in units) or not all(key in read for key in texts):
+        text_keys = [text_key(text) for text in request.choices.values()]
+        if not embeddings.keys() >= {*unit_keys, *text_keys}:
             return Failure(f"{request.request_id}: {_OUT_OF_MEMORY}")
-        cosines = self._towers.cosines([seen[key] for key in units], [read[key] for key in texts])
+        cosines = self._towers.cosines([embeddings[key] for key in unit_keys], [embeddings[key] for key in text_keys])
         if not all(map(math.isfinite, cosines)):
             remedy = "use a wider dtype (float32)"
             return Failure(f"{request.request_id}: an embedding is zero or not finite. Remedy: {remedy}")
         return Completion(write_scores(dict(zip(request.choices, cosines, strict=True))))
 
     def _embedded(
-        self, wanted: Mapping[Key, Content], embed: Callable[[Sequence[Content]], list[torch.Tensor]], images_each: int
+        self,
+        contents: Mapping[Key, Content],
+        embed: Callable[[Sequence[Content]], list[torch.Tensor]],
+        images_each: int,
     ) -> dict[Key, torch.Tensor]:
-        """Embeddings by key: those that are kept, and those that are made now. What fits no memory is left out."""
-        found = {key: kept for key in wanted if (kept := self._cache.get(key)) is not None}
-        waiting = [key for key in wanted if key not in found]
+        """Embeddings by key, from the cache or made now. What fits no memory is left out."""
+        embeddings = {key: self._cache[key] for key in contents if key in self._cache}
+        waiting = [key for key in contents if key not in embeddings]
         while waiting:
             batch = waiting[: max(1, self.images_at_once // images_each)]
             try:
-                made = embed([wanted[key] for key in batch])
+                made = embed([contents[key] for key in batch])
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                made = self._smaller(len(batch), images_each)
-            for key, embedding in zip(batch, made, strict=False):
-                found[key] = embedding
-                self._cache.put(key, embedding)
-            waiting = waiting[len(batch) :] if made or len(batch) == 1 else waiting
-        return found
+                self._plan_smaller(len(batch), images_each)
+                waiting = waiting if len(batch) > 1 else waiting[1:]
+                continue
+            for key, embedding in zip(batch, made, strict=True):
+                embeddings[key] = embedding
+                if embedding.nbytes <= self._cache.maxsize:
+                    self._cache[key] = embedding
+            waiting = waiting[len(batch) :]
+        return embeddings
 
-    def _smaller(self, count: int, images_each: int) -> list[torch.Tensor]:
-        """The memory ran out: plan half as many. Nothing was embedded."""
+    def _plan_smaller(self, count: int, images_each: int) -> None:
+        """The memory ran out with `count` at once: plan half as many."""
         import torch
 
         if count > 1:
@@ -181,29 +183,24 @@ class DualEncoder:
             log.warning("out of memory: %d images or texts at once from here on", self.images_at_once)
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        return []
 
-    def _tell_cuts(self, texts: Iterable[str]) -> None:
+    def _warn_of_cuts(self, texts: Iterable[str]) -> None:
         """Say once of each text that its end is not read."""
-        new = [text for text in texts if text not in self._told]
+        new = [text for text in texts if text not in self._warned_of]
         for text in self._towers.too_long(new) if new else ():
             log.warning("only the first %d tokens are read of: %.80s...", self._towers.text_tokens, text)
-        self._told.update(new)
+        self._warned_of.update(new)
 
 
 def _refusal(request: Request) -> Failure | None:
     """Why a request cannot be scored; None where it can."""
-    check_images(request)
+    request.check_images()
     if not request.choices:
         remedy = "ask it a task whose answer is chosen from given texts"
         return Failure(f"{request.request_id}: a dual encoder ranks given texts, and there are none. Remedy: {remedy}")
     if not request.images:
         return Failure(f"{request.request_id}: a dual encoder compares texts with images, and there are none")
     return None
-
-
-def _most_frames(units: Mapping[Key, Sequence[Image.Image]]) -> int:
-    return max(map(len, units.values()), default=1)
 
 
 def _identity(name: str, towers: Towers) -> ModelIdentity:
@@ -218,3 +215,16 @@ def _identity(name: str, towers: Towers) -> ModelIdentity:
     if towers.frames:
         settings["frames"] = towers.frames
     return ModelIdentity(f"dual:{name}", revision_of(name, config), settings)
+
+
+def text_key(text: str) -> Key:
+    return hashlib.sha256(b"text\0" + text.encode("utf-8", "surrogatepass")).digest()
+
+
+def pixels_key(images: Sequence[Image.Image]) -> Key:
+    """Of RGB images in their order: the same for the same sizes and pixels, wherever they came from."""
+    digest = hashlib.sha256(b"pixels\0")
+    for image in images:
+        digest.update(f"{image.width}x{image.height}\0".encode())
+        digest.update(np.ascontiguousarray(image).data)
+    return digest.digest()

@@ -6,22 +6,19 @@ torch is imported when towers are loaded, never when this module is.
 from __future__ import annotations
 
 import inspect
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from PIL import Image
 
 from barista_bench.errors import ModelError
-from barista_bench.files.checkpoints import device_of, load_pretrained, require_libraries
-from barista_bench.models.local.loading import LoadOptions
+from barista_bench.files.checkpoints import Pretrained, device_of, load_pretrained, on_device, require_libraries
+from barista_bench.models.local.settings import CheckpointSettings
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
-
-log = logging.getLogger(__name__)
+    from transformers import PreTrainedModel
 
 Images = Sequence[Image.Image]
 Encoded = dict[str, "torch.Tensor"]
@@ -30,37 +27,6 @@ _PADDED = frozenset({"siglip", "siglip2"})
 """Families that were trained on texts padded to their full length, and read their last token."""
 _PADDED_TOKENS = 64
 _NO_LIMIT = 1_000_000  # a tokenizer without a limit claims a far larger one
-
-
-class EncoderModel(Protocol):
-    """What is used of a model; which features it has decides its kind, and the last three are X-CLIP's."""
-
-    config: PreTrainedConfig
-    device: torch.device
-    dtype: torch.dtype
-    get_text_features: Callable[..., object]
-    get_image_features: Callable[..., object]
-    get_video_features: Callable[..., object]
-    prompts_visual_layernorm: Callable[[torch.Tensor], torch.Tensor]
-    prompts_visual_projection: torch.Tensor
-    prompts_generator: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-
-
-class _Seen(Protocol):
-    """What an X-CLIP's video tower gives: tokens of each frame, and the video's embedding."""
-
-    last_hidden_state: torch.Tensor
-    pooler_output: torch.Tensor
-
-
-class Processing(Protocol):
-    """What is used of a processor."""
-
-    tokenizer: PreTrainedTokenizerBase
-
-    def image_processor(self, *, images: list[Image.Image], return_tensors: str) -> Encoded: ...
-
-    def video_processor(self, *, videos: list[list[Image.Image]], return_tensors: str) -> Encoded: ...
 
 
 class Towers(ABC):
@@ -74,19 +40,20 @@ class Towers(ABC):
 
     sees: ClassVar[str]
     """`frames` or `video`."""
-    pooling: ClassVar[str]
+    pooling: str
     frames: int | None = None
     """Frames that a unit is made of; None where any number is taken."""
 
-    def __init__(self, name: str, model: EncoderModel, processor: Processing) -> None:
+    def __init__(self, name: str, model: Pretrained, processor: Pretrained) -> None:
         self.name, self.model, self.processor = name, model, processor
         tokenizer = processor.tokenizer
         self._padding = "max_length" if model.config.model_type in _PADDED else True
-        told = tokenizer.model_max_length
-        read = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        limits = [limit for limit in (told if told < _NO_LIMIT else None, read) if limit]
-        fixed = _PADDED_TOKENS if self._padding == "max_length" else None
-        self.text_tokens: int = min(limits or [fixed or 77])
+        limits = [
+            tokenizer.model_max_length if tokenizer.model_max_length < _NO_LIMIT else None,
+            getattr(model.config.get_text_config(), "max_position_embeddings", None),
+        ]
+        usual = _PADDED_TOKENS if self._padding == "max_length" else 77
+        self.text_tokens: int = min([limit for limit in limits if limit] or [usual])
         """Tokens of a text that are read; what follows is cut off, as CLIP does."""
 
     @abstractmethod
@@ -106,62 +73,60 @@ class Towers(ABC):
         tokens = self.processor.tokenizer(
             list(texts), padding=self._padding, truncation=True, max_length=self.text_tokens, return_tensors="pt"
         )
-        found = _vectors(self.model.get_text_features(**self._placed(dict(tokens))), self.name, "text")
-        return list(found.float().cpu())
+        return list(self._vectors(self.model.get_text_features, dict(tokens), "text"))
 
     def cosines(self, units: Sequence[torch.Tensor], texts: Sequence[torch.Tensor]) -> list[float]:
         """The cosine of the images with each of the texts; NaN where an embedding is none."""
         import torch
 
-        seen, read = self.pooled(units), torch.stack(list(texts)).double()
-        if seen.shape[0] != read.shape[1]:
-            sizes = f"images are embedded in {seen.shape[0]} dimensions and texts in {read.shape[1]}"
+        pooled, stacked = self.pooled(units), torch.stack(list(texts)).double()
+        if pooled.shape[0] != stacked.shape[1]:
+            sizes = f"images are embedded in {pooled.shape[0]} dimensions and texts in {stacked.shape[1]}"
             raise ModelError(f"model {self.name}: {sizes}. Remedy: use a model with one space for both, like CLIP")
-        return (_unit(read) @ _unit(seen)).tolist()
+        return (_unit(stacked) @ _unit(pooled)).tolist()
 
     def too_long(self, texts: Sequence[str]) -> list[str]:
         """The texts whose ends are cut off."""
-        found = self.processor.tokenizer(list(texts), verbose=False)["input_ids"]
-        return [text for text, ids in zip(texts, found, strict=True) if len(ids) > self.text_tokens]
+        tokens = self.processor.tokenizer(list(texts), verbose=False)["input_ids"]
+        return [text for text, ids in zip(texts, tokens, strict=True) if len(ids) > self.text_tokens]
 
-    def _placed(self, inputs: Encoded) -> Encoded:
-        """On the model's device, numbers with a fraction in its precision."""
-        device, dtype = self.model.device, self.model.dtype
-        return {
-            name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
-            for name, value in inputs.items()
-        }
+    def _vectors(self, embed: Callable[..., object], inputs: Encoded, what: str) -> torch.Tensor:
+        """(n, d) float32 on the CPU: older models give the tensor, newer ones an output that holds it."""
+        import torch
+
+        output = embed(**self._on_device(inputs))
+        vectors = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
+        if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
+            remedy = "use a model like CLIP"
+            raise ModelError(f"model {self.name}: gives no single vector for each {what}. Remedy: {remedy}")
+        return vectors.float().cpu()
+
+    def _on_device(self, inputs: Encoded) -> Encoded:
+        return on_device(inputs, self.model.device, self.model.dtype)
 
 
 class FrameTowers(Towers):
-    """An image model: each frame is embedded alone, and a video is the mean of its frames' unit vectors."""
+    """An image model: each frame is embedded alone, and a video is the mean of its frames' vectors.
+
+    These are brought to length 1 first, unless `unit_frames` is False: longer ones count for more then.
+    """
 
     sees = "frames"
     pooling = "mean of unit vectors"
+    unit_frames = True
 
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:
         return [(image,) for image in images]
 
     def embed(self, units: Sequence[Images]) -> list[torch.Tensor]:
         inputs = dict(self.processor.image_processor(images=[image for (image,) in units], return_tensors="pt"))
-        found = _vectors(self.model.get_image_features(**self._placed(inputs)), self.name, "image")
-        return list(found.float().cpu().unsqueeze(1))
+        return list(self._vectors(self.model.get_image_features, inputs, "image").unsqueeze(1))
 
     def pooled(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
         import torch
 
-        return _mean(_unit(torch.cat(list(units)).double()))
-
-
-class PlainFrameTowers(FrameTowers):
-    """The same, but with the mean of the embeddings as they are: longer ones count for more."""
-
-    pooling = "mean"
-
-    def pooled(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
-        import torch
-
-        return _mean(torch.cat(list(units)).double())
+        frames = torch.cat(list(units)).double()
+        return _mean(_unit(frames) if self.unit_frames else frames)
 
 
 class VideoTowers(Towers):
@@ -170,22 +135,21 @@ class VideoTowers(Towers):
     sees = "video"
     pooling = "the model's own"
 
-    def __init__(self, name: str, model: EncoderModel, processor: Processing) -> None:
+    def __init__(self, name: str, model: Pretrained, processor: Pretrained) -> None:
         super().__init__(name, model, processor)
         vision = getattr(model.config, "vision_config", model.config)
         self.frames = getattr(vision, "num_frames", None)
         self._takes = frozenset(inspect.signature(model.get_video_features).parameters)
 
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:
-        return [tuple(images[place] for place in spread(len(images), self.frames or len(images)))]
+        return [tuple(images[index] for index in spread(len(images), self.frames or len(images)))]
 
     def embed(self, units: Sequence[Images]) -> list[torch.Tensor]:
         if len({len(unit) for unit in units}) > 1:
             return [embedding for unit in units for embedding in self.embed([unit])]
         inputs = dict(self.processor.video_processor(videos=[list(unit) for unit in units], return_tensors="pt"))
         taken = {name: value for name, value in inputs.items() if name in self._takes}
-        found = _vectors(self.model.get_video_features(**self._placed(taken)), self.name, "video")
-        return list(found.float().cpu().unsqueeze(1))
+        return list(self._vectors(self.model.get_video_features, taken, "video").unsqueeze(1))
 
     def pooled(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
         (unit,) = units
@@ -206,32 +170,32 @@ class XClipTowers(VideoTowers):
         count = len(frames) // len(units)
         pixels = pixels.reshape(len(units), count, *pixels.shape[-3:])
         model = self.model
-        seen = cast("_Seen", model.get_video_features(**self._placed({"pixel_values": pixels})))
-        patches = model.prompts_visual_layernorm(seen.last_hidden_state[:, 1:])  # without the class token
+        video = model.get_video_features(**self._on_device({"pixel_values": pixels}))
+        patches = model.prompts_visual_layernorm(video.last_hidden_state[:, 1:])  # without the class token
         patches = patches @ model.prompts_visual_projection
         patches = patches.reshape(len(units), count, *patches.shape[1:]).mean(dim=1)
-        return list(torch.cat([seen.pooler_output.unsqueeze(1), patches], dim=1).float().cpu())
+        return list(torch.cat([video.pooler_output.unsqueeze(1), patches], dim=1).float().cpu())
 
     def cosines(self, units: Sequence[torch.Tensor], texts: Sequence[torch.Tensor]) -> list[float]:
         import torch
 
         (unit,) = units
         model = self.model
-        given = self._placed({"texts": torch.stack(list(texts)).unsqueeze(0), "patches": unit[1:].unsqueeze(0)})
+        given = self._on_device({"texts": torch.stack(list(texts)).unsqueeze(0), "patches": unit[1:].unsqueeze(0)})
         prompted = given["texts"] + model.prompts_generator(given["texts"], given["patches"])
         return super().cosines(units, list(prompted[0].float().cpu()))
 
 
 def spread(total: int, count: int) -> tuple[int, ...]:
-    """`count` places among `total` in equal steps, the first and the last among them; repeated where there are fewer.
+    """`count` indices below `total` in equal steps, the first and the last among them; repeated where there are fewer.
 
     >>> spread(32, 4), spread(2, 4), spread(3, 1)
     ((0, 10, 20, 31), (0, 0, 0, 1), (0,))
     """
-    return tuple(place * (total - 1) // max(1, count - 1) for place in range(count))
+    return tuple(step * (total - 1) // max(1, count - 1) for step in range(count))
 
 
-def load_towers(name: str, options: LoadOptions, *, unit_frames: bool = True) -> Towers:
+def load_towers(name: str, settings: CheckpointSettings, *, unit_frames: bool = True) -> Towers:
     """The towers of a local folder or a Hub id, ready on their device; on a CPU in float32, unless said otherwise.
 
     Args:
@@ -243,27 +207,26 @@ def load_towers(name: str, options: LoadOptions, *, unit_frames: bool = True) ->
     require_libraries()
     from transformers import AutoModel, AutoProcessor
 
-    on_cpu = device_of(options.device).type == "cpu"
+    on_cpu = device_of(settings.device).type == "cpu"
     model, processor = load_pretrained(
         name,
         AutoProcessor.from_pretrained,
         AutoModel.from_pretrained,
         kind="a dual encoder",
-        revision=options.revision,
-        device=options.device,
-        trust_remote_code=options.trust_remote_code,
-        check=lambda model: _kind(name, cast("EncoderModel", model)),
-        dtype="float32" if options.dtype == "auto" and on_cpu else options.dtype,
-        attn_implementation=options.attn_implementation,
+        revision=settings.revision,
+        device=settings.device,
+        trust_remote_code=settings.trust_remote_code,
+        check=lambda model: _kind(name, model),
+        dtype="float32" if settings.dtype == "auto" and on_cpu else settings.dtype,
+        attn_implementation=settings.attn_implementation,
     )
-    encoder = cast("EncoderModel", model)
-    kind = _kind(name, encoder)
-    if kind is FrameTowers and not unit_frames:
-        kind = PlainFrameTowers
-    return kind(name, encoder, processor)
+    towers = _kind(name, model)(name, model, processor)
+    if isinstance(towers, FrameTowers) and not unit_frames:
+        towers.unit_frames, towers.pooling = False, "mean"
+    return towers
 
 
-def _kind(name: str, model: EncoderModel) -> type[Towers]:
+def _kind(name: str, model: PreTrainedModel) -> type[Towers]:
     if not hasattr(model, "get_text_features"):
         raise ModelError(
             f"model {name}: {type(model).__name__} has no tower of texts. Remedy: name a dual encoder (CLIP, SigLIP, "
@@ -274,16 +237,6 @@ def _kind(name: str, model: EncoderModel) -> type[Towers]:
     if hasattr(model, "get_image_features"):
         return FrameTowers
     raise ModelError(f"model {name}: {type(model).__name__} sees neither images nor videos. Remedy: name another")
-
-
-def _vectors(output: object, name: str, what: str) -> torch.Tensor:
-    """(n, d) of what `get_..._features` returned: older models give the tensor, newer ones an output that holds it."""
-    import torch
-
-    found = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
-    if not isinstance(found, torch.Tensor) or found.ndim != 2:
-        raise ModelError(f"model {name}: gives no single vector for each {what}. Remedy: use a model like CLIP")
-    return found
 
 
 def _mean(vectors: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barista_bench.errors import ModelError
+from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.text_out import first_line
 
 if TYPE_CHECKING:
@@ -57,17 +57,14 @@ def adapter_hash(folder: Path) -> str:
 
 
 def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
-    """Put a fetched adapter into a loaded model, which stays of its class; all of the adapter must find its place.
+    """Put a fetched adapter into a loaded model, which keeps its class; every weight of the adapter must fit into it.
 
     Raises:
         ModelError: peft is missing, or the adapter is of another model or of a kind that cannot be put in.
     """
     from safetensors import SafetensorError
 
-    try:
-        import peft  # noqa: F401
-    except ImportError as error:
-        raise ModelError(f"adapter {adapter}: needs peft ({error}). Remedy: pip install peft") from error
+    require_extra(f"adapter {adapter}:", "peft", extra="peft")
     remedy = "Remedy: give the model that the adapter was trained on"
     try:
         report = model.load_adapter(str(folder), use_safetensors=True)

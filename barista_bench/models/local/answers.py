@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barista_bench.models.base import Completion, TokenLogprob
-from barista_bench.models.reasoning import is_still_thinking, split_reasoning
+from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from barista_bench.models.local.decoding import TokenScores
+    from barista_bench.models.local.sampling import TokenScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,49 +59,48 @@ class AnswerReader:
         Thinking that never closed counts as cut off (`length`), whatever ended it: there is no answer.
         """
         ended = next((n for n, token in enumerate(row.tokens, start=1) if token in self.end_ids), None)
-        ends = [n for n in (ended, row.stopped) if n is not None]
-        tokens = row.tokens[: min(ends, default=len(row.tokens))]
-        places = [n for n, token in enumerate(tokens) if token not in self.hidden_ids and token not in self.end_ids]
-        text = self._decoded([tokens[n] for n in places])
-        whole = self.tags[0] + text if row.opened else text
-        reasoning, answer = split_reasoning(whole, self.tags)
-        cut = min((at for at in map(answer.find, stop) if at >= 0), default=len(answer))
-        finished = (ends or cut < len(answer)) and not is_still_thinking(whole, self.tags)
-        answer = answer[:cut]
+        lengths = [n for n in (ended, row.stopped) if n is not None]
+        tokens = row.tokens[: min(lengths, default=len(row.tokens))]
+        visible = [n for n, token in enumerate(tokens) if token not in self.hidden_ids | self.end_ids]
+        text = self._decoded([tokens[n] for n in visible])
+        with_tags = self.tags[0] + text if row.opened else text
+        reasoning, uncut = split_reasoning(with_tags, self.tags)
+        answer = cut_at_stop(uncut, stop)
+        finished = (lengths or answer != uncut) and not is_still_thinking(with_tags, self.tags)
         return Completion(
             text=answer,
             finish_reason="stop" if finished else "length",
             reasoning=reasoning,
             input_tokens=row.prompt_tokens,
             output_tokens=len(tokens),
-            logprobs=None if row.scores is None else self._logprobs(row, row.scores, places, text, answer),
+            logprobs=None if row.scores is None else self._logprobs(row, row.scores, visible, text, answer),
             batch_size=row.rows,
         )
 
     def _logprobs(
-        self, row: Generated, scores: TokenScores, places: Sequence[int], text: str, answer: str
+        self, row: Generated, scores: TokenScores, steps: Sequence[int], text: str, answer: str
     ) -> tuple[TokenLogprob, ...]:
         """Of the tokens that wrote a character of the answer."""
         if not answer:
             return ()
         _, closed, after = text.rpartition(self.tags[1])
         start = len(text) - len(after) + (len(after) - len(after.lstrip()) if closed else 0)
-        visible = [row.tokens[n] for n in places]
-        counts = range(len(places) + 1)
+        tokens = [row.tokens[step] for step in steps]
+        counts = range(len(steps) + 1)
 
         def written(count: int) -> int:
-            return len(self._decoded(visible[:count]))
+            return len(self._decoded(tokens[:count]))
 
         first = bisect_right(counts, start, key=written) - 1
         last = bisect_left(counts, start + len(answer), key=written)
-        return tuple(self._logprob(row.tokens[n], n, scores) for n in places[first:last])
+        return tuple(self._logprob(row.tokens[step], step, scores) for step in steps[first:last])
 
     def _logprob(self, token: int, step: int, scores: TokenScores) -> TokenLogprob:
         top = dict(zip(scores.ids[step], scores.values[step], strict=True)) | {token: scores.chosen[step]}
         return TokenLogprob(
             token=self._decoded([token]),
             logprob=scores.chosen[step],
-            top=tuple((self._decoded([one]), value) for one, value in sorted(top.items(), key=lambda item: -item[1])),
+            top=tuple((self._decoded([key]), value) for key, value in sorted(top.items(), key=lambda item: -item[1])),
         )
 
     def _decoded(self, tokens: Sequence[int]) -> str:

@@ -15,10 +15,10 @@ log = logging.getLogger(__name__)
 BatchSize = int | Literal["auto"]
 
 _START = 8  # prompts a batch where nothing can be measured
-_MOST = 32  # prompts a batch that `auto` takes at the most: more gains little, and their images fill the memory
+_MAX_PROMPTS = 32  # of a batch that `auto` plans: more gains little, and their images fill the memory
 _SPARE = 0.8  # share of the free memory that `auto` plans with; fragments take the rest
 _WINDOW = 8  # batches at hand
-_WINDOW_MOST = 128  # requests at hand at the most, since each holds its images
+_MAX_WINDOW = 128  # requests at hand at the most, since each holds its images
 
 
 class Memory(Protocol):
@@ -63,9 +63,9 @@ class _Size:
 class BatchBudget:
     """The size of the next batch, in prompts and in padded tokens times samples.
 
-    Memory is counted in tokens, so that one long prompt which did not fit makes no batch of short ones smaller. What
-    is no larger than a batch that fitted fits, what is no smaller than one that failed does not, and between them
-    half of the tokens that failed are tried.
+    Memory is counted in tokens, so that one long prompt which did not fit does not shrink batches of short ones. A
+    batch no larger than one that fitted fits, a batch no smaller than one that failed does not, and between them half
+    of the tokens that failed are tried.
 
     Args:
         batch_size: prompts generated together at the most. `auto` starts with 8 where memory cannot be measured;
@@ -79,7 +79,7 @@ class BatchBudget:
     def __init__(self, batch_size: BatchSize, memory: Memory | None = None) -> None:
         automatic = batch_size == "auto"
         self.memory = memory if automatic else None
-        self.most = (_MOST if self.memory else _START) if automatic else checked_size(batch_size)
+        self.most = (_MAX_PROMPTS if self.memory else _START) if automatic else checked_size(batch_size)
         self._bytes_per_token: float | None = None
         self._measured: int | None = None  # padded tokens that the free memory holds
         self._halved: int | None = None  # padded tokens that are planned after running out of memory
@@ -94,7 +94,7 @@ class BatchBudget:
     @property
     def window(self) -> int:
         """Requests to have at hand, so that those of similar length come together."""
-        return max(self.most, min(_WINDOW * self.most, _WINDOW_MOST))
+        return max(self.most, min(_WINDOW * self.most, _MAX_WINDOW))
 
     @property
     def tokens(self) -> int | None:
@@ -115,10 +115,10 @@ class BatchBudget:
     def take(self, waiting: Sequence[Waiting]) -> int:
         """How many of the first requests to generate together, one or more; longest first."""
         count, samples = 1, waiting[0].samples
-        for one in waiting[1:]:
-            if not self.fits(count + 1, samples + one.samples, waiting[0].tokens):
+        for entry in waiting[1:]:
+            if not self.fits(count + 1, samples + entry.samples, waiting[0].tokens):
                 break
-            count, samples = count + 1, samples + one.samples
+            count, samples = count + 1, samples + entry.samples
         return count
 
     def begin(self) -> None:
@@ -158,9 +158,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out: on a GPU, or on the CPU, where it is a plain RuntimeError."""
     import torch
 
-    told = ("can't allocate memory", "not enough memory", "out of memory", "ALLOC_FAILED")
-    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
-    return known or (isinstance(error, RuntimeError) and any(text in str(error) for text in told))
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    messages = ("can't allocate memory", "not enough memory", "out of memory", "ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(message in str(error) for message in messages)
 
 
 class CudaMemory:

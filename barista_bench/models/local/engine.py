@@ -13,14 +13,13 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
-from barista_bench.models.base import Completion, Failure, GenerationConfig, Request
-from barista_bench.models.checks import check_images
+from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
 from barista_bench.models.local.answers import AnswerReader, Generated
 from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel
 
     from barista_bench.models.local.inputs import Encoded, PromptEncoder
@@ -34,16 +33,6 @@ class _Job:
     slots: tuple[int, ...]
     seeds: tuple[int, ...]
     encoded: Encoded
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A request that is done: `index` counts requests."""
-
-    index: int
-    request: Request
-    completions: list[Completion | Failure]
-    seconds: float
 
 
 class Engine:
@@ -61,11 +50,13 @@ class Engine:
     ) -> None:
         self.model, self.encoder, self.reader, self.budget = model, encoder, reader, budget
 
-    def work(self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool) -> Iterator[Done]:
-        """All requests; `at_once` takes all of them before the first batch, so that the longest come first."""
+    def work(
+        self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
+    ) -> Iterator[tuple[int, Answered]]:
+        """All requests, each with its number; `at_once` takes them all before the first batch, longest first."""
         source = enumerate(requests)
         waiting: list[Waiting] = []
-        ahead: Future[_Encoded] | None = None
+        ahead: Future[_EncodedBatch] | None = None
         wanted = self.budget.prompts
         with ThreadPoolExecutor(1, thread_name_prefix="encode") as worker:
             while True:
@@ -73,7 +64,7 @@ class Engine:
                     if request.seeds:
                         waiting.append(self._waiting(index, request, config))
                     else:
-                        yield Done(index, request, [], 0.0)
+                        yield index, Answered(request, [], 0.0)
                 # Two batches more with each one that is generated: the first need not wait for a whole window.
                 wanted = min(self.budget.window, wanted + 2 * self.budget.prompts)
                 present = ahead or self._begin(waiting, worker, config)
@@ -83,47 +74,47 @@ class Engine:
                 yield from self._answer(present.result(), config)
 
     def _waiting(self, index: int, request: Request, config: GenerationConfig) -> Waiting:
-        check_images(request)
+        request.check_images()
         samples = len(request.seeds) if config.temperature > 0 else 1
         return Waiting(index, request, self.encoder.tokens(request), samples)
 
     def _begin(
         self, waiting: list[Waiting], worker: ThreadPoolExecutor, config: GenerationConfig
-    ) -> Future[_Encoded] | None:
+    ) -> Future[_EncodedBatch] | None:
         """Take the next batch out of `waiting`, longest first: memory runs out at once or never."""
         if not waiting:
             return None
-        waiting.sort(key=lambda one: -one.tokens)
+        waiting.sort(key=lambda entry: -entry.tokens)
         count = self.budget.take(waiting)
         batch, waiting[:count] = waiting[:count], []
-        return worker.submit(lambda: [(one, self._job(one, config)) for one in batch])
+        return worker.submit(lambda: [(entry, self._job(entry, config)) for entry in batch])
 
-    def _job(self, one: Waiting, config: GenerationConfig) -> _Job | Failure:
+    def _job(self, entry: Waiting, config: GenerationConfig) -> _Job | Failure:
         from barista_bench.models.local.inputs import PROCESSOR_ERRORS
 
-        request = one.request
+        request = entry.request
         try:
             encoded = self.encoder.encode(request)
         except PROCESSOR_ERRORS as error:
             return Failure(f"request {request.request_id}: its prompt cannot be prepared: {_cause(error)}")
         slots = tuple(range(len(request.seeds))) if config.temperature > 0 else (0,)
-        return _Job(one.index, slots, tuple(request.seeds[slot] for slot in slots), encoded)
+        return _Job(entry.index, slots, tuple(request.seeds[slot] for slot in slots), encoded)
 
-    def _answer(self, batch: _Encoded, config: GenerationConfig) -> Iterator[Done]:
+    def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
         begun = time.perf_counter()
         jobs = [job for _, job in batch if isinstance(job, _Job)]
-        given: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
-        for job, slot, answer in self._generated(jobs, config):
-            given[job.index][slot] = answer
+        by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
+        for job, slot, completion in self._generated(jobs, config):
+            by_slot[job.index][slot] = completion
         share = (time.perf_counter() - begun) / max(1, sum(len(job.slots) for job in jobs))
-        for one, made in batch:
-            seeds = range(len(one.request.seeds))
-            if isinstance(made, Failure):
-                yield Done(one.index, one.request, [made for _ in seeds], 0.0)
+        for entry, prepared in batch:
+            seeds = range(len(entry.request.seeds))
+            if isinstance(prepared, Failure):
+                yield entry.index, Answered(entry.request, [prepared for _ in seeds], 0.0)
             else:
                 # Greedy decoding has a single answer for all seeds.
-                answers = [given[one.index][slot if config.temperature > 0 else 0] for slot in seeds]
-                yield Done(one.index, one.request, answers, share * len(made.slots))
+                completions = [by_slot[entry.index][slot if config.temperature > 0 else 0] for slot in seeds]
+                yield entry.index, Answered(entry.request, completions, share * len(prepared.slots))
 
     def _generated(
         self, jobs: list[_Job], config: GenerationConfig
@@ -134,12 +125,13 @@ class Engine:
             batch = pending.pop()
             samples, columns = _size(batch)
             # What is known to be too much is not tried: the budget may have shrunk since the batch was put together.
-            made = self._attempt(batch, config) if self.budget.fits(len(batch), samples, columns) else None
-            if isinstance(made, list):
-                for job, completions in zip(batch, made, strict=True):
-                    yield from ((job, slot, one) for slot, one in zip(job.slots, completions, strict=True))
-            elif made is not None and samples == 1:
-                yield batch[0], batch[0].slots[0], made
+            outcome = self._attempt(batch, config) if self.budget.fits(len(batch), samples, columns) else None
+            if isinstance(outcome, list):
+                for job, completions in zip(batch, outcome, strict=True):
+                    for slot, completion in zip(job.slots, completions, strict=True):
+                        yield job, slot, completion
+            elif outcome is not None and samples == 1:
+                yield batch[0], batch[0].slots[0], outcome
             else:
                 pending.extend(_halves(batch))
 
@@ -149,14 +141,14 @@ class Engine:
         samples, columns = _size(batch)
         self.budget.begin()
         try:
-            made = self._generate(batch, config)
+            completions = self._generate(batch, config)
         except (ValueError, RuntimeError, MemoryError) as error:
             out_of_memory = is_out_of_memory(error)
             what = f"out of memory with {samples} samples" if out_of_memory else "generation failed"
             failure = Failure(f"{what}: {_cause(error)}")
         else:
             self.budget.fitted(samples, columns)
-            return made
+            return completions
         # Outside of the except block, where the traceback no longer holds the failed batch's tensors.
         if out_of_memory:
             if torch.cuda.is_available():
@@ -167,20 +159,32 @@ class Engine:
     def _generate(self, batch: list[_Job], config: GenerationConfig) -> list[list[Completion]]:
         import torch
 
-        from barista_bench.models.local import decoding, stopping
+        from barista_bench.models.local import sampling, shared_prefill, stopping
 
         tokenizer, tags = self.encoder.tokenizer, self.reader.tags
-        inputs = self._on_device(self.encoder.batch([job.encoded for job in batch]))
+        samples = [job for job in batch for _ in job.seeds]
+        shared = len(samples) > len(batch) and shared_prefill.suits(self.model)
+        encoded = self.encoder.batch([job.encoded for job in (batch if shared else samples)])
+        inputs = on_device(encoded, self.model.device, self.model.dtype)
         columns = inputs["input_ids"].shape[1]
-        opened = [job.encoded.opens_thinking for job in batch for _ in job.seeds]
-        rows = torch.tensor([row for row, job in enumerate(batch) for _ in job.seeds], device=self.model.device)
-        padding = (inputs["attention_mask"] != 0).int().argmax(dim=1)[rows]
-        thoughts = stopping.Thoughts(tokenizer, tags, columns, opened)
+        padding = (inputs["attention_mask"] != 0).int().argmax(dim=1)
+        decoding: dict[str, object] = {}  # `generate`'s own
+        if shared:
+            rows = torch.tensor([row for row, job in enumerate(batch) for _ in job.seeds], device=self.model.device)
+            padding = padding[rows]
+            decoding["custom_generate"] = partial(shared_prefill.decode_after_shared_prefill, rows=rows)
+        thoughts = stopping.Thoughts(tokenizer, tags, columns, [job.encoded.opens_thinking for job in samples])
         stop = stopping.StopTexts(tokenizer, config.stop, columns, thoughts)
-        recorder = decoding.LogprobRecorder(config.top_logprobs) if config.top_logprobs else None
-        processors = decoding.sampling_processors(
-            config, self._penalty(config), padding, [seed for job in batch for seed in job.seeds]
-        )
+        recorder = sampling.LogprobRecorder(config.top_logprobs) if config.top_logprobs else None
+        seeds = [seed for job in batch for seed in job.seeds]
+        penalty = config.repetition_penalty
+        if penalty == 1.0:
+            penalty = self.model.generation_config.repetition_penalty or 1.0
+        processors = [
+            sampling.NanCheck(),
+            *([recorder] if recorder else []),
+            *sampling.sampling_processors(config, penalty, padding, seeds),
+        ]
         if config.thinking_budget is not None:
             closing = tokenizer(f"{tags[1]}\n", add_special_tokens=False)["input_ids"]
             processors.append(stopping.ThinkingBudget(thoughts, config.thinking_budget, closing))
@@ -191,40 +195,33 @@ class Engine:
             num_beams=1,
             use_cache=True,
             cache_implementation="dynamic",
-            repetition_penalty=1.0,  # ours penalises, so that log-probabilities are told before it
+            repetition_penalty=1.0,  # ours penalises, so that log-probabilities are recorded before it
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=sorted(self.reader.end_ids) or None,
             logits_processor=processors,
             stopping_criteria=[stop],
-            custom_generate=partial(decoding.decode_after_shared_prefill, rows=rows, recorder=recorder),
+            **decoding,
         )
-        scores = recorder.rows() if recorder else [None] * len(rows)
-        made = (
-            Generated(tokens, opened[row], stop.lengths[row], 0, len(rows), scores[row])
-            for row, tokens in enumerate(sequences[:, columns:].tolist())
+        generated = sequences[:, columns:]
+        scores = recorder.rows(generated) if recorder else [None] * len(samples)
+        completions = iter(
+            self.reader.read(
+                Generated(
+                    tokens=tokens,
+                    opened=job.encoded.opens_thinking,
+                    stopped=stop.lengths[row],
+                    prompt_tokens=job.encoded.prompt_tokens,
+                    rows=len(samples),
+                    scores=scores[row],
+                ),
+                config.stop,
+            )
+            for row, (job, tokens) in enumerate(zip(samples, generated.tolist(), strict=True))
         )
-        return [
-            [
-                self.reader.read(replace(next(made), prompt_tokens=job.encoded.prompt_tokens), config.stop)
-                for _ in job.seeds
-            ]
-            for job in batch
-        ]
-
-    def _penalty(self, config: GenerationConfig) -> float:
-        own = self.model.generation_config.repetition_penalty
-        return config.repetition_penalty if config.repetition_penalty != 1.0 else own or 1.0
-
-    def _on_device(self, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Pixels also take the model's number format, as its first layer wants them."""
-        device, dtype = self.model.device, self.model.dtype
-        return {
-            name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
-            for name, value in batch.items()
-        }
+        return [[next(completions) for _ in job.seeds] for job in batch]
 
 
-_Encoded = list[tuple[Waiting, _Job | Failure]]
+_EncodedBatch = list[tuple[Waiting, _Job | Failure]]
 
 
 def _size(batch: list[_Job]) -> tuple[int, int]:

@@ -64,7 +64,7 @@ class PromptEncoder:
         name: the model's name, for messages.
         opening_tag: the tag that starts reasoning.
         frames_as: `video` makes one video of images that follow each other, two or more of them.
-        video_fps: frames a second that the processor is told of such a video, for models that read times.
+        video_fps: frames a second given to the processor with such a video, for models that read times.
 
     Raises:
         ModelError: the processor has no chat template, cannot pad, or takes no video where one is wanted.
@@ -141,10 +141,10 @@ class PromptEncoder:
         Processors that pad images to the largest of a batch give tensors of unequal shapes; those requests go
         through the processor once more, together.
         """
-        batch = _collated([one.tensors for one in encoded], self.tokenizer.pad_token_id)
+        batch = _collated([each.tensors for each in encoded], self.tokenizer.pad_token_id)
         if batch is None:
             with self._lock:
-                batch = self._apply([one.messages for one in encoded])
+                batch = self._apply([each.messages for each in encoded])
         if not bool((batch["attention_mask"][:, -1] == 1).all()):
             raise AssertionError("a batch is padded on the right")
         return batch
@@ -153,11 +153,11 @@ class PromptEncoder:
         wanted: dict[str, object] = {"padding": len(conversations) > 1}
         if videos := list(_videos(conversations)):
             # All frames, as they are: which ones to show is the task's choice.
-            seen = [
+            metadata = [
                 {"total_num_frames": len(video), "fps": self._video_fps, "frames_indices": list(range(len(video)))}
                 for video in videos
             ]
-            wanted |= {"do_sample_frames": False, "video_metadata": seen}
+            wanted |= {"do_sample_frames": False, "video_metadata": metadata}
         inputs = self.processor.apply_chat_template(
             conversations,  # type: ignore[arg-type]
             add_generation_prompt=True,

@@ -5,21 +5,19 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.errors import ModelError
+from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import device_of, load_pretrained, revision_of
 from barista_bench.models.base import ModelIdentity
 from barista_bench.models.local.adapters import adapter_hash, add_adapter, fetch_adapter
+from barista_bench.models.local.settings import TransformersSettings
 
 if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig, PreTrainedModel, ProcessorMixin
 
-Quantization = Literal["4bit", "8bit"]
 Setting = str | int | float | bool | None
 
 # How a family was taught to write boxes, by the start of its `model_type`.
@@ -28,48 +26,32 @@ _X_FIRST = BoxFormat(order="xyxy", scale=1000)
 _BOX_FORMATS = {"gemma": _Y_FIRST, "gemini": _Y_FIRST, "gpt": _Y_FIRST, "qwen": _X_FIRST}
 
 
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """How to load; see `TransformersModel.load`."""
-
-    revision: str | None = None
-    device: str = "auto"
-    dtype: str = "auto"
-    attn_implementation: str | None = None
-    trust_remote_code: bool = False
-    quantization: Quantization | None = None
-    adapter: str | None = None
-    adapter_revision: str | None = None
-    min_pixels: int | None = None
-    max_pixels: int | None = None
-
-
-def load_checkpoint(name: str, options: LoadOptions) -> tuple[PreTrainedModel, ProcessorMixin]:
+def load_checkpoint(name: str, settings: TransformersSettings) -> tuple[PreTrainedModel, ProcessorMixin]:
     """The model, ready to generate on its device, and its processor.
 
     Raises:
         ModelError: the checkpoint is missing, incomplete, of an unknown kind, or needs a missing library.
     """
-    adapter = fetch_adapter(options.adapter, options.adapter_revision) if options.adapter else None
-    placed = options.device == "split" or bool(options.quantization)  # the weights, while they are read
+    adapter = fetch_adapter(settings.adapter, settings.adapter_revision) if settings.adapter else None
+    placed = settings.device == "split" or bool(settings.quantization)  # the weights, while they are read
     model, processor = load_pretrained(
         name,
-        partial(_processor, options=options),
-        partial(_model, options=options),
+        partial(_processor, settings=settings),
+        partial(_model, settings=settings),
         kind="a vision-language model",
-        revision=options.revision,
-        device=None if placed else options.device,
-        trust_remote_code=options.trust_remote_code,
-        dtype=options.dtype,
-        attn_implementation=options.attn_implementation,
+        revision=settings.revision,
+        device=None if placed else settings.device,
+        trust_remote_code=settings.trust_remote_code,
+        dtype=settings.dtype,
+        attn_implementation=settings.attn_implementation,
     )
-    if options.adapter and adapter:
-        add_adapter(model, adapter, options.adapter)
+    if settings.adapter and adapter:
+        add_adapter(model, adapter, settings.adapter)
         model.eval()  # type: ignore[no-untyped-call]
     return model, processor
 
 
-def identity_of(name: str, model: PreTrainedModel, options: LoadOptions, **others: Setting) -> ModelIdentity:
+def identity_of(name: str, model: PreTrainedModel, settings: TransformersSettings, **others: Setting) -> ModelIdentity:
     """The model's name, revision, and the settings that change its answers.
 
     Device and library versions are not among them: a run goes on after a move to another machine. Versions stand in
@@ -79,10 +61,10 @@ def identity_of(name: str, model: PreTrainedModel, options: LoadOptions, **other
         others: further settings; None for those that were left alone, which are not named.
     """
     chosen: dict[str, Setting] = {
-        "quantization": options.quantization,
-        "adapter": options.adapter and adapter_hash(fetch_adapter(options.adapter, options.adapter_revision)),
-        "min_pixels": options.min_pixels,
-        "max_pixels": options.max_pixels,
+        "quantization": settings.quantization,
+        "adapter": settings.adapter and adapter_hash(fetch_adapter(settings.adapter, settings.adapter_revision)),
+        "min_pixels": settings.min_pixels,
+        "max_pixels": settings.max_pixels,
         **others,
     }
     return ModelIdentity(
@@ -98,7 +80,7 @@ def identity_of(name: str, model: PreTrainedModel, options: LoadOptions, **other
 
 
 def template_hash(processor: ProcessorMixin) -> str:
-    """12 hex digits that tell chat templates apart: the same checkpoint asks otherwise with another one."""
+    """12 hex digits that identify a chat template: with another one the same checkpoint is prompted differently."""
     template = processor.chat_template or processor.tokenizer.chat_template
     return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -108,23 +90,23 @@ def box_format_of(model_type: str) -> BoxFormat:
     return next((fmt for start, fmt in _BOX_FORMATS.items() if model_type.startswith(start)), BoxFormat())
 
 
-def _model(name: str, options: LoadOptions, **settings: object) -> object:
+def _model(name: str, settings: TransformersSettings, **shared: object) -> object:
     from transformers import AutoModelForImageTextToText
 
-    quantized = quantization_config(name, options) if options.quantization else None
-    split = options.device == "split"
+    quantized = quantization_config(name, settings) if settings.quantization else None
+    split = settings.device == "split"
     return AutoModelForImageTextToText.from_pretrained(
         name,
-        device_map="auto" if split else {"": device_of(options.device)} if quantized else None,
+        device_map="auto" if split else {"": device_of(settings.device)} if quantized else None,
         quantization_config=quantized,
-        **settings,
+        **shared,
     )
 
 
-def _processor(name: str, options: LoadOptions, **shared: object) -> ProcessorMixin:
+def _processor(name: str, settings: TransformersSettings, **shared: object) -> ProcessorMixin:
     from transformers import AutoProcessor
 
-    given = {"min_pixels": options.min_pixels, "max_pixels": options.max_pixels}
+    given = {"min_pixels": settings.min_pixels, "max_pixels": settings.max_pixels}
     limits = {limit: value for limit, value in given.items() if value is not None}
     processor = AutoProcessor.from_pretrained(name, **limits, **shared)  # type: ignore[no-untyped-call]
     check_limits(name, getattr(processor, "image_processor", None), limits)
@@ -141,7 +123,7 @@ def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> 
     known = {*inspect.signature(kind.__init__).parameters, *(inspect.get_annotations(kwargs) if kwargs else ())}
     for limit, value in limits.items():
         if limit not in known:
-            remedy = "leave it out; its images have sizes of its own"
+            remedy = "leave it out; this processor sets image sizes itself"
             raise ModelError(f"model {name}: {kind.__name__} has no {limit}. Remedy: {remedy}")
         size = getattr(image_processor, "size", None) or {}
         edge = {"min_pixels": "shortest_edge", "max_pixels": "longest_edge"}[limit]
@@ -149,7 +131,7 @@ def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> 
             raise ModelError(f"model {name}: {kind.__name__} did not take {limit}={value}. Remedy: leave it out")
 
 
-def quantization_config(name: str, options: LoadOptions) -> BitsAndBytesConfig:
+def quantization_config(name: str, settings: TransformersSettings) -> BitsAndBytesConfig:
     """How bitsandbytes is to quantise the weights: NF4 with bfloat16 arithmetic, or LLM.int8.
 
     Raises:
@@ -158,20 +140,17 @@ def quantization_config(name: str, options: LoadOptions) -> BitsAndBytesConfig:
     import torch
     from transformers import AutoConfig, BitsAndBytesConfig
 
-    if options.quantization not in ("4bit", "8bit"):
-        raise ModelError(f"model {name}: quantization is {options.quantization!r}. Remedy: give 4bit or 8bit")
-    wanted = f"model {name}: {options.quantization} quantisation"
-    if find_spec("bitsandbytes") is None:
-        raise ModelError(f"{wanted} needs bitsandbytes. Remedy: pip install bitsandbytes, or leave quantization out")
-    if not torch.cuda.is_available() or options.device == "cpu":
+    wanted = f"model {name}: {settings.quantization} quantisation"
+    require_extra(wanted, "bitsandbytes", extra="quantization")
+    if not torch.cuda.is_available() or settings.device == "cpu":
         raise ModelError(f"{wanted} needs a CUDA GPU. Remedy: run it on one, or leave quantization out")
     config = AutoConfig.from_pretrained(
-        name, revision=options.revision or "main", trust_remote_code=options.trust_remote_code
+        name, revision=settings.revision or "main", trust_remote_code=settings.trust_remote_code
     )
     if getattr(config, "quantization_config", None) is not None:
         # transformers would keep to the checkpoint's own, and results would name the wrong one.
         raise ModelError(f"{wanted} of a checkpoint that is quantised already. Remedy: leave quantization out")
-    if options.quantization == "8bit":
+    if settings.quantization == "8bit":
         return BitsAndBytesConfig(load_in_8bit=True)  # type: ignore[no-untyped-call]
     return BitsAndBytesConfig(  # type: ignore[no-untyped-call]
         load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16

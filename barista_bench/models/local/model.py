@@ -6,38 +6,39 @@ torch and transformers are imported when a model is loaded, never when this modu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.checks import check_images
 from barista_bench.models.local.answers import AnswerReader
 from barista_bench.models.local.batching import BatchBudget, BatchSize, CudaMemory, checked_size
 from barista_bench.models.local.engine import Engine
 from barista_bench.models.local.loading import (
-    LoadOptions,
-    Quantization,
     box_format_of,
     identity_of,
     load_checkpoint,
     template_hash,
 )
-from barista_bench.models.local.settings import check_generation, check_load
+from barista_bench.models.local.settings import TransformersSettings
 from barista_bench.models.reasoning import THINK_TAGS
+from barista_bench.models.settings import checked
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, ProcessorMixin
 
     from barista_bench.models.local.inputs import FramesAs
 
+DEFAULT_FPS = 2.0
+"""Frames a second given to a processor with a video, where `video_fps` is left out."""
+
 
 class TransformersModel:
     """A local vision-language model behind the `StreamingModel` contract. Make one with `TransformersModel.load`.
 
     Of the checkpoint's own generation settings its repetition penalty stays in force (it is part of the identity),
-    unless the run asks for another one than 1.0. Its temperature and its cuts do not: the run's settings say these.
+    unless the run asks for another one than 1.0. Its temperature and its cuts do not: those are the run's.
     Log-probabilities are the model's own, before penalty, temperature and cuts.
 
     Args:
@@ -49,7 +50,7 @@ class TransformersModel:
         think_tags: opening and closing tag of this model's reasoning; None for `<think>` and `</think>`, if it has
             any. Tags that are given are taken at their word.
         frames_as: `video` makes one video of images that follow each other.
-        video_fps: frames a second that the processor is told of such videos.
+        video_fps: frames a second given to the processor with such videos.
 
     Raises:
         ModelError: the model cannot be prompted (no chat template), is not a decoder alone, or takes no video.
@@ -66,7 +67,7 @@ class TransformersModel:
         batch_size: BatchSize = 8,
         think_tags: tuple[str, str] | None = None,
         frames_as: FramesAs = "images",
-        video_fps: float = 2.0,
+        video_fps: float = DEFAULT_FPS,
     ) -> None:
         from barista_bench.models.local.inputs import PromptEncoder
 
@@ -79,91 +80,45 @@ class TransformersModel:
         )
         self._thinks = think_tags is not None or encoder.knows(tags)
         hidden = _special_ids(encoder.tokenizer) - frozenset(encoder.tokenizer.convert_tokens_to_ids(list(tags)))
-        ends = _end_ids(model, encoder.tokenizer.eos_token_id)
-        reader = AnswerReader(encoder.tokenizer, tags, ends, hidden)
+        end_ids = _end_ids(model, encoder.tokenizer.eos_token_id)
+        reader = AnswerReader(encoder.tokenizer, tags, end_ids, hidden)
         self._engine = Engine(model, encoder, reader, BatchBudget(batch_size, _memory_of(model)))
 
     @classmethod
-    def load(
-        cls,
-        name: str,
-        *,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "auto",
-        attn_implementation: str | None = None,
-        quantization: Quantization | None = None,
-        adapter: str | None = None,
-        adapter_revision: str | None = None,
-        trust_remote_code: bool = False,
-        batch_size: BatchSize = 8,
-        min_pixels: int | None = None,
-        max_pixels: int | None = None,
-        frames_as: FramesAs = "images",
-        video_fps: float | None = None,
-        box_format: BoxFormat | None = None,
-        think_tags: tuple[str, str] | None = None,
-    ) -> TransformersModel:
+    def load(cls, name: str, **settings: Any) -> TransformersModel:  # noqa: ANN401  (`TransformersSettings` says which)
         """Load a local folder or a Hub id. Weights are read from safetensors files only.
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
-            revision: commit, branch or tag of a Hub id.
-            device: `auto` takes a CUDA GPU where there is one; `split` spreads one model over all GPUs.
-            dtype: `auto` is the checkpoint's own.
-            attn_implementation: e.g. `sdpa`, `flash_attention_2`; None is transformers' choice.
-            quantization: `4bit` (NF4) or `8bit` (LLM.int8) by bitsandbytes, on a CUDA GPU.
-            adapter: folder or Hub id of a LoRA adapter, which needs peft.
-            adapter_revision: commit, branch or tag of the adapter's Hub id.
-            trust_remote_code: run code that comes with the checkpoint.
-            batch_size: prompts generated together at the most, or `auto`.
-            min_pixels: smallest image in pixels that the processor makes, where it has such a limit (Qwen).
-            max_pixels: largest one, likewise.
-            frames_as: `video` makes one native video of images that follow each other.
-            video_fps: frames a second that the processor is told of such videos; None for 2.
-            box_format: instead of the one of the model's family.
-            think_tags: opening and closing tag of the reasoning; None for `<think>` and `</think>`, if it has any.
+            settings: fields of `TransformersSettings`, which describes each of them.
 
         Raises:
             ModelError: a library is missing, or checkpoint, adapter or processor cannot do what is asked.
             ConfigError: a setting is unknown, out of range, or contradicts another one.
         """
         require_libraries()
-        check_load(frames_as, video_fps, think_tags, min_pixels, max_pixels)
-        BatchBudget(batch_size)  # refuses a wrong one before the weights are read
-        options = LoadOptions(
-            revision,
-            device,
-            dtype,
-            attn_implementation,
-            trust_remote_code,
-            quantization,
-            adapter,
-            adapter_revision,
-            min_pixels,
-            max_pixels,
-        )
-        model, processor = load_checkpoint(name, options)
-        fps = (video_fps or 2.0) if frames_as == "video" else None
+        table = checked(TransformersSettings, settings)
+        model, processor = load_checkpoint(name, table)
+        boxes = table.box_format
         identity = identity_of(
             name,
             model,
-            options,
+            table,
             chat_template=template_hash(processor),
-            frames_as=frames_as if frames_as == "video" else None,
-            video_fps=fps,
-            box_format=f"{box_format.order}/{box_format.scale}" if box_format else None,
-            think_tags=" ".join(think_tags) if think_tags else None,
+            frames_as=table.frames_as if table.frames_as == "video" else None,
+            video_fps=(table.video_fps or DEFAULT_FPS) if table.frames_as == "video" else None,
+            box_format=f"{boxes.order}/{boxes.scale}" if boxes else None,
+            think_tags=" ".join(table.think_tags) if table.think_tags else None,
         )
         return cls(
             model,
             processor,
             identity=identity,
-            box_format=box_format or box_format_of(model.config.model_type),
-            batch_size=batch_size,
-            think_tags=think_tags,
-            frames_as=frames_as,
-            video_fps=fps or 2.0,
+            box_format=boxes or box_format_of(model.config.model_type),
+            batch_size=table.batch_size,
+            think_tags=table.tags,
+            frames_as=table.frames_as,
+            video_fps=table.video_fps or DEFAULT_FPS,
         )
 
     @property
@@ -188,14 +143,13 @@ class TransformersModel:
 
         Raises:
             ValueError: a prompt does not place its images exactly once; names the request.
-            ConfigError: a setting is out of range.
             ModelError: the model cannot keep to a setting.
         """
         self._check(config)
         for request in requests:
-            check_images(request)
-        done = {one.index: one.completions for one in self._engine.work(requests, config, at_once=True)}
-        return [done[index] for index in range(len(requests))]
+            request.check_images()
+        answers = {n: answered.completions for n, answered in self._engine.work(requests, config, at_once=True)}
+        return [answers[number] for number in range(len(requests))]
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
         """Every request once, batch by batch as they are finished.
@@ -205,15 +159,14 @@ class TransformersModel:
         prepares the next one. No request is taken before everything that is finished has been handed back.
 
         Raises:
-            ValueError, ConfigError, ModelError: as `generate`.
+            ValueError, ModelError: as `generate`.
         """
         self._check(config)
-        for one in self._engine.work(requests, config, at_once=False):
-            yield Answered(one.request, one.completions, one.seconds)
+        for _, answered in self._engine.work(requests, config, at_once=False):
+            yield answered
 
     def _check(self, config: GenerationConfig) -> None:
-        """Refuse settings that are out of range, or that this model cannot keep to."""
-        check_generation(config)
+        """Raise ModelError for a setting that this model cannot keep to."""
         if config.thinking_budget is not None and not self._thinks:
             opening, closing = self._engine.reader.tags
             raise ModelError(
@@ -231,7 +184,7 @@ def _memory_of(model: PreTrainedModel) -> CudaMemory | None:
 
 def _special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     """All tokens that are no text. `all_special_ids` leaves out those without a role, such as `<|im_end|>` here."""
-    added = (place for place, token in tokenizer.added_tokens_decoder.items() if token.special)
+    added = (token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special)
     return frozenset(tokenizer.all_special_ids) | frozenset(added)
 
 

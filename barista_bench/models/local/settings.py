@@ -1,64 +1,41 @@
-"""Refuses settings of loading and generation that make no sense, before anything is loaded or generated."""
+"""SettingsTable of checkpoints that are loaded on this machine."""
 
 from __future__ import annotations
 
-import math
+from typing import Literal, Self
 
-from barista_bench.errors import ConfigError
-from barista_bench.models.base import GenerationConfig
+from pydantic import Field, model_validator
 
-_MOST_LOGPROBS = 100  # likeliest tokens a step; each is kept for every token of every answer
-_MOST_STOPS = 64
+from barista_bench.models.settings import Count, GeneratorSettings, SettingsTable
 
 
-def check_generation(config: GenerationConfig) -> None:
-    """Raise ConfigError where a generation setting is out of range."""
-    _positive("max_new_tokens", config.max_new_tokens)
-    _number("temperature", config.temperature, 0 <= config.temperature < math.inf, "0 (greedy) or more")
-    _number("top_p", config.top_p, 0 < config.top_p <= 1, "a share above 0 and up to 1")
-    _number(
-        "repetition_penalty",
-        config.repetition_penalty,
-        0 < config.repetition_penalty < math.inf,
-        "a number above 0, 1.0 for none",
+class CheckpointSettings(SettingsTable):
+    """What every kind of local checkpoint takes."""
+
+    device: str = Field("auto", description="auto (a CUDA GPU if there is one), cpu, cuda, split (over all GPUs), ...")
+    dtype: str = Field("auto", description="auto (the checkpoint's own), float32, bfloat16, ...")
+    attn_implementation: str | None = Field(None, description="sdpa, flash_attention_2, ...")
+    trust_remote_code: bool = Field(False, description="Run code that the checkpoint brings.")
+
+
+class TransformersSettings(CheckpointSettings, GeneratorSettings):
+    """What a vision-language model takes: the keywords of `TransformersModel.load`."""
+
+    batch_size: Count | Literal["auto"] = Field(8, description="The most prompts generated together, or auto.")
+    quantization: Literal["4bit", "8bit"] | None = Field(
+        None, description="4bit (NF4) or 8bit (LLM.int8) through bitsandbytes, on a CUDA GPU."
     )
-    if config.top_k is not None:
-        _positive("top_k", config.top_k)
-    if config.thinking_budget is not None:
-        _number("thinking_budget", config.thinking_budget, config.thinking_budget >= 0, "0 or more tokens")
-    _number("top_logprobs", config.top_logprobs, 0 <= config.top_logprobs <= _MOST_LOGPROBS, f"0 to {_MOST_LOGPROBS}")
-    if len(config.stop) > _MOST_STOPS or not all(config.stop):
-        raise ConfigError(f"stop is {config.stop!r}. Remedy: give up to {_MOST_STOPS} texts, none of them empty")
+    adapter: str | None = Field(None, description="LoRA adapter: a folder or a Hub id; needs peft.")
+    adapter_revision: str | None = Field(None, description="Commit of a Hub adapter.")
+    min_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
+    max_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
+    frames_as: Literal["images", "video"] = Field("images", description="How frames of one clip reach the processor.")
+    video_fps: float | None = Field(None, gt=0, description="Frames a second given to a processor of videos.")
 
-
-def check_load(
-    frames_as: str,
-    video_fps: float | None,
-    think_tags: tuple[str, str] | None,
-    min_pixels: int | None,
-    max_pixels: int | None,
-) -> None:
-    """Raise ConfigError where a setting of loading is unknown, out of range, or contradicts another one."""
-    if frames_as not in ("images", "video"):
-        raise ConfigError(f"frames_as is {frames_as!r}. Remedy: give images or video")
-    if video_fps is not None:
-        _number("video_fps", video_fps, 0 < video_fps < math.inf, "a number above 0")
-        if frames_as != "video":
-            raise ConfigError("video_fps is set, but frames are sent as images. Remedy: add frames_as='video'")
-    if think_tags is not None and (len(think_tags) != 2 or not all(think_tags)):
-        raise ConfigError(f"think_tags are {think_tags!r}. Remedy: give an opening and a closing tag")
-    for name, value in {"min_pixels": min_pixels, "max_pixels": max_pixels}.items():
-        if value is not None:
-            _positive(name, value)
-    if min_pixels is not None and max_pixels is not None and min_pixels > max_pixels:
-        raise ConfigError(f"min_pixels is {min_pixels}, above max_pixels {max_pixels}. Remedy: exchange them")
-
-
-def _positive(name: str, value: int) -> None:
-    right = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    _number(name, value, right, "a whole number of 1 or more")
-
-
-def _number(name: str, value: float, right: bool, wanted: str) -> None:
-    if not right:
-        raise ConfigError(f"{name} is {value!r}. Remedy: give {wanted}")
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.video_fps is not None and self.frames_as != "video":
+            raise ValueError("video_fps is set, but frames are sent as images: add frames_as=video")
+        if self.min_pixels is not None and self.max_pixels is not None and self.min_pixels > self.max_pixels:
+            raise ValueError(f"min_pixels is {self.min_pixels}, above max_pixels {self.max_pixels}: exchange them")
+        return self

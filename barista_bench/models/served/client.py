@@ -12,7 +12,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import anyio
@@ -25,18 +25,19 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from barista_bench.errors import ModelError
 from barista_bench.files.credentials import is_local
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
-from barista_bench.models.served.concurrency import Gate, exhausted
+from barista_bench.models.reasoning import THINK_TAGS
+from barista_bench.models.served.concurrency import Gate, allowance_pause
 from barista_bench.models.served.errors import (
+    CallError,
     DeclinedError,
-    Place,
+    Endpoint,
     RejectedError,
-    Scrubber,
     TransientError,
     status_error,
 )
-from barista_bench.models.served.messages import per_call, request_body
 from barista_bench.models.served.replies import ReadingRules, Reply, read_reply
-from barista_bench.models.served.settings import Extra, ServedSettings
+from barista_bench.models.served.requests import Body, fields_per_call, request_body
+from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.served.state import ServerState
 
 log = logging.getLogger(__name__)
@@ -58,14 +59,15 @@ class Calls:
 
     def __init__(
         self,
+        endpoint: Endpoint,
         settings: ServedSettings,
         config: GenerationConfig,
         state: ServerState,
         portal: anyio.from_thread.BlockingPortal,
     ) -> None:
         self._settings, self._config, self._state, self._portal = settings, config, state, portal
-        self._place = Place(settings.name, settings.base_url, settings.key_env, Scrubber(settings.api_key()))
-        self._rules = ReadingRules(settings.think_tags, settings.prompt_opens_thinking, config.stop)
+        self._endpoint = endpoint
+        self._rules = ReadingRules(settings.tags or THINK_TAGS, settings.prompt_opens_thinking, config.stop)
         self._done: queue.SimpleQueue[tuple[int, Running]] = queue.SimpleQueue()
         self._running: dict[int, Running] = {}
         self._fatal: BaseException | None = None
@@ -105,22 +107,22 @@ class Calls:
         limits = httpx2.Limits(max_connections=self._settings.max_concurrency)
         self._gate = Gate(self._state.limit)
         self._client = openai.AsyncOpenAI(
-            api_key=self._place.scrub.key or _NO_KEY,
-            base_url=self._settings.base_url,
+            api_key=self._endpoint.key or _NO_KEY,
+            base_url=self._endpoint.url,
             timeout=self._settings.timeout,
             max_retries=0,
             default_headers={
                 "Accept-Encoding": "identity",
-                # Else a variable of the client's could put another one here.
-                "Authorization": f"Bearer {self._place.scrub.key or _NO_KEY}",
+                # Otherwise one of the client's environment variables could put another key here.
+                "Authorization": f"Bearer {self._endpoint.key or _NO_KEY}",
             },
             http_client=openai.DefaultAsyncHttpxClient(
                 limits=limits,
                 verify=_certificates(),
                 # Images and key go to the server that was named, and to no other: no redirect, and to this machine no
-                # proxy of the environment, which plain http would tell the key.
+                # proxy of the environment, which could read the key off plain http.
                 follow_redirects=False,
-                trust_env=not is_local(self._settings.base_url),
+                trust_env=not is_local(self._endpoint.url),
                 event_hooks={
                     "request": [] if self._settings.is_default_host else [_without_variables],
                     "response": [_refuse_packed_and_bound],
@@ -140,21 +142,19 @@ class Calls:
         """One entry for each seed. Greedy answers are asked for once; their copies count no tokens."""
         seeds = request.seeds if self._config.temperature > 0 else request.seeds[:1]
         try:
-            body = await anyio.to_thread.run_sync(request_body, request, self._config, self._settings)
+            body = await anyio.to_thread.run_sync(
+                request_body, request, self._config, self._endpoint.model, self._settings
+            )
         except (OSError, ValueError) as error:  # Pillow's words for an image that it cannot write
             failure = Failure(f"request {request.request_id}: its prompt cannot be prepared: {error}")
             return Answered(request, [failure] * len(request.seeds), 0.0)
-        asked = _Asked(request, body)
+        asked = _AskedRequest(request, body)
         entries = await self._entries(asked, seeds)
         if entries and len(entries) < len(request.seeds):
-            copy = entries[0]
-            if isinstance(copy, Completion):
-                none = [None if n is None else 0 for n in (copy.input_tokens, copy.output_tokens)]
-                copy = replace(copy, input_tokens=none[0], output_tokens=none[1])
-            entries += [copy] * (len(request.seeds) - len(entries))
+            entries += [_without_tokens(entries[0])] * (len(request.seeds) - len(entries))
         return Answered(request, entries, asked.seconds)
 
-    async def _entries(self, asked: _Asked, seeds: Sequence[int]) -> list[Entry]:
+    async def _entries(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
         """All seeds in one call where the server takes `n`, and a call a seed for those that it left open."""
         entries: list[Entry] = []
         if len(seeds) > 1 and self._state.takes_n:
@@ -163,48 +163,45 @@ class Calls:
             entries.append(await self._alone(asked, seed))
         return entries
 
-    async def _together(self, asked: _Asked, seeds: Sequence[int]) -> list[Entry]:
-        """As many entries as could be had with one call; fewer than seeds where the rest has to be asked for."""
+    async def _together(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
+        """As many entries as one call gives; fewer than seeds where the rest has to be asked for."""
         try:
             reply = await self._call(asked, seeds)
-        except DeclinedError:
-            return [Completion("", finish_reason="refusal") for _ in seeds]
-        except RejectedError as error:
-            if error.status not in (400, 422) or len(seeds) <= self._state.proven_n:
-                return [Failure(str(error)) for _ in seeds]
-            alone = await self._alone(asked, seeds[0])
-            if isinstance(alone, Failure):
-                return [Failure(str(error)) for _ in seeds]  # not `n`, but the request is what it refuses
-            self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._place)
-            return [alone]
-        except TransientError as error:
-            return [self._gave_up(error)] * len(seeds)
+        except CallError as error:
+            may_be_n = len(seeds) > self._state.proven_n
+            if may_be_n and isinstance(error, RejectedError) and error.status in (400, 422):
+                alone = await self._alone(asked, seeds[0])
+                if not isinstance(alone, Failure):  # else it refuses the request, and not `n`
+                    self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._endpoint)
+                    return [alone]
+            return [self._entry_for(error)] * len(seeds)
         if len(reply.choices) < len(seeds):
-            self._state.give_up_n(f"it gave {len(reply.choices)} of {len(seeds)} choices", self._place)
+            self._state.give_up_n(f"it gave {len(reply.choices)} of {len(seeds)} choices", self._endpoint)
         else:
             self._state.proven_n = max(self._state.proven_n, len(seeds))
-        entries: list[Entry] = []
-        for choice, seed in zip(reply.choices, seeds, strict=False):
-            entries.append(choice if isinstance(choice, Completion) else await self._alone(asked, seed))
-        return entries
+        return [
+            choice if isinstance(choice, Completion) else await self._alone(asked, seed)
+            for choice, seed in zip(reply.choices, seeds, strict=False)
+        ]
 
-    async def _alone(self, asked: _Asked, seed: int) -> Entry:
+    async def _alone(self, asked: _AskedRequest, seed: int) -> Entry:
         try:
             choice = (await self._call(asked, (seed,))).choices[0]
-        except DeclinedError:
-            return Completion("", finish_reason="refusal")
-        except RejectedError as error:
-            return Failure(str(error))
-        except TransientError as error:
-            return self._gave_up(error)
+        except CallError as error:
+            return self._entry_for(error)
         assert isinstance(choice, Completion)  # `_attempt` tries again where no choice can be read
         return choice
 
-    def _gave_up(self, error: TransientError) -> Failure:
-        self._state.lost(error, self._place)
-        return Failure(f"{error} (the last of {self._settings.max_attempts} attempts)")
+    def _entry_for(self, error: CallError) -> Entry:
+        """What stands in for the answer of a call that failed for good."""
+        if isinstance(error, DeclinedError):
+            return Completion("", finish_reason="refusal")
+        if isinstance(error, TransientError):
+            self._state.count_failure(error, self._endpoint)
+            return Failure(f"{error} (the last of {self._settings.max_attempts} attempts)")
+        return Failure(str(error))
 
-    async def _call(self, asked: _Asked, seeds: Sequence[int]) -> Reply:
+    async def _call(self, asked: _AskedRequest, seeds: Sequence[int]) -> Reply:
         """One call with its retries.
 
         Raises:
@@ -234,12 +231,12 @@ class Calls:
                 self._gate.limit.pause(seconds, "429 without Retry-After")
         return seconds
 
-    async def _attempt(self, asked: _Asked, seeds: Sequence[int]) -> Reply:
+    async def _attempt(self, asked: _AskedRequest, seeds: Sequence[int]) -> Reply:
         async with self._gate.slot() as began:
             if self._stopped is not None:
                 raise self._stopped
             seeds = seeds if self._state.takes_n else seeds[:1]  # another call may have found out meanwhile
-            outcome = await self._send({**asked.body, **per_call(seeds, self._settings)}, len(seeds))
+            outcome = await self._send({**asked.body, **fields_per_call(seeds, self._settings)}, len(seeds))
             limit = self._gate.limit
             if isinstance(outcome, TransientError):
                 if outcome.congestion is not None:
@@ -255,53 +252,65 @@ class Calls:
             return outcome
         raise outcome  # here, where it has no context that could carry the key
 
-    async def _send(self, body: Extra, wanted: int) -> Reply | Exception:
-        """One HTTP call. Errors are returned, made anew from their text alone; see `served_errors`."""
+    async def _send(self, body: Body, wanted: int) -> Reply | Exception:
+        """One HTTP call. Errors are returned, made anew from their text alone; see `served.errors`."""
         try:
             with anyio.fail_after(self._settings.timeout):  # the client's own counts between two packets only
                 response = await self._client.post(_PATH, cast_to=httpx2.Response, body=body)
         except (TimeoutError, openai.APITimeoutError):
             text = f"no answer within {self._settings.timeout:g} s. Remedy: raise timeout if answers are long"
-            return TransientError(f"{self._place}: {text}", congestion="timeout")
+            return TransientError(f"{self._endpoint}: {text}", congestion="timeout")
         except openai.APIStatusError as error:
-            headers, body_said = error.response.headers, error.response.content
-            return status_error(error.status_code, headers, body_said, self._place, answered=self._state.calls > 0)
+            headers, content = error.response.headers, error.response.content
+            return status_error(error.status_code, headers, content, self._endpoint, answered=self._state.calls > 0)
         except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             cause = error.__cause__ or error
-            said = self._place.scrub.quote(f"{type(cause).__name__}: {cause}")
-            return TransientError(f"{self._place}: the connection failed: {said}", congestion="connection")
+            quoted = self._endpoint.quote(f"{type(cause).__name__}: {cause}")
+            return TransientError(f"{self._endpoint}: the connection failed: {quoted}", congestion="connection")
         except UnicodeEncodeError as error:  # half a surrogate pair, which JSON files can hold
             return RejectedError(f"the prompt cannot be written as UTF-8: {error.reason}", 400)
         return self._read(response, wanted, held_to_schema="response_format" in body)
 
     def _read(self, response: httpx2.Response, wanted: int, *, held_to_schema: bool) -> Reply | Exception:
         try:
-            reply = read_reply(response.content, self._rules, self._place, wanted, answered=self._state.calls > 0)
+            reply = read_reply(response.content, self._rules, self._endpoint, wanted, answered=self._state.calls > 0)
         except (TransientError, RejectedError, DeclinedError, ModelError) as error:
             return error.with_traceback(None)
-        self._state.took(reply)
+        self._state.count_reply(reply)
         if held_to_schema:
-            self._state.check_json(reply, self._place)
+            self._state.check_json(reply, self._endpoint)
         used = (reply.input_tokens or 0) + (reply.output_tokens or 0)
-        if (pause := exhausted(response.headers, used)) is not None:
+        if (pause := allowance_pause(response.headers, used)) is not None:
             self._gate.limit.pause(*pause)
         if all(isinstance(choice, TransientError) for choice in reply.choices):
             return next(choice for choice in reply.choices if isinstance(choice, TransientError))
         return reply
 
 
-class _Asked:
+@dataclass(slots=True)
+class _AskedRequest:
     """A request with the body of its calls, and the seconds that answered calls took."""
 
-    def __init__(self, request: Request, body: Extra) -> None:
-        self.request, self.body, self.seconds = request, body, 0.0
+    request: Request
+    body: Body
+    seconds: float = 0.0
+
+
+def _without_tokens(entry: Entry) -> Entry:
+    """A copy of a greedy answer, whose tokens are counted already."""
+    if isinstance(entry, Failure):
+        return entry
+    zero = [None if count is None else 0 for count in (entry.input_tokens, entry.output_tokens)]
+    return replace(entry, input_tokens=zero[0], output_tokens=zero[1])
 
 
 @contextmanager
-def open_calls(settings: ServedSettings, config: GenerationConfig, state: ServerState) -> Iterator[Calls]:
+def open_calls(
+    endpoint: Endpoint, settings: ServedSettings, config: GenerationConfig, state: ServerState
+) -> Iterator[Calls]:
     """An event loop in a thread of its own for the time of a stream; what is still under way at the end is given up."""
     with anyio.from_thread.start_blocking_portal() as portal:
-        calls = Calls(settings, config, state, portal)
+        calls = Calls(endpoint, settings, config, state, portal)
         portal.call(calls.open)
         try:
             yield calls

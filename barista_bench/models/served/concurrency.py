@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 FIRST_LIMIT = 4
 MAX_PAUSE = 120.0
-"""Seconds that a server's wish to be left alone is obeyed at the most; then it is asked again."""
+"""The longest pause in seconds that a server may ask for; after it the server is asked again."""
 
 _TRACE_LENGTH = 10_000
 _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
@@ -105,7 +105,7 @@ class Gate:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[float]:
-        """Hold a place; gives the time at which it was taken."""
+        """Wait for a free slot and hold it; gives the time at which it was taken."""
         while True:
             if (seconds := self.limit.paused_for()) > 0:
                 await self._sleep(seconds)
@@ -118,7 +118,7 @@ class Gate:
             yield self.limit.now()
         finally:
             self.in_flight -= 1
-            self._freed.set()  # wakes all who wait; the limit may have grown by more than one place
+            self._freed.set()  # wakes all who wait; the limit may have grown by more than one slot
             self._freed = self._new_event()
 
 
@@ -144,20 +144,20 @@ def _until(date: str, now: datetime | None) -> float | None:
     return min(max(seconds, 0.0), MAX_PAUSE)
 
 
-def exhausted(headers: Mapping[str, str], tokens: int) -> tuple[float, str] | None:
+def allowance_pause(headers: Mapping[str, str], tokens: int) -> tuple[float, str] | None:
     """Seconds to wait, and for what, where the server says that its allowance is used up; None where it is not.
 
     Args:
         headers: of an answer, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` where the server has them.
         tokens: what a call takes, as far as is known.
     """
-    found: tuple[float, str] | None = None
+    longest: tuple[float, str] | None = None
     for kind, needed in (("requests", 1), ("tokens", max(1, tokens))):
-        left = headers.get(f"x-ratelimit-remaining-{kind}", "")[:_MAX_HEADER].strip()
+        remaining = headers.get(f"x-ratelimit-remaining-{kind}", "")[:_MAX_HEADER].strip()
         seconds = duration(headers.get(f"x-ratelimit-reset-{kind}", ""))
-        if re.fullmatch(r"-?\d+", left, re.ASCII) and int(left) < needed and seconds is not None:
-            found = max(found or (0.0, ""), (seconds, f"no {kind} left"))
-    return found
+        if re.fullmatch(r"-?\d+", remaining, re.ASCII) and int(remaining) < needed and seconds is not None:
+            longest = max(longest or (0.0, ""), (seconds, f"no {kind} left"))
+    return longest
 
 
 def duration(text: str) -> float | None:

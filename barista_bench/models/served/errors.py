@@ -1,7 +1,7 @@
 """What went wrong with one call, sorted by what to do about it: try again, give up the request, or stop the run.
 
-Messages quote the server, which may quote us back: keys are cut out of everything, and no exception keeps the one
-that caused it, whose request carries the key in its headers.
+Messages quote the server, which may quote us back: keys are cut out of everything, and no exception keeps its cause,
+whose request carries the key in its headers.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _POLICY_CODES = frozenset({"content_filter", "content_policy_violation", "respon
 )
 _FLAGGED = re.compile(r"requires moderation|\bflagged\b")
 _AGAINST_POLICY = re.compile(r"\bflagged\b|usage polic(?:y|ies)")
-# Flagged is who asks, and not what was asked: no request would be answered, and none of them refused by the model.
+# Here our account is flagged, and not what was asked: no request would be answered, and the model refuses none.
 _US = r"\b(?:account|key|organi[sz]ation|project|ip|address)\b"
 _WE_ARE_FLAGGED = re.compile(rf"{_US}[^.]*\bflagged\b|\bflagged {_US}")
 _SPEAKS_OF_KEYS = re.compile(r"key|token|credential|authori[sz]|bearer")
-_READ = 1000  # characters of a message that are looked through
+_SEARCHED = 1000  # characters of a message that are looked through
 _NO_SUCH_MODEL = frozenset({"model_not_found", "deploymentnotfound", "unknown_model"})
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _TRANSIENT = frozenset({408, 409, 425, 429})
@@ -70,99 +70,94 @@ class DeclinedError(CallError):
 
 
 @dataclass(frozen=True, slots=True)
-class Scrubber:
-    """Cuts a key out of texts."""
+class Endpoint:
+    """The model and server that are asked, for messages, from which the key is cut out."""
 
-    key: str = field(repr=False)
+    model: str
+    url: str
+    key_env: str | None
+    key: str = field(default="", repr=False)
 
-    def text(self, text: str) -> str:
+    def __str__(self) -> str:
+        return f"model {self.model} at {self.url}"
+
+    def scrub(self, text: str) -> str:
         """The text without the key, as long as the key is long enough to be one."""
         return text.replace(self.key, "[key]") if len(self.key) >= _SECRET_LENGTH else text
 
     def quote(self, text: str) -> str:
         """One line of at most 300 characters without the key, which UTF-8 can hold."""
-        line = " ".join(self.text(text)[: 10 * _QUOTED].split()).encode("utf-8", "replace").decode()
+        line = " ".join(self.scrub(text)[: 10 * _QUOTED].split()).encode("utf-8", "replace").decode()
         return line if len(line) <= _QUOTED else f"{line[:_QUOTED]}..."
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Whom we asked, for messages."""
-
-    model: str
-    base_url: str
-    key_env: str | None
-    scrub: Scrubber
-
-    def __str__(self) -> str:
-        return f"model {self.model} at {self.base_url}"
-
-
 def status_error(
-    status: int, headers: Mapping[str, str], body: bytes, place: Place, *, answered: bool = False
+    status: int, headers: Mapping[str, str], body: bytes, endpoint: Endpoint, *, answered: bool = False
 ) -> CallError | ModelError:
     """The error that stands for an HTTP status that is no success.
 
     Args:
         answered: the server has answered other requests to this model, so a 403 is about this request, not our key.
     """
-    said_so = _server_says(body)
-    codes, said = said_so.codes, place.scrub.quote(said_so.message)
-    if _declines(status, said_so):
-        return DeclinedError(said)
-    if (fatal := _fatal(status, codes, said, place, answered=answered)) is not None:
+    error_body = _read_error(body)
+    codes, message = error_body.codes, endpoint.quote(error_body.message)
+    if _declines(status, error_body):
+        return DeclinedError(message)
+    if (fatal := _fatal(status, codes, message, endpoint, answered=answered)) is not None:
         return fatal
-    if status == 403 and _SPEAKS_OF_KEYS.search(said.lower()):
-        said = "(not repeated, since it speaks of keys)"  # servers repeat parts of ours there
+    if status == 403 and _SPEAKS_OF_KEYS.search(message.lower()):
+        message = "(not repeated, since it speaks of keys)"  # servers repeat parts of ours there
     if status in _TRANSIENT or (status >= 500 and status not in _PERMANENT_5XX):
         return TransientError(
-            f"{place}: answered {status}: {said}",
+            f"{endpoint}: answered {status}: {message}",
             congestion=str(status) if status == 429 or status >= 500 else None,
             wait=retry_after(headers),
             rate_limited=status == 429,
         )
-    return RejectedError(f"{place}: refused the request with {status}: {said}{_hint(status, said)}", status)
+    return RejectedError(f"{endpoint}: refused the request with {status}: {message}{_hint(status, message)}", status)
 
 
-def _declines(status: int, said: _Said) -> bool:
+def _declines(status: int, body: _ErrorBody) -> bool:
     """Whether a content policy, and not the key or the form of the request, is what stands in the way."""
     if status not in (400, 403, 451):
         return False
-    if said.codes & _POLICY_CODES or (status == 403 and said.moderated):
+    if body.codes & _POLICY_CODES or (status == 403 and body.moderated):
         return True
-    invalid = status == 400 and "invalid_prompt" in said.codes
-    return invalid and _AGAINST_POLICY.search(said.message[:_READ].lower()) is not None
+    invalid = status == 400 and "invalid_prompt" in body.codes
+    return invalid and _AGAINST_POLICY.search(body.message[:_SEARCHED].lower()) is not None
 
 
-def _fatal(status: int, codes: frozenset[str], said: str, place: Place, *, answered: bool) -> ModelError | None:
+def _fatal(
+    status: int, codes: frozenset[str], message: str, endpoint: Endpoint, *, answered: bool
+) -> ModelError | None:
     """Errors that every other request would meet as well."""
     if status == 401 or (status == 403 and not answered):
         # Not quoted: servers repeat (parts of) the key here.
-        if place.key_env is None:
+        if endpoint.key_env is None:
             remedy = "name the environment variable that holds the key with api_key_env"
-            return ModelError(f"{place}: wants a key ({status}), and none was sent. Remedy: {remedy}")
-        variable = place.key_env
-        return ModelError(f"{place}: refused our key ({status}). Remedy: check the environment variable {variable}")
+            return ModelError(f"{endpoint}: wants a key ({status}), and none was sent. Remedy: {remedy}")
+        remedy = f"check the environment variable {endpoint.key_env}"
+        return ModelError(f"{endpoint}: refused our key ({status}). Remedy: {remedy}")
     if status == 404 or codes & _NO_SUCH_MODEL:
         return ModelError(
-            f"{place}: there is no such model or endpoint ({status}: {said}). Remedy: compare the name with "
-            f"{place.base_url}/models; base_url usually ends in /v1"
+            f"{endpoint}: there is no such model or endpoint ({status}: {message}). Remedy: compare the name with "
+            f"{endpoint.url}/models; base_url usually ends in /v1"
         )
     if status == 402 or (status == 429 and codes & _NO_MONEY):
-        return ModelError(f"{place}: the account's quota is used up ({status}: {said}). Remedy: raise it, start again")
+        return ModelError(f"{endpoint}: the account's quota is used up ({status}: {message}). Remedy: raise it")
     if 300 <= status < 400:
-        return ModelError(f"{place}: the server sends us elsewhere ({status}). Remedy: give that address as base_url")
+        return ModelError(f"{endpoint}: the server redirects ({status}). Remedy: give that address as base_url")
     return None
 
 
-def _hint(status: int, said: str) -> str:
+def _hint(status: int, message: str) -> str:
     """A remedy for the refusals that a setting can answer."""
-    lower = said.lower()
+    lower = message.lower()
     if status == 413:
         return ". Remedy: send smaller images (max_image_side, jpeg_quality)"
     if "response_format" in lower or "json_schema" in lower:
         return ". Remedy: this server or model cannot be held to a schema so: leave structured_output off"
-    # The field that is complained of comes first, and perhaps the one to use after it.
+    # The refused field is named first, perhaps followed by the one to use.
     named = sorted((lower.find(name), name) for name in ("max_tokens", "max_completion_tokens") if name in lower)
     if named:
         other = "max_tokens" if named[0][1] == "max_completion_tokens" else "max_completion_tokens"
@@ -174,7 +169,7 @@ def _hint(status: int, said: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _ErrorBody:
     """Lower-case error codes, the message, and whether it is the word of a moderator on what was asked."""
 
     codes: frozenset[str]
@@ -182,43 +177,41 @@ class _Said:
     moderated: bool = False
 
 
-def _server_says(body: bytes) -> _Said:
-    """What an error body holds, in the shapes that servers use; its first text where it has none of them."""
+def _read_error(body: bytes) -> _ErrorBody:
+    """What an error body holds, in the shapes that servers use; the text as it is where it has none of them."""
     text = body[: 64 * 1024].decode("utf-8", "replace")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        return _Said(frozenset(), text)
+        data = None
     if not isinstance(data, dict):
-        return _Said(frozenset(), text)
-    return _Said(error_codes(data), _message(data) or text, _moderated(data))
+        return _ErrorBody(frozenset(), text)
+    return _ErrorBody(error_codes(data), _message(data) or text, _moderated(data))
 
 
 def _moderated(data: Mapping[str, object]) -> bool:
-    """Whether an error is a moderator's: by `error.metadata`, which tells why (OpenRouter), or else by its words.
+    """Whether an error is a moderator's: by `error.metadata`, which gives reasons (OpenRouter), or else by its words.
 
-    Only JSON is asked: a firewall's page may say `flagged` too, and means our address.
+    Only JSON is read: a firewall's page may say `flagged` too, and means our address.
     """
     error = data.get("error")
     metadata = error.get("metadata") if isinstance(error, dict) else None
     if isinstance(metadata, dict) and any(metadata.get(key) for key in ("reasons", "flagged_input")):
         return True
-    words = _message(data)[:_READ].lower()
+    words = _message(data)[:_SEARCHED].lower()
     return _FLAGGED.search(words) is not None and _WE_ARE_FLAGGED.search(words) is None
 
 
 def error_codes(data: Mapping[str, object]) -> frozenset[str]:
-    """Codes and types in an error object, its `error` and the `innererror` in that, in lower case."""
-    found: set[str] = set()
+    """Codes and types in an error object, its `error` and the `innererror`s in that, in lower case."""
+    codes: set[str] = set()
     level: object = data
-    for inner in ("error", "innererror", "innererror"):
+    for inner in ("error", "innererror", "innererror", ""):
         if not isinstance(level, dict):
             break
-        found |= {str(level[key]).lower() for key in ("code", "type") if isinstance(level.get(key), str | int)}
+        codes |= {str(level[key]).lower() for key in ("code", "type") if isinstance(level.get(key), str | int)}
         level = level.get(inner)
-    if isinstance(level, dict):
-        found |= {str(level[key]).lower() for key in ("code", "type") if isinstance(level.get(key), str | int)}
-    return frozenset(found)
+    return frozenset(codes)
 
 
 def _message(data: Mapping[str, object]) -> str:

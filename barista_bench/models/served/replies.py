@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated
 
 import msgspec
 
 from barista_bench.models.base import Completion, FinishReason, TokenLogprob
-from barista_bench.models.reasoning import is_still_thinking, split_reasoning
-from barista_bench.models.served.errors import Place, Scrubber, TransientError, status_error
+from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning
+from barista_bench.models.served.errors import Endpoint, TransientError, status_error
 
 _STOPPED = frozenset({None, "stop", "eos", "eos_token", "end_turn", "stop_sequence"})
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
@@ -39,19 +40,19 @@ class _Logprobs(msgspec.Struct):
     content: list[_Token] | None = None
 
 
-class _Part(msgspec.Struct):
+class _ContentPart(msgspec.Struct):
     type: str = "text"
     text: object = None
 
 
 class _Message(msgspec.Struct):
-    content: str | list[_Part] | None = None
+    content: str | list[_ContentPart] | None = None
     refusal: object = None
     reasoning_content: object = None
     reasoning: object = None
 
 
-class _Choice(msgspec.Struct):
+class _ReplyChoice(msgspec.Struct):
     message: _Message
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
@@ -66,7 +67,7 @@ class _Usage(msgspec.Struct):
 
 
 class _Reply(msgspec.Struct):
-    choices: list[_Choice] | None = None
+    choices: list[_ReplyChoice] | None = None
     usage: msgspec.Raw = msgspec.Raw(b"null")
     model: object = None
     error: object = None
@@ -94,7 +95,7 @@ class Reply:
     served_as: str | None
 
 
-def read_reply(body: bytes, rules: ReadingRules, place: Place, wanted: int, *, answered: bool = False) -> Reply:
+def read_reply(body: bytes, rules: ReadingRules, endpoint: Endpoint, wanted: int, *, answered: bool = False) -> Reply:
     """Read the answer to a call that asked for `wanted` choices; more than those are left out.
 
     Token counts that are no whole numbers from 0 to 2**53 are None, and half a surrogate pair becomes U+FFFD: neither
@@ -109,20 +110,20 @@ def read_reply(body: bytes, rules: ReadingRules, place: Place, wanted: int, *, a
     try:
         reply = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _invalid(place, f"no chat completion ({place.scrub.quote(str(error))})") from None
+        raise _invalid(endpoint, f"no chat completion ({endpoint.quote(str(error))})") from None
     if not reply.choices:
         if isinstance(reply.error, Mapping):  # some gateways report errors with a status of 200
-            said = msgspec.json.encode({"error": reply.error})
-            raise status_error(_status_of(reply.error), {}, said, place, answered=answered)
-        raise _invalid(place, "no choices")
+            error_body = msgspec.json.encode({"error": reply.error})
+            raise status_error(_status_of(reply.error), {}, error_body, endpoint, answered=answered)
+        raise _invalid(endpoint, "no choices")
     taken = reply.choices[:wanted]
-    texts = [_read_choice(choice, rules, place) for choice in taken]
+    texts = [_read_choice(choice, rules, endpoint) for choice in taken]
     inputs, outputs = _tokens(reply.usage)
     return Reply(
         choices=_with_tokens(texts, inputs, outputs),
         input_tokens=inputs,
         output_tokens=outputs,
-        served_as=place.scrub.quote(reply.model) if isinstance(reply.model, str) else None,
+        served_as=endpoint.quote(reply.model) if isinstance(reply.model, str) else None,
     )
 
 
@@ -142,51 +143,51 @@ def _status_of(error: Mapping[str, object]) -> int:
     return int(code) if code.isascii() and code.isdigit() and len(code) == 3 and code[0] in "45" else 502
 
 
-def _invalid(place: Place, what: str) -> TransientError:
-    return TransientError(f"{place}: the answer holds {what}", congestion=None)
+def _invalid(endpoint: Endpoint, what: str) -> TransientError:
+    return TransientError(f"{endpoint}: the answer holds {what}", congestion=None)
 
 
-def _read_choice(choice: _Choice, rules: ReadingRules, place: Place) -> Completion | TransientError:
+def _read_choice(choice: _ReplyChoice, rules: ReadingRules, endpoint: Endpoint) -> Completion | TransientError:
     message, finish = choice.message, choice.finish_reason
     content = _text(message.content)
     refused = message.refusal if isinstance(message.refusal, str) and message.refusal else None
     if refused or finish in _FILTERED:
-        return Completion(place.scrub.text(content or refused or ""), finish_reason="refusal")
+        return Completion(endpoint.scrub(content or refused or ""), finish_reason="refusal")
     if finish not in _STOPPED | _CUT_OFF:
-        return _invalid(place, f"an answer that ended with {place.scrub.quote(str(finish))!r}")
+        return _invalid(endpoint, f"an answer that ended with {endpoint.quote(str(finish))!r}")
     reason: FinishReason = "length" if finish in _CUT_OFF else "stop"
     given = next((r for r in (message.reasoning_content, message.reasoning) if isinstance(r, str) and r), None)
     if content is None and given is None and reason == "stop":
-        return _invalid(place, "a message without content")
+        return _invalid(endpoint, "a message without content")
     opening = rules.think_tags[0] if rules.opens_thinking and given is None and content else ""
     written = opening + (content or "")
     if is_still_thinking(written, rules.think_tags):
         reason = "length"
     thought, answer = split_reasoning(written, rules.think_tags)
-    answer = answer[: min((at for at in map(answer.find, rules.stop) if at >= 0), default=len(answer))]
+    answer = cut_at_stop(answer, rules.stop)
     reasoning = "\n".join(part for part in (given, thought) if part) or None
     return Completion(
-        text=place.scrub.text(answer),
+        text=endpoint.scrub(answer),
         finish_reason=reason,
-        reasoning=None if reasoning is None else place.scrub.text(reasoning),
-        logprobs=_answer_logprobs(choice.logprobs, answer, place.scrub),
+        reasoning=None if reasoning is None else endpoint.scrub(reasoning),
+        logprobs=_answer_logprobs(choice.logprobs, answer, endpoint),
     )
 
 
-def _text(content: str | list[_Part] | None) -> str | None:
+def _text(content: str | list[_ContentPart] | None) -> str | None:
     if not isinstance(content, list):
         return content
     texts = [part.text for part in content if part.type == "text" and isinstance(part.text, str)]
     return "".join(texts) if texts else None
 
 
-def _answer_logprobs(logprobs: _Logprobs | None, answer: str, scrub: Scrubber) -> tuple[TokenLogprob, ...] | None:
+def _answer_logprobs(logprobs: _Logprobs | None, answer: str, endpoint: Endpoint) -> tuple[TokenLogprob, ...] | None:
     """The tokens of the answer alone: servers also list those of the reasoning, and the one that ended it.
 
     None where the tokens do not spell the answer, since nothing says then which of them belong to it, and where they
     spell our key.
     """
-    if logprobs is None or logprobs.content is None or scrub.text(answer) != answer:
+    if logprobs is None or logprobs.content is None or endpoint.scrub(answer) != answer:
         return None
     spelt = [_spelling(token) for token in logprobs.content]
     wanted = answer.encode()
@@ -196,13 +197,13 @@ def _answer_logprobs(logprobs: _Logprobs | None, answer: str, scrub: Scrubber) -
     kept, at = [], 0
     for token, piece in zip(logprobs.content, spelt, strict=True):
         if at < start + len(wanted) and at + len(piece) > start:
-            kept.append(TokenLogprob(scrub.text(token.token), token.logprob, _top(token, scrub)))
+            kept.append(TokenLogprob(endpoint.scrub(token.token), token.logprob, _top(token, endpoint)))
         at += len(piece)
     return tuple(kept)
 
 
-def _top(token: _Token, scrub: Scrubber) -> tuple[tuple[str, float], ...]:
-    return tuple((scrub.text(other.token), other.logprob) for other in token.top_logprobs or ())
+def _top(token: _Token, endpoint: Endpoint) -> tuple[tuple[str, float], ...]:
+    return tuple((endpoint.scrub(other.token), other.logprob) for other in token.top_logprobs or ())
 
 
 def _spelling(token: _Token) -> bytes:
@@ -235,8 +236,8 @@ def _count(raw: msgspec.Raw) -> int | None:
 def _with_tokens(
     choices: Sequence[Completion | TransientError], inputs: int | None, outputs: int | None
 ) -> list[Completion | TransientError]:
-    done = [choice for choice in choices if isinstance(choice, Completion)]
-    shares = iter(_shares(outputs, [len(one.text) + len(one.reasoning or "") for one in done]))
+    completions = [choice for choice in choices if isinstance(choice, Completion)]
+    shares = iter(_shares(outputs, [len(choice.text) + len(choice.reasoning or "") for choice in completions]))
     filled: list[Completion | TransientError] = []
     for choice in choices:
         if isinstance(choice, Completion):
@@ -251,5 +252,5 @@ def _shares(total: int | None, lengths: Sequence[int]) -> list[int | None]:
     if total is None:
         return [None] * len(lengths)
     weights = [length + 1 for length in lengths]  # + 1: an empty answer took a token too
-    ends = [total * sum(weights[: n + 1]) // sum(weights) for n in range(len(weights))]
-    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
+    sums = [total * sum(weights[:n]) // max(1, sum(weights)) for n in range(len(weights) + 1)]
+    return [after - before for before, after in pairwise(sums)]

@@ -1,4 +1,4 @@
-"""What is learnt about a server while it is asked: what it can bear, whether it takes `n`, what it has cost."""
+"""What is learned about a server while it is asked: what it can bear, whether it takes `n`, what it has cost."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import msgspec
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Completion
 from barista_bench.models.served.concurrency import AdaptiveLimit
-from barista_bench.models.served.errors import Place, TransientError
+from barista_bench.models.served.errors import Endpoint, TransientError
 from barista_bench.models.served.replies import Reply
 
 log = logging.getLogger(__name__)
 
-_NAMES_KEPT = 16
+_MAX_NAMES = 16
 
 
 class ServerState:
@@ -24,7 +24,7 @@ class ServerState:
         takes_n: whether several choices are asked for with one call; until it turns out that they do not come.
         proven_n: the most choices that came with one call.
         calls, input_tokens, output_tokens: of all readable answers, as the server counts them.
-        served_as: the model's names in the server's words, in the order of their first answers.
+        served_as: the names under which the server answered, in the order of their first answers.
     """
 
     def __init__(self, max_concurrency: int) -> None:
@@ -33,34 +33,34 @@ class ServerState:
         self.calls, self.input_tokens, self.output_tokens = 0, 0, 0
         self.served_as: list[str] = []
         self._warned_of_schema = False
-        self._lost = 0
-        self._bearable = max(20, 2 * max_concurrency)
+        self._failures_in_a_row = 0
+        self._max_failures = max(20, 2 * max_concurrency)
 
-    def took(self, reply: Reply) -> None:
+    def count_reply(self, reply: Reply) -> None:
         """Count one readable answer."""
-        self._lost = 0
+        self._failures_in_a_row = 0
         self.calls += 1
         self.input_tokens += reply.input_tokens or 0
         self.output_tokens += reply.output_tokens or 0
-        if reply.served_as and reply.served_as not in self.served_as and len(self.served_as) < _NAMES_KEPT:
+        if reply.served_as and reply.served_as not in self.served_as and len(self.served_as) < _MAX_NAMES:
             if self.served_as:
                 log.warning("the server now answers as %s, before as %s", reply.served_as, self.served_as[-1])
             self.served_as.append(reply.served_as)
 
-    def lost(self, error: TransientError, place: Place) -> None:
+    def count_failure(self, error: TransientError, endpoint: Endpoint) -> None:
         """Count one call that failed at every attempt.
 
         Raises:
             ModelError: so many in a row failed that the server must be down; going on would fail all the rest.
         """
-        self._lost += 1
-        if self._lost >= self._bearable:
+        self._failures_in_a_row += 1
+        if self._failures_in_a_row >= self._max_failures:
             raise ModelError(
-                f"{place}: {self._lost} requests in a row failed at every attempt, the last with: {error}. "
-                "Remedy: see to the server, then start the run again; it goes on where it stopped"
+                f"{endpoint}: {self._failures_in_a_row} requests in a row failed at every attempt, the last with: "
+                f"{error}. Remedy: see to the server, then start the run again; it goes on where it stopped"
             )
 
-    def check_json(self, reply: Reply, place: Place) -> None:
+    def check_json(self, reply: Reply, endpoint: Endpoint) -> None:
         """Warn, once, where answers that were to be held to a schema are no JSON: some servers ignore it in silence."""
         for choice in reply.choices:
             if self._warned_of_schema or not isinstance(choice, Completion) or choice.finish_reason != "stop":
@@ -68,11 +68,11 @@ class ServerState:
             try:
                 msgspec.json.decode(choice.text)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                log.warning("%s: asked for JSON by a schema, the server answered with none: it ignores it", place)
+                log.warning("%s: asked for JSON by a schema, the server answered with none: it ignores it", endpoint)
                 self._warned_of_schema = True
 
-    def give_up_n(self, why: str, place: Place) -> None:
+    def give_up_n(self, why: str, endpoint: Endpoint) -> None:
         """Ask for one choice a call from now on."""
         if self.takes_n:
-            log.warning("%s: %s; going on with a call for each sample", place, why)
+            log.warning("%s: %s; going on with a call for each sample", endpoint, why)
         self.takes_n = False

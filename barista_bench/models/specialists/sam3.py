@@ -16,19 +16,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from PIL import Image
 
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.errors import ConfigError, ModelError
-from barista_bench.files.checkpoints import load_pretrained, require_libraries, revision_of
+from barista_bench.errors import ConfigError, ModelError, require_extra
+from barista_bench.files.checkpoints import Pretrained, load_pretrained, require_libraries, revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.checks import check_images
 from barista_bench.models.local.batching import is_out_of_memory
 from barista_bench.models.specialists.sam3_masks import (
     Mask,
@@ -51,21 +49,8 @@ PHRASE_TOKENS = 32
 """Tokens of a phrase that the processor pads to and the text encoder was trained with, both ends included."""
 _OUTPUTS = ("pred_logits", "pred_boxes", "pred_masks", "presence_logits")
 
-Found = dict[str, "torch.Tensor"]
-
-
-class Sam3Processing(Protocol):
-    """What is used of `transformers.Sam3Processor`."""
-
-    def __call__(
-        self, *, images: list[Image.Image], text: list[str], return_tensors: str
-    ) -> dict[str, torch.Tensor]: ...
-
-    def tokenizer(self, text: str) -> dict[str, list[int]]: ...
-
-    def post_process_instance_segmentation(
-        self, outputs: object, *, threshold: float, mask_threshold: float, target_sizes: list[tuple[int, int]]
-    ) -> list[Found]: ...
+Instances = dict[str, "torch.Tensor"]
+"""What was found in an image: `masks` (n, height, width) and `scores` (n)."""
 
 
 class Sam3Grounder:
@@ -89,7 +74,7 @@ class Sam3Grounder:
     def __init__(
         self,
         model: PreTrainedModel,
-        processor: Sam3Processing,
+        processor: Pretrained,
         identity: ModelIdentity,
         *,
         threshold: float = 0.5,
@@ -131,8 +116,7 @@ class Sam3Grounder:
             ModelError: it cannot be read, weights are missing, or torch, transformers or torchvision is.
         """
         require_libraries()
-        if find_spec("torchvision") is None:
-            raise ModelError(f"model {name}: SAM 3's processor needs torchvision. Remedy: pip install torchvision")
+        require_extra(f"model {name}: SAM 3's processor", "torchvision", extra="sam3")
         from transformers import Sam3Model, Sam3Processor
 
         model, processor = load_pretrained(
@@ -150,7 +134,7 @@ class Sam3Grounder:
         }
         return cls(
             model,
-            cast("Sam3Processing", processor),
+            processor,
             ModelIdentity(f"sam3:{name}", revision_of(name, model.config), settings),
             threshold=threshold,
             mask_threshold=mask_threshold,
@@ -160,7 +144,7 @@ class Sam3Grounder:
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
         answers: dict[int, Completion | Failure] = {}
-        items: list[_Item] = []
+        items: list[_PhraseInImage] = []
         for index, request in enumerate(requests):
             refusal = self._refusal(request)
             if refusal is not None:
@@ -168,14 +152,17 @@ class Sam3Grounder:
             elif is_sequential(request):
                 answers[index] = self._followed(request)
             else:
-                items += _items(index, request)
-        for index, parts in self._looked_at(items).items():
+                items += _phrases_in_images(index, request)
+        parts_of: dict[int, list[_Result]] = {item.request: [] for item in items}
+        for part in self._find(items):
+            parts_of[part.item.request].append(part)
+        for index, parts in parts_of.items():
             answers[index] = _joined(requests[index], parts)
         return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
     def _refusal(self, request: Request) -> Failure | None:
         """Why a request cannot be taken; None where it can."""
-        check_images(request)
+        request.check_images()
         if wants_masks(request):
             problem = problem_with(request)
             if problem:
@@ -216,36 +203,26 @@ class Sam3Grounder:
             raise ModelError("this SAM 3 looks at single images. Remedy: ask with mode=frame_wise")
         return self._open_video()
 
-    def _looked_at(self, items: Sequence[_Item]) -> dict[int, list[_Part]]:
-        """What is found in each image, by request."""
-        found: dict[int, list[_Part]] = {item.request: [] for item in items}
+    def _find(self, items: Sequence[_PhraseInImage]) -> Iterator[_Result]:
+        """What is found of each item, in batches that become smaller where the memory runs out."""
+        import torch
+
         waiting = list(items)
         while waiting:
             batch = waiting[: self.batch_size]
-            parts = self._find(batch)
-            if parts is None:
-                continue  # with a smaller batch
-            for part in parts:
-                found[part.item.request].append(part)
-            waiting = waiting[len(batch) :]
-        return found
+            try:
+                with torch.inference_mode():
+                    parts = self._parts(batch)
+            except torch.OutOfMemoryError as error:
+                parts = [] if len(batch) > 1 else [_Result(batch[0], error=str(error))]
+            yield from parts
+            waiting = waiting[len(parts) :]
+            if not parts:
+                self.batch_size = len(batch) // 2
+                log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
+                torch.cuda.empty_cache()
 
-    def _find(self, batch: Sequence[_Item]) -> list[_Part] | None:
-        """What is found in each image; None where the memory ran out and a smaller batch may fit."""
-        import torch
-
-        try:
-            with torch.inference_mode():
-                return self._parts(batch)
-        except torch.OutOfMemoryError as error:
-            if len(batch) == 1:
-                return [_Part(batch[0], error=str(error))]
-        self.batch_size = len(batch) // 2
-        log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
-        torch.cuda.empty_cache()
-        return None
-
-    def _parts(self, batch: Sequence[_Item]) -> list[_Part]:
+    def _parts(self, batch: Sequence[_PhraseInImage]) -> list[_Result]:
         images = [item.image.convert("RGB") for item in batch]
         inputs = self._processor(images=images, text=[item.phrase for item in batch], return_tensors="pt")
         device, dtype = self._model.device, self._model.dtype
@@ -255,55 +232,55 @@ class Sam3Grounder:
             attention_mask=inputs["attention_mask"].to(device),
         )
         parts = []
-        for place, (item, image) in enumerate(zip(batch, images, strict=True)):
+        for row, (item, image) in enumerate(zip(batch, images, strict=True)):
             # One image at a time: masks are as large as the image, and there are up to 200 of them.
-            (found,) = self._processor.post_process_instance_segmentation(
-                _row(outputs, place),
+            (instances,) = self._processor.post_process_instance_segmentation(
+                _row(outputs, row),
                 threshold=self._threshold,
                 mask_threshold=self._mask_threshold,
                 target_sizes=[(image.height, image.width)],
             )
             if item.as_boxes:
-                parts.append(_Part(item, text=_written(found), batch_size=len(batch)))
+                parts.append(_Result(item, text=_written(instances), batch_size=len(batch)))
             else:
-                masks = (found["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
-                parts.append(_Part(item, mask=masks.cpu().numpy(), batch_size=len(batch)))
+                masks = (instances["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
+                parts.append(_Result(item, mask=masks.cpu().numpy(), batch_size=len(batch)))
         return parts
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
-    """One phrase to find in one image: `place` is the image's among those of its request."""
+class _PhraseInImage:
+    """One phrase to find in one image: `image_index` counts the images of its request."""
 
     request: int
-    place: int
+    image_index: int
     image: Image.Image
     phrase: str
     as_boxes: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Result:
     """What was found of an item: an answer, a mask (height, width), or why there is neither."""
 
-    item: _Item
+    item: _PhraseInImage
     text: str = ""
     mask: Mask | None = None
     error: str = ""
     batch_size: int = 1
 
 
-def _items(index: int, request: Request) -> list[_Item]:
+def _phrases_in_images(index: int, request: Request) -> list[_PhraseInImage]:
     if not wants_masks(request):
-        return [_Item(index, 0, request.images[0], str(request.inputs["phrase"]), as_boxes=True)]
+        return [_PhraseInImage(index, 0, request.images[0], str(request.inputs["phrase"]), as_boxes=True)]
     return [
-        _Item(index, place, request.images[place], phrase, as_boxes=False)
-        for place in wanted_images(request)
+        _PhraseInImage(index, image_index, request.images[image_index], phrase, as_boxes=False)
+        for image_index in wanted_images(request)
         for phrase in phrases_of(request)
     ]
 
 
-def _joined(request: Request, parts: Sequence[_Part]) -> Completion | Failure:
+def _joined(request: Request, parts: Sequence[_Result]) -> Completion | Failure:
     """A request's answer; the masks of one image are united."""
     failed = [part.error for part in parts if part.error]
     if failed:
@@ -314,8 +291,8 @@ def _joined(request: Request, parts: Sequence[_Part]) -> Completion | Failure:
     masks: dict[int, Mask] = {}
     for part in parts:
         assert part.mask is not None
-        place = part.item.place
-        masks[place] = masks[place] | part.mask if place in masks else part.mask
+        index = part.item.image_index
+        masks[index] = masks[index] | part.mask if index in masks else part.mask
     return Completion(write_masks(masks), batch_size=batch_size)
 
 
@@ -327,18 +304,18 @@ def mask_box(mask: torch.Tensor) -> list[int] | None:
     return [int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1]
 
 
-def _written(found: Found) -> str:
+def _written(instances: Instances) -> str:
     """Boxes and confidences of one image as the task's parser reads them; instances with an empty mask are dropped."""
-    scores = cast("list[float]", found["scores"].tolist())
-    boxes = [mask_box(mask > 0) for mask in found["masks"]]
+    scores = cast("list[float]", instances["scores"].tolist())
+    boxes = [mask_box(mask > 0) for mask in instances["masks"]]
     pairs = [(score, box) for score, box in zip(scores, boxes, strict=True) if box is not None]
     pairs.sort(key=lambda pair: -pair[0])
     return json.dumps({"bboxes": [box for _, box in pairs], "scores": [score for score, _ in pairs]})
 
 
-def _row(outputs: object, place: int) -> SimpleNamespace:
+def _row(outputs: object, row: int) -> SimpleNamespace:
     """One image's part of a batch's outputs, in single precision: masks are resized, and confidences written down."""
     parts = {name: getattr(outputs, name) for name in _OUTPUTS}
     return SimpleNamespace(
-        **{name: None if part is None else part[place : place + 1].float() for name, part in parts.items()}
+        **{name: None if part is None else part[row : row + 1].float() for name, part in parts.items()}
     )

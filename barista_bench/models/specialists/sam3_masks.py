@@ -4,7 +4,7 @@ Asked through `Request.inputs`:
 
     answer: "masks"
     phrases: what to find; all instances of all phrases are one region
-    frames: which of the request's images are wanted, by place from 0; all of them where this is left out
+    frames: which of the request's images are wanted, by index from 0; all of them where this is left out
     mode: "sequential" for one pass over the clip, else each image alone
 
 The answer has a compressed COCO run-length encoding of the image's size for each wanted image with anything found:
@@ -45,7 +45,7 @@ def problem_with(request: Request) -> str | None:
     if not all(isinstance(phrase, str) and phrase.strip() for phrase in phrases):
         return "its phrases are not all texts"
     if not isinstance(frames, list | tuple) or not all(type(frame) is int for frame in frames):
-        return "its frames are no list of places"
+        return "its frames are no list of indices"
     if not request.images:
         return "there are no images to segment"
     late = [frame for frame in frames if not 0 <= frame < len(request.images)]
@@ -58,16 +58,16 @@ def phrases_of(request: Request) -> tuple[str, ...]:
 
 
 def wanted_images(request: Request) -> tuple[int, ...]:
-    """The places of the images to segment, in order."""
+    """The indices of the images to segment, in order."""
     frames = cast("Sequence[int]", request.inputs.get("frames", range(len(request.images))))
     return tuple(sorted(set(frames)))
 
 
 def write_masks(masks: Mapping[int, Mask]) -> str:
-    """The answer: masks (height, width) by the places of their images. Empty ones are left out."""
+    """The answer: masks (height, width) by the indices of their images. Empty ones are left out."""
     entries = []
-    for place, mask in sorted(masks.items()):
+    for index, mask in sorted(masks.items()):
         if mask.any():
             rle = coco_mask.encode(np.asfortranarray(mask, dtype=np.uint8))
-            entries.append({"frame": place, "rle": {"size": list(mask.shape), "counts": rle["counts"].decode()}})
+            entries.append({"frame": index, "rle": {"size": list(mask.shape), "counts": rle["counts"].decode()}})
     return json.dumps({"masks": entries})

@@ -5,43 +5,14 @@ Detection and tracking keep to the thresholds of the checkpoint. Needs torchvisi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image
 
 from barista_bench.errors import ModelError
-from barista_bench.files.checkpoints import load_pretrained
+from barista_bench.files.checkpoints import Pretrained, load_pretrained
 from barista_bench.models.specialists.sam3_masks import Mask
-
-if TYPE_CHECKING:
-    import torch
-
-
-class _Output(Protocol):
-    frame_idx: int
-
-
-class VideoModel(Protocol):
-    """What is used of `transformers.Sam3VideoModel`."""
-
-    device: torch.device
-    dtype: torch.dtype
-
-    def propagate_in_video_iterator(self, inference_session: object) -> Iterator[_Output]: ...
-
-
-class VideoProcessing(Protocol):
-    """What is used of `transformers.Sam3VideoProcessor`."""
-
-    def init_video_session(
-        self, *, video: list[Image.Image], inference_device: torch.device, dtype: torch.dtype
-    ) -> object: ...
-
-    def add_text_prompt(self, inference_session: object, text: list[str]) -> object: ...
-
-    def postprocess_outputs(self, inference_session: object, model_outputs: _Output) -> dict[str, torch.Tensor]: ...
 
 
 class Sam3Video:
@@ -52,7 +23,7 @@ class Sam3Video:
         processor: `Sam3VideoProcessor`.
     """
 
-    def __init__(self, model: VideoModel, processor: VideoProcessing) -> None:
+    def __init__(self, model: Pretrained, processor: Pretrained) -> None:
         self._model = model
         self._processor = processor
 
@@ -74,7 +45,7 @@ class Sam3Video:
             device=device,
             dtype=dtype,
         )
-        return cls(cast("VideoModel", model), cast("VideoProcessing", processor))
+        return cls(model, processor)
 
     def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], wanted: Sequence[int]) -> dict[int, Mask]:
         """The region of all instances of all phrases, (height, width), in each of the wanted images.
@@ -82,7 +53,7 @@ class Sam3Video:
         Args:
             images: the clip in order, of one size; all of them are seen.
             phrases: what to find.
-            wanted: places of images, from 0.
+            wanted: indices of images, from 0.
 
         Raises:
             ModelError: the images differ in size.
@@ -92,7 +63,7 @@ class Sam3Video:
         if len({image.size for image in images}) > 1:
             raise ModelError("the images of a clip have several sizes. Remedy: ask with mode=frame_wise")
         width, height = images[0].size
-        masks = {place: np.zeros((height, width), dtype=np.bool_) for place in wanted}
+        masks = {index: np.zeros((height, width), dtype=np.bool_) for index in wanted}
         with torch.inference_mode():
             session = self._processor.init_video_session(
                 video=[image.convert("RGB") for image in images],
@@ -102,6 +73,6 @@ class Sam3Video:
             self._processor.add_text_prompt(session, list(phrases))
             for output in self._model.propagate_in_video_iterator(session):
                 if output.frame_idx in masks:
-                    found = self._processor.postprocess_outputs(session, output)["masks"]
-                    masks[output.frame_idx] |= found.reshape(-1, height, width).any(dim=0).cpu().numpy()
+                    instances = self._processor.postprocess_outputs(session, output)["masks"]
+                    masks[output.frame_idx] |= instances.reshape(-1, height, width).any(dim=0).cpu().numpy()
         return masks

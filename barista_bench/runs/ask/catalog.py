@@ -28,9 +28,11 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Model
 from barista_bench.models.ablations import ABLATIONS, ablated
+from barista_bench.models.local.settings import CheckpointSettings, TransformersSettings
 from barista_bench.models.names import SCRIPTED
-from barista_bench.models.reasoning import THINK_TAGS
 from barista_bench.models.scripted import ScriptedModel
+from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import part_of
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.log.keys import sample_seeds
@@ -62,12 +64,12 @@ def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) 
     if kind == "predictions" and rest:
         from barista_bench.models.predictions_file import PredictionsModel
 
-        owners = {example.example_id: task for task, examples in tasks for example in examples.examples}
+        task_of = {example.example_id: task for task, examples in tasks for example in examples.examples}
         return PredictionsModel.load(
             rest,
-            example_ids=owners,
-            box_format=config.boxes,
-            seeds_of=lambda example_id, run: sample_seeds(owners[example_id], example_id, run),
+            example_ids=task_of,
+            box_format=config.box_format,
+            seeds_of=lambda example_id, run: sample_seeds(task_of[example_id], example_id, run),
         )
     if kind == "served" and rest:
         return _served(config, rest)
@@ -91,7 +93,7 @@ def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) 
 
 
 def _refuse_mistyped(name: str) -> None:
-    """Before the Hub is asked for it: a name that is meant for one of ours, or a file of answers."""
+    """Refuse, before the Hub is asked, a mistyped name of a built-in model and a file of answers."""
     if Path(name).is_file():
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
     near = difflib.get_close_matches(name, (*SCRIPTED, "tiny"), n=1, cutoff=0.8)
@@ -103,7 +105,7 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     if name not in SCRIPTED:
         return None
     boxes = BoxFormat()
-    others = _Others(tasks)
+    others = _OtherVideos(tasks)
     answers: dict[str, _Answer] = {
         "oracle": lambda task, example, _: task.reference_answer(example, boxes),
         "chance": lambda task, example, seed: task.random_answer(example, random.Random(seed), boxes),  # noqa: S311
@@ -114,7 +116,7 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
     if name == "oracle":
         for task, examples in tasks:
-            hidden = next((one for one in examples.examples if not task.has_answer(one)), None)
+            hidden = next((example for example in examples.examples if not task.has_answer(example)), None)
             if hidden is not None:
                 raise ConfigError(
                     f"oracle: the answer of {hidden.example_id} is hidden (split {hidden.metadata.get('split')}). "
@@ -152,7 +154,7 @@ def _without_ablations(name: str) -> str:
     return _without_ablations(rest) if kind in ABLATIONS and rest else name
 
 
-class _Others:
+class _OtherVideos:
     """The examples of other videos than an example's own, one tuple a video: tasks remember what they make of it."""
 
     def __init__(self, tasks: Pairs) -> None:
@@ -162,38 +164,15 @@ class _Others:
     def of(self, task: Task, example: Example) -> tuple[Example, ...]:
         key = (task.benchmark, task.name, example.video_id)
         if key not in self._kept:
-            everyone = self._examples[key[:2]]
-            self._kept[key] = tuple(one for one in everyone if one.video_id != example.video_id)
+            candidates = self._examples[key[:2]]
+            self._kept[key] = tuple(other for other in candidates if other.video_id != example.video_id)
         return self._kept[key]
 
 
 def _served(config: ModelSettings, name: str) -> Model:
     from barista_bench.models.served.model import ServedModel
 
-    model = ServedModel.load(
-        name,
-        base_url=config.base_url,
-        api_key_env=config.api_key_env,
-        revision=config.revision,
-        timeout=config.timeout,
-        max_concurrency=config.max_concurrency,
-        max_attempts=config.max_attempts,
-        image_format=config.image_format,
-        jpeg_quality=config.jpeg_quality,
-        max_image_side=config.max_image_side,
-        image_detail=config.image_detail,
-        structured_output=config.structured_output,
-        box_format=config.boxes,
-        think_tags=config.tags or THINK_TAGS,
-        prompt_opens_thinking=config.prompt_opens_thinking,
-        thinking_budget_field=config.thinking_budget_field,
-        token_limit_field=config.token_limit_field,
-        explicit_sampling=config.explicit_sampling,
-        omit=config.omit,
-        extra_body=config.extra_body,
-        price_input=config.price_input,
-        price_output=config.price_output,
-    )
+    model = ServedModel.load(name, **part_of(config, ServedSettings))
     model.check(config.generation)
     return model
 
@@ -206,15 +185,8 @@ def _dual(config: ModelSettings, name: str, shard: Shard | None) -> Model:
         from barista_bench.models.tiny_encoders import make_tiny_clip
 
         path = str(make_tiny_clip(Path(HF_HOME) / "barista_bench" / "tiny_clip"))
-    model = DualEncoder.load(
-        path,
-        revision=config.revision,
-        device=_device(config, shard),
-        dtype=config.dtype,
-        attn_implementation=config.attn_implementation,
-        trust_remote_code=config.trust_remote_code,
-        batch_size=8 if config.batch_size == "auto" else config.batch_size,
-    )
+    settings = part_of(config, CheckpointSettings) | {"device": _device(config, shard)}
+    model = DualEncoder.load(path, batch_size=8 if config.batch_size == "auto" else config.batch_size, **settings)
     model.identity = dataclasses.replace(model.identity, name=config.model)
     return model
 
@@ -227,24 +199,8 @@ def _transformers(config: ModelSettings, shard: Shard | None) -> Model:
         from barista_bench.models.tiny import make_tiny_model
 
         path = str(make_tiny_model(Path(HF_HOME) / "barista_bench" / "tiny"))
-    model = TransformersModel.load(
-        path,
-        revision=config.revision,
-        device=_device(config, shard),
-        dtype=config.dtype,
-        attn_implementation=config.attn_implementation,
-        quantization=config.quantization,
-        adapter=config.adapter,
-        adapter_revision=config.adapter_revision,
-        trust_remote_code=config.trust_remote_code,
-        batch_size=config.batch_size,
-        min_pixels=config.min_pixels,
-        max_pixels=config.max_pixels,
-        frames_as=config.frames_as,
-        video_fps=config.video_fps,
-        box_format=config.boxes,
-        think_tags=config.tags,
-    )
+    settings = part_of(config, TransformersSettings) | {"device": _device(config, shard)}
+    model = TransformersModel.load(path, **settings)
     # The folder of the embedded model differs between machines; its content hash stands in the revision.
     model.identity = dataclasses.replace(model.identity, name=config.model)
     return model

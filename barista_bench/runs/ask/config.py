@@ -6,196 +6,87 @@ A value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError
-from barista_bench.files.credentials import check_address, check_variable_name, refuse_credentials
 from barista_bench.files.yaml_files import load_yaml
 from barista_bench.models import GenerationConfig
+from barista_bench.models.local.settings import TransformersSettings
+from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import (
+    ENVIRONMENT_PREFIX,
+    Count,
+    Names,
+    SettingsT,
+    SettingsTable,
+    Texts,
+    check_known,
+    checked,
+    one_or_all,
+)
 
-ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
+__all__ = ["ENVIRONMENT_PREFIX", "MAX_RUNS", "Count", "ModelSettings", "RunConfig", "Texts", "checked", "resolve"]
+
 MAX_FILE = 2**20
 """Bytes of a run file."""
 MAX_RUNS = 1000
 """Repetitions of a run."""
-MAX_SHOWN = 200
-"""Characters of a value or a name that an error shows."""
-
-_NEVER_SHOWN = frozenset({"extra_body", "base_url", "api_key_env"})
-"""Where people put secrets, in their place or by mistake."""
-
-
-def _several(value: object) -> object:
-    """Names, each text one of them or several with commas between."""
-    texts = (value,) if isinstance(value, str) else value
-    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        return value
-    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
-
-
-def _one_or_all(value: object) -> object:
-    """Stop strings may hold commas: a single string is one of them."""
-    return (value,) if isinstance(value, str) else value
 
 
 def _as_pairs(value: object) -> object:
     """Run files may write a mapping, flags and variables write `name=value`."""
     if not isinstance(value, Mapping):
-        return _one_or_all(value)
+        return one_or_all(value)
     return tuple(f"{name}={text if isinstance(text, str) else json.dumps(text)}" for name, text in value.items())
 
 
-def _json(value: object) -> object:
-    """Flags and variables hold JSON text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except RecursionError as error:
-        raise ValueError("is nested too deeply") from error
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
 Pairs = Annotated[tuple[str, ...], BeforeValidator(_as_pairs)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_one_or_all)]
-Count = Annotated[int, Field(ge=1)]
 
 
-class ModelSettings(BaseModel):
-    """A model and how it is asked: what runs and judges have in common."""
-
-    # Inputs are hidden, since the text of pydantic's error stands in tracebacks, and settings may hold secrets.
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=(), hide_input_in_errors=True
-    )
+class AskingSettings(SettingsTable):
+    """Which model is asked, and how it generates; `GenerationConfig` says in which ranges."""
 
     model: str = Field(
         "oracle",
         description="oracle, chance, prior, centre_box, tiny, a local checkpoint folder, a Hub id, served:NAME, "
         "sam3:NAME, dual:NAME or predictions:FILE; text_only:, first_frame: or shuffled_frames: before any of them.",
     )
-    temperature: float = Field(0.7, ge=0, le=100, description="0 for greedy decoding.")
-    max_new_tokens: Count = Field(4096, description="The most tokens an answer may take, reasoning included.")
-    top_p: float = Field(1.0, gt=0, le=1, description="Nucleus sampling; 1 for none.")
-    top_k: Count | None = Field(None, description="Sample from the k likeliest tokens only.")
-    repetition_penalty: float = Field(1.0, gt=0, description="Above 1, tokens that were used become less likely.")
+    temperature: float = Field(0.7, description="0 for greedy decoding.")
+    max_new_tokens: int = Field(4096, description="The most tokens an answer may take, reasoning included.")
+    top_p: float = Field(1.0, description="Nucleus sampling; 1 for none.")
+    top_k: int | None = Field(None, description="Sample from the k likeliest tokens only.")
+    repetition_penalty: float = Field(1.0, description="Above 1, tokens that were used become less likely.")
     stop: Texts = Field((), description="Text that ends an answer; may be given several times.")
-    thinking_budget: int | None = Field(None, ge=0, description="The most tokens of reasoning before the answer.")
-
-    batch_size: Count | Literal["auto"] = Field(8, description="Prompts generated together, or auto.")
-    revision: str | None = Field(None, description="Commit of a Hub checkpoint.")
-    device: str = Field("auto", description="auto, cpu, cuda, split (over all GPUs), ...")
-    dtype: str = Field("auto", description="auto, float32, bfloat16, ...")
-    attn_implementation: str | None = Field(None, description="sdpa, flash_attention_2, ...")
-    quantization: Literal["4bit", "8bit"] | None = Field(None, description="Through bitsandbytes.")
-    adapter: str | None = Field(None, description="LoRA adapter: a folder or a Hub id; needs peft.")
-    adapter_revision: str | None = Field(None, description="Commit of a Hub adapter.")
-    trust_remote_code: bool = Field(False, description="Run code that the checkpoint brings.")
-    min_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
-    max_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
-    frames_as: Literal["images", "video"] = Field("images", description="How frames of one clip reach the processor.")
-    video_fps: float | None = Field(None, gt=0, description="Frames a second that a processor of videos is told.")
-    think_tags: Names | None = Field(
-        None, description="Opening and closing tag of reasoning, with a comma between.", min_length=2, max_length=2
-    )
-    threshold: float = Field(0.5, ge=0, le=1, description="Least confidence of a box; for sam3.")
-    mask_threshold: float = Field(0.5, ge=0, le=1, description="Of a mask's pixels; for sam3.")
-    box_format: str | None = Field(
-        None, description="How the model writes boxes, e.g. yxyx/1000, xyxy/1 or xyxy/pixels, if not as its family."
-    )
-
-    base_url: str | None = Field(None, description="Of a served model: an OpenAI-compatible endpoint.")
-    api_key_env: str | None = Field(
-        None,
-        description="Name of the environment variable that holds the key; OPENAI_API_KEY for OpenAI's own host alone.",
-    )
-    timeout: float = Field(600.0, gt=0, description="Seconds that one served call may take.")
-    max_concurrency: Count = Field(16, description="Served calls in flight at the most.")
-    max_attempts: Count = Field(6, description="Attempts at one served call.")
-    image_format: Literal["jpeg", "png"] = Field("jpeg", description="Of images sent to a served model.")
-    jpeg_quality: int = Field(75, ge=1, le=100, description="Of images sent to a served model.")
-    max_image_side: Count | None = Field(None, description="Longer sides of images are scaled down to it, pixels.")
-    image_detail: str | None = Field(None, description="low, high or auto, where a server knows it.")
-    structured_output: bool = Field(False, description="Hold a served model to the answer's JSON Schema.")
-    prompt_opens_thinking: bool = Field(False, description="A served model's template writes the opening think tag.")
-    thinking_budget_field: str | None = Field(None, description="Field of a call that tells the thinking budget.")
-    token_limit_field: str = Field("max_completion_tokens", description="max_tokens for older servers.")
-    explicit_sampling: bool = Field(False, description="Send top_k and repetition_penalty even where they are off.")
-    omit: Names = Field((), description="Of temperature, top_p and seed, those a served model refuses.")
-    extra_body: Annotated[dict[str, Any], BeforeValidator(_json)] = Field(
-        default_factory=dict, description="Further fields of every served call, as JSON. No secrets here."
-    )
-    price_input: float | None = Field(None, ge=0, description="US dollars a million input tokens.")
-    price_output: float | None = Field(None, ge=0, description="US dollars a million output tokens.")
-
-    progress: bool = Field(False, description="Show progress bars.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_credentials(cls, values: object) -> object:
-        """First of all, since later errors show values: no setting is a key, whatever it is called."""
-        if isinstance(values, Mapping):
-            for name, value in values.items():
-                if name == "api_key_env" and isinstance(value, str):
-                    check_variable_name(name, value)
-                refuse_credentials(str(name), value)
-        return values
-
-    @field_validator("extra_body")
-    @classmethod
-    def _body_without_credentials(cls, value: dict[str, Any]) -> dict[str, Any]:
-        refuse_credentials("extra_body", value)
-        return value
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_address(cls, value: str | None) -> str | None:
-        if value is not None:
-            check_address("base_url", value)
-        return value
-
-    @field_validator("box_format")
-    @classmethod
-    def _readable_box_format(cls, value: str | None) -> str | None:
-        if value is not None:
-            BoxFormat.parse(value)
-        return value
+    thinking_budget: int | None = Field(None, description="The most tokens of reasoning before the answer.")
 
     @model_validator(mode="after")
-    def _prices_together(self) -> Self:
-        if (self.price_input is None) != (self.price_output is None):
-            raise ValueError("price_input and price_output belong together")
+    def _in_range(self) -> Self:
+        _ = self.generation
         return self
 
     @property
     def generation(self) -> GenerationConfig:
-        return GenerationConfig(
-            temperature=self.temperature,
-            max_new_tokens=self.max_new_tokens,
-            top_p=self.top_p,
-            top_k=self.top_k,
-            repetition_penalty=self.repetition_penalty,
-            stop=self.stop,
-            thinking_budget=self.thinking_budget,
-        )
+        """What the model is asked with.
 
-    @property
-    def tags(self) -> tuple[str, str] | None:
-        """The think tags that were asked for; None leaves them to the model's family."""
-        return (self.think_tags[0], self.think_tags[1]) if self.think_tags else None
+        Raises:
+            ConfigError: a value is out of range.
+        """
+        shared = AskingSettings.model_fields.keys() & GenerationConfig.__dataclass_fields__.keys()
+        return GenerationConfig(**{name: getattr(self, name) for name in shared})
 
-    @property
-    def boxes(self) -> BoxFormat | None:
-        """The box format that was asked for; None leaves it to the model's family."""
-        return None if self.box_format is None else BoxFormat.parse(self.box_format)
+
+class ModelSettings(ServedSettings, TransformersSettings, AskingSettings):
+    """A model and how it is asked: what runs and judges have in common."""
+
+    threshold: float = Field(0.5, ge=0, le=1, description="Least confidence of a box; for sam3.")
+    mask_threshold: float = Field(0.5, ge=0, le=1, description="Of a mask's pixels; for sam3.")
+    progress: bool = Field(False, description="Show progress bars.")
 
 
 class RunConfig(ModelSettings):
@@ -240,9 +131,6 @@ class RunConfig(ModelSettings):
     frame_cache_mib: Count = Field(512, description="Memory for frames that several tasks share, in MiB.")
 
 
-SettingsT = TypeVar("SettingsT", bound=ModelSettings)
-
-
 def resolve(
     kind: type[SettingsT],
     given: Mapping[str, Any],
@@ -251,7 +139,7 @@ def resolve(
     environment: Mapping[str, str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> SettingsT:
-    """Settings from keywords or flags, the environment, and a run file, in this order of precedence.
+    """SettingsTable from keywords or flags, the environment, and a run file, in this order of precedence.
 
     Args:
         kind: the table, such as `RunConfig`.
@@ -267,49 +155,7 @@ def resolve(
     return checked(kind, {**(defaults or {}), **_from_file(file, kind), **found, **given})
 
 
-def checked(kind: type[SettingsT], settings: Mapping[str, Any]) -> SettingsT:
-    """As `resolve`, of the settings alone."""
-    for name in settings:
-        _known(name, "setting", kind)
-    try:
-        return kind(**settings)
-    except ValidationError as error:
-        raise ConfigError(_first_complaint(error, kind)) from error
-
-
-def _first_complaint(error: ValidationError, kind: type[ModelSettings]) -> str:
-    first = error.errors()[0]
-    name = str(first["loc"][0]) if first["loc"] else "settings"
-    if first["type"] == "missing":
-        return (
-            f"{name} is missing. Remedy: give it as a flag, in the run file, or as {ENVIRONMENT_PREFIX}{name.upper()}"
-        )
-    field = kind.model_fields.get(name)
-    wanted = f" ({field.description})" if field else ""
-    # What no single field is to blame for has all settings as its input.
-    hidden = not first["loc"] or name in _NEVER_SHOWN
-    got = "" if hidden else f", got {_shown(first['input'])}"
-    return f"{name}: {first['msg']}{got}. Remedy: give another value{wanted}"
-
-
-def _shown(value: object) -> str:
-    """A value for a message, cut; of one that Python itself will not write out, what it is."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # integers of more than 4300 digits, deep nesting
-        return f"a {type(value).__name__} that is too long to show"
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
-
-
-def _known(name: object, what: str, kind: type[ModelSettings]) -> None:
-    if name in kind.model_fields:
-        return
-    shown = _shown(name)
-    near = difflib.get_close_matches(str(name) if len(shown) < MAX_SHOWN else shown, kind.model_fields, n=1, cutoff=0)
-    raise ConfigError(f"no {what} {shown}. Remedy: the nearest is {near[0]!r}")
-
-
-def _from_file(file: str | Path | None, kind: type[ModelSettings]) -> dict[str, Any]:
+def _from_file(file: str | Path | None, kind: type[SettingsTable]) -> dict[str, Any]:
     if file is None:
         return {}
     path = Path(file)
@@ -324,11 +170,11 @@ def _from_file(file: str | Path | None, kind: type[ModelSettings]) -> dict[str, 
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: is no mapping. Remedy: write one `name: value` a line")
     for name in content:
-        _known(name, f"setting in {path}:", kind)
+        check_known(name, f"setting in {path}:", kind)
     return content
 
 
-def _from_environment(environment: Mapping[str, str], kind: type[ModelSettings]) -> dict[str, str]:
+def _from_environment(environment: Mapping[str, str], kind: type[SettingsTable]) -> dict[str, str]:
     """Variables of this table; those of another one (runs, judges) are its own business."""
     others = {name for table in _tables(ModelSettings) for name in table.model_fields}
     found = {}
@@ -337,10 +183,10 @@ def _from_environment(environment: Mapping[str, str], kind: type[ModelSettings])
             continue
         name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
         if name in kind.model_fields or name not in others:
-            _known(name, f"setting {variable} (environment):", kind)
+            check_known(name, f"setting {variable} (environment):", kind)
             found[name] = value
     return found
 
 
-def _tables(kind: type[ModelSettings]) -> list[type[ModelSettings]]:
+def _tables(kind: type[SettingsTable]) -> list[type[SettingsTable]]:
     return [kind, *(table for below in kind.__subclasses__() for table in _tables(below))]

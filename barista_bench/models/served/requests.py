@@ -1,0 +1,182 @@
+"""What is sent to a server: images, the bodies of calls, and what a run would send and cost."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from PIL import Image
+
+from barista_bench.core.prices import token_cost
+from barista_bench.core.prompt import TextPart
+from barista_bench.models.base import GenerationConfig, Request
+from barista_bench.models.served.settings import ServedSettings
+
+Body = dict[str, object]
+
+_SEED_BITS = 31  # what every server takes; gateways in JavaScript round anything above 53
+_CHARACTERS_PER_TOKEN = 4  # of English text; the usual rule of thumb
+_TOKENS_PER_REQUEST = 10  # roles and separators of the chat template
+_TILE = 512  # pixels
+_TOKENS_PER_TILE, _TOKENS_PER_IMAGE = 170, 85
+_LONG_SIDE, _SHORT_SIDE = 2048, 768  # what an image is shrunk to before it is cut into tiles
+
+
+def request_body(request: Request, config: GenerationConfig, model: str, settings: ServedSettings) -> Body:
+    """All fields of a chat completion call but `n` and `seed`; encodes the images."""
+    body: Body = {
+        "model": model,
+        "messages": _messages(request, settings),
+        settings.token_limit_field: config.max_new_tokens,
+        **_sampling_fields(config, settings),
+    }
+    if config.stop:
+        body["stop"] = list(config.stop)
+    if config.top_logprobs:
+        body |= {"logprobs": True, "top_logprobs": config.top_logprobs}
+    if settings.structured_output and request.schema is not None:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": dict(request.schema), "strict": True},
+        }
+    if config.thinking_budget is not None and settings.thinking_budget_field is not None:
+        body = _with_field(body, settings.thinking_budget_field, config.thinking_budget)
+    return {name: value for name, value in body.items() if name not in settings.omit}
+
+
+def fields_per_call(seeds: Sequence[int], settings: ServedSettings) -> Body:
+    """The fields that ask for one choice for each seed. Only the first seed can be sent, and servers may ignore it."""
+    fields: Body = {} if "seed" in settings.omit else {"seed": seeds[0] % 2**_SEED_BITS}
+    return {**fields, "n": len(seeds)} if len(seeds) > 1 else fields
+
+
+def _with_field(body: Mapping[str, object], dotted: str, value: object) -> Body:
+    """A copy of `body` with one more field; dots go into objects (`chat_template_kwargs.thinking_budget`)."""
+    first, _, rest = dotted.partition(".")
+    inner = body.get(first)
+    below = inner if isinstance(inner, Mapping) else {}
+    return {**body, first: _with_field(below, rest, value) if rest else value}
+
+
+def _sampling_fields(config: GenerationConfig, settings: ServedSettings) -> Body:
+    """Temperature, nucleus and the rest, over `extra_body`.
+
+    What is not sent is the server's to choose: vLLM and SGLang take it from the checkpoint's generation settings, where
+    some families put `top_k` 1. So top_p is always sent, and with `explicit_sampling` top_k and the penalty are too.
+    """
+    fields: Body = {**settings.extra_body, "temperature": config.temperature}
+    if config.temperature > 0 or config.top_p != 1.0:
+        fields["top_p"] = config.top_p
+    if config.top_k is not None or settings.explicit_sampling:
+        fields["top_k"] = -1 if config.top_k is None else config.top_k
+    if config.repetition_penalty != 1.0 or settings.explicit_sampling:
+        fields["repetition_penalty"] = config.repetition_penalty
+    return fields
+
+
+def _messages(request: Request, settings: ServedSettings) -> list[Body]:
+    """The conversation: a system message where there is one, and the user's turn; images become data URLs."""
+    system = request.prompt.system
+    opening: list[Body] = [{"role": "system", "content": system}] if system else []
+    parts: list[Body] = []
+    for part in request.prompt.parts:
+        if not isinstance(part, TextPart):
+            image: Body = {"url": data_url(request.images[part.index], settings)}
+            if settings.image_detail is not None:
+                image["detail"] = settings.image_detail
+            parts.append({"type": "image_url", "image_url": image})
+        elif parts and parts[-1]["type"] == "text":
+            # Texts that touch are one part, because servers may trim parts, or put spaces between them.
+            parts[-1] = {"type": "text", "text": f"{parts[-1]['text']}{part.text}"}
+        else:
+            parts.append({"type": "text", "text": part.text})
+    only_text = all(part["type"] == "text" for part in parts)
+    # Some servers of text models take nothing but a string.
+    content = "".join(str(part["text"]) for part in parts) if only_text else parts
+    return [*opening, {"role": "user", "content": content}]
+
+
+def sent_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
+    """(width, height) in pixels after shrinking to `max_side`; the shape is kept up to rounding."""
+    if max_side is None or max(size) <= max_side:
+        return size
+    factor = max_side / max(size)
+    return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
+
+
+def encode_image(image: Image.Image, settings: ServedSettings) -> bytes:
+    """The file that is sent."""
+    size = sent_size(image.size, settings.max_image_side)
+    shrunk = image if size == image.size else image.resize(size, Image.Resampling.LANCZOS)
+    rgb = shrunk if shrunk.mode == "RGB" else shrunk.convert("RGB")
+    file = io.BytesIO()
+    if settings.image_format == "png":
+        rgb.save(file, "PNG", compress_level=1)  # pixels are the same at every level
+    else:
+        rgb.save(file, "JPEG", quality=settings.jpeg_quality)
+    return file.getvalue()
+
+
+def data_url(image: Image.Image, settings: ServedSettings) -> str:
+    """The image as `data:image/...;base64,...`."""
+    encoded = base64.b64encode(encode_image(image, settings)).decode("ascii")
+    return f"data:image/{settings.image_format};base64,{encoded}"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Requests, images and their bytes are counted; tokens and cost are estimates, and say so wherever they are shown.
+
+    Args:
+        requests: prompts, each sent once with `n` for its samples. Servers without `n` are sent each as many times as
+            it has seeds, and take its input tokens as often.
+        images: over all requests.
+        image_bytes: of the encoded images, before base64, which adds a third.
+        input_tokens: 4 characters a token, and images by OpenAI's tiles (`estimated_image_tokens`).
+        max_output_tokens: if every sample used all of `max_new_tokens`.
+        cost: USD at the most, by these tokens; None where no prices were given.
+    """
+
+    requests: int
+    images: int
+    image_bytes: int
+    input_tokens: int
+    max_output_tokens: int
+    cost: float | None
+
+
+def estimate(requests: Iterable[Request], config: GenerationConfig, settings: ServedSettings) -> Estimate:
+    """Go through all requests, one at a time, encoding their images as they would be sent.
+
+    Raises:
+        ValueError: a prompt does not place its images exactly once.
+    """
+    count = images = image_bytes = input_tokens = output_tokens = 0
+    for request in requests:
+        request.check_images()
+        count += 1
+        images += len(request.images)
+        image_bytes += sum(len(encode_image(image, settings)) for image in request.images)
+        sizes = [sent_size(image.size, settings.max_image_side) for image in request.images]
+        text_tokens = -(-len(request.prompt.as_text()) // _CHARACTERS_PER_TOKEN)
+        input_tokens += _TOKENS_PER_REQUEST + text_tokens + sum(map(estimated_image_tokens, sizes))
+        output_tokens += config.max_new_tokens * (len(request.seeds) if config.temperature > 0 else 1)
+    cost = token_cost(input_tokens, output_tokens, settings.price_input, settings.price_output)
+    return Estimate(count, images, image_bytes, input_tokens, output_tokens, cost)
+
+
+def estimated_image_tokens(size: tuple[int, int]) -> int:
+    """Tokens of one image of (width, height) pixels, by the rule that OpenAI publishes for GPT-4o at high detail.
+
+    The image is shrunk into 2048 x 2048, then until its short side is 768 at the most, and every 512-pixel tile that
+    it touches counts 170 tokens, over 85 for the image. Other models count otherwise: it is an estimate.
+
+    >>> estimated_image_tokens((1920, 1080))
+    1105
+    """
+    width, height = size
+    factor = min(1.0, _LONG_SIDE / max(width, height), _SHORT_SIDE / min(width, height))
+    tiles = [-(-max(1, round(side * factor)) // _TILE) for side in (width, height)]
+    return _TOKENS_PER_IMAGE + _TOKENS_PER_TILE * tiles[0] * tiles[1]

@@ -153,7 +153,7 @@ def _read(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
     header: PredictionHeader | None = None
     answers: Answers = {}
     try:
-        for number, line in bounded_lines(path, MAX_LINE, whole=MAX_FILE):
+        for number, line in bounded_lines(path, MAX_LINE, max_file=MAX_FILE):
             if number == 1 and (header := _header(path, line)) is not None:
                 continue
             _add(path, number, _row(path, number, line), answers)

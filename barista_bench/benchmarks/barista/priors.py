@@ -19,7 +19,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.box_answers import on_usual_grid
+from barista_bench.benchmarks.barista.box_answers import on_usual_grid, truth_scale
 from barista_bench.benchmarks.barista.lexical import content_words
 from barista_bench.core.task import Example
 
@@ -120,7 +120,10 @@ def boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     """Usual boxes of grounding's categories, on the grid; under the empty name those of all categories together."""
     found: dict[str, list[Boxes]] = defaultdict(list)
     for example in examples:
-        boxes = [on_usual_grid(box, example.target) for box in cast("Boxes", example.target["ground_truth_boxes"])]
+        boxes = [
+            on_usual_grid(box, truth_scale(example.target))
+            for box in cast("Boxes", example.target["ground_truth_boxes"])
+        ]
         for name in (str(example.inputs["category"]), ""):
             found[name].append(boxes)
     return {name: usual_boxes(answers) for name, answers in found.items()}

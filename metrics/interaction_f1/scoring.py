@@ -190,7 +190,7 @@ def f1_score(precision: float, recall: float) -> float:
     >>> round(f1_score(0.791, 0.711), 3)
     0.749
     """
-    return float(_f1(np.float64(precision), np.float64(recall)))
+    return float(_f1(np.array([precision]), np.array([recall]))[0])
 
 
 def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: str = "greedy") -> FrameScore:

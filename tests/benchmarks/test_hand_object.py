@@ -221,9 +221,7 @@ def test_the_prompt_shows_three_exemplars_in_the_format_of_the_model(example: Ex
         types = [[i["hand_type"] for i in p.value["interactions"]] for p in read if isinstance(p, Prediction)]
         assert types == [["right"], ["both"], ["left", "right"]]
     first = json.loads(arrays[0])[0]["object_box"]
-    exact = [
-        v * size / 1000 for v, size in zip(EXEMPLARS["one_hand"][0]["object_box"], (WIDTH, HEIGHT) * 2, strict=True)
-    ]
+    exact = [v * size / 1000 for v, size in zip(EXEMPLARS["one_hand"][0].object_box, (WIDTH, HEIGHT) * 2, strict=True)]
     assert first == [round(v) for v in exact], "pixels of this frame"
     blind = replace(example, target={}, evidence={}, metadata={}, label="")
     assert TASK.prompt(blind, GRID) == TASK.prompt(example, GRID)

@@ -33,7 +33,7 @@ NO_MASK = {"size": [0, 0], "counts": ""}
 INPUTS: dict[str, Fields] = {
     "grounding": {"phrase": "red {image} cup", "category": "cup"},
     "hand_object": {},
-    "referring": {"box": [0.0, 18.0, 64.0, 36.0]},
+    "referring": {"box": [0.0, 18.0, 64.0, 36.0], "bbox_xywh": [0.0, 18.0, 64.0, 18.0]},
     "relations": {
         "objects": [
             {"mark": mark, "category": category, "object_id": category, "bbox": [0, 0, 1, 1], "segmentation": NO_MASK}

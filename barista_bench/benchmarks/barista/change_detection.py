@@ -16,12 +16,13 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.core.task import Sampling
+from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
 
@@ -39,7 +40,7 @@ _IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
 """An id that a display name carries, such as ` (#9492f2cd)`."""
 
 
-class Change(TypedDict):
+class Change(TypedFields):
     """One change, or one part of it, as evidence.
 
     category: the question's category, one of `CATEGORIES`.
@@ -54,16 +55,16 @@ class Change(TypedDict):
     start, end: the keyframes between which it happens, or at which it holds; both included.
     """
 
-    category: Category
-    number: int
+    category: str
     kind: str
     subject: str
     value: str
+    number: int
     objects: list[str]
     object_ids: list[str]
-    rows: list[int]
-    start: int
-    end: int
+    rows: list[Int64]
+    start: Int64
+    end: Int64
 
 
 def clips(video: VideoGraph, sampling: Sampling) -> Iterator[Keyframes]:
@@ -309,8 +310,8 @@ def relation_changes(view: ClipView) -> list[Change]:
                     _change(view, "relation_change", kind, category, ids, rows, value=value, objects=[target])
                 )
         if changes:
-            changes.sort(key=lambda change: change["kind"] == "lost")
-            key = (category, *((change["kind"], change["value"], *change["objects"]) for change in changes))
+            changes.sort(key=lambda change: change.kind == "lost")
+            key = (category, *((change.kind, change.value, *change.objects) for change in changes))
             events.append((key, changes))
     return _numbered(events)
 
@@ -379,9 +380,9 @@ def _numbered(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Change]:
     merged: dict[Hashable, list[Change]] = {}
     for key, changes in events:
         for kept, again in zip(merged.setdefault(key, changes), changes, strict=True):
-            kept["object_ids"] = list(dict.fromkeys((*kept["object_ids"], *again["object_ids"])))
-            kept["rows"] = sorted({*kept["rows"], *again["rows"]})
+            kept.object_ids = list(dict.fromkeys((*kept.object_ids, *again.object_ids)))
+            kept.rows = sorted({*kept.rows, *again.rows})
     for number, changes in enumerate(merged.values()):
         for change in changes:
-            change["number"] = number
+            change.number = number
     return [change for changes in merged.values() for change in changes]

@@ -7,24 +7,15 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
-from barista_bench.benchmarks.barista.lexical import (
-    NO_OVERLAP,
-    Overlap,
-    is_said,
-    overlap,
-    sample_figures,
-    summary,
-    unexpected,
-)
-from barista_bench.benchmarks.pooling import Floats, mean_figures
+from barista_bench.benchmarks.barista.lexical import Overlap, is_said, lexical_statistics, overlap, unexpected
 from barista_bench.core.graph_task import GraphTask
+from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     Example,
     Explanation,
     ExplanationRow,
     Failure,
     FailureKind,
-    Json,
     Prediction,
     Scored,
 )
@@ -79,17 +70,14 @@ class LexicalTask(GraphTask):
         """The text of an answer; empty where there is none."""
         return str(prediction.value[self.answer_field]) if prediction else ""
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """`lexical_f1`, `lexical_precision` and `lexical_recall`; no readable or an empty answer scores 0."""
-        return sample_figures(self._overlap(example, prediction) or NO_OVERLAP)
+    @abstractmethod
+    def category(self, example: Example) -> str:
+        """The group of an example in the table `per_category`."""
 
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        scores = [self._overlap(s.example, s.prediction) for s in samples]
-        return summary(scores, (str(s.example.target["category"]) for s in samples), "per_category")
-
-    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        scores = [self.score(s.example, s.prediction) for s in samples]
-        return mean_figures(scores, [s.prediction is None for s in samples], weights)
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        """Means of `lexical_f1`, `lexical_precision`, `lexical_recall`; no readable or an empty answer scores 0."""
+        overlaps = [self._overlap(sample.example, sample.prediction) for sample in samples]
+        return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
         """As `explain` tells it: facts that are not said, and words that no fact has.
@@ -99,16 +87,15 @@ class LexicalTask(GraphTask):
         if prediction is None:
             return self.unreadable(example)
         facts, described = self.facts(example), self.described(example)
-        other = self._unexpected(example, prediction)
-        said = self.said(prediction)
-        found = [
+        other, answer = self._unexpected(example, prediction), self.said(prediction)
+        failures = [
             Failure(fact.replaced if other else "missed", fact.objects)
             for fact in facts
-            if not is_said(fact.text, said)
+            if not is_said(fact.text, answer)
         ]
-        if not facts and not self.score(example, prediction)["lexical_recall"]:
-            found.append(Failure("missed", described))
-        return (*found, *([Failure("hallucinated", described)] if other else ()))
+        if not facts and not overlap(answer, *self.compared(example)).recall:
+            failures.append(Failure("missed", described))
+        return (*failures, *([Failure("hallucinated", described)] if other else ()))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By words alone: a fact is a hit where all its content words are said, whatever they are said of."""
@@ -121,10 +108,7 @@ class LexicalTask(GraphTask):
 
     def _overlap(self, example: Example, prediction: Prediction | None) -> Overlap | None:
         """None without a readable answer."""
-        if prediction is None:
-            return None
-        reference, context, asked = self.compared(example)
-        return overlap(self.said(prediction), reference, context=context, asked=asked)
+        return overlap(self.said(prediction), *self.compared(example)) if prediction else None
 
     def _unexpected(self, example: Example, prediction: Prediction | None) -> list[str]:
         return unexpected(self.said(prediction), *self.compared(example))

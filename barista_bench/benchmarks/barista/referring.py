@@ -1,4 +1,4 @@
-"""Referring: describe the object in a box (paper, sections 4.2.1 and A.2.3; released rules, upstream.md 1.7).
+"""Referring: describe the object in a box (paper, sections 4.2.1 and A.2.3; released rules, docs/upstream/barista.md).
 
 A frame and one box are given; the model writes one sentence that tells which object it is. The reference is the graph's
 structured text (`reference_text.py`). A judge scores the answer (`judged`, `rubrics/referring.yaml`). Without one,
@@ -20,18 +20,17 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.box_answers import box_places
-from barista_bench.benchmarks.barista.common import frame_metadata, frozen_sentence, metadata_features
+from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_places
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence
 from barista_bench.benchmarks.barista.failures import box_size
 from barista_bench.benchmarks.barista.frame_index import FrameIndex
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
 from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
-from barista_bench.benchmarks.barista.priors import typical_sentence
+from barista_bench.benchmarks.barista.priors import most_typical, remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
@@ -41,7 +40,7 @@ from barista_bench.benchmarks.barista.reference_text import (
     structured_reference,
     told,
 )
-from barista_bench.core.boxes import Xyxy, describe_format, write_box, xywh_to_xyxy
+from barista_bench.core.boxes import describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.task import (
@@ -49,7 +48,6 @@ from barista_bench.core.task import (
     FailureKind,
     Fields,
     FrameRef,
-    Json,
     Judged,
     Overlay,
     ParseError,
@@ -58,11 +56,9 @@ from barista_bench.core.task import (
     SkippedExample,
     evidence_objects,
 )
+from barista_bench.core.typed_fields import Int64, PixelBox, TypedFields
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
-
-if TYPE_CHECKING:
-    from datasets import Features
 
 SMALL_SHARE = 0.05
 """A fragment is an object that covers less of the frame than this..."""
@@ -72,11 +68,61 @@ COLORS = ("black", "white", "silver", "red", "blue", "green", "brown", "transpar
 PLACES = ("under", "on", "inside", "attached to", "part of")
 
 
-class _Listed(TypedDict):
+class ReferringInputs(TypedFields):
+    """In pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as the file has it."""
+
+    frame_width: int
+    frame_height: int
+    box: PixelBox
+    bbox_xywh: PixelBox
+
+
+class ListedFact(TypedFields):
     """One thing to say of the object; `kind` is object, relation, or the type of an attribute."""
 
     kind: str
     text: str
+
+
+class StatedAttribute(TypedFields):
+    attribute_type: str
+    value: str
+
+
+class StatedRelation(TypedFields):
+    """A relation of the object; `is_source` says which end of it the object is."""
+
+    relation_type: str
+    value: str
+    target_category: str
+    target_object_id: str
+    is_source: bool
+
+
+class ReferringTarget(TypedFields):
+    """`reference` is what judges compare with, `sentence` what `lexical_f1` does."""
+
+    category: str
+    reference: str
+    sentence: str
+    facts: list[ListedFact]
+    attributes: list[StatedAttribute]
+    relations: list[StatedRelation]
+
+
+class ReferringMetadata(FrameMetadata):
+    """`box_share` is the part of the frame's area that the box has."""
+
+    box_share: float
+
+
+class ReferringEvidence(TypedFields):
+    """The object, then those that it is related to, and rows of the annotation file."""
+
+    object_ids: list[str]
+    instance_rows: list[Int64]
+    attribute_rows: list[Int64]
+    relation_rows: list[Int64]
 
 
 class Referring(LexicalTask):
@@ -89,41 +135,10 @@ class Referring(LexicalTask):
     row_note = "a frame and a box, and what a description of that object must say"
     protocol_rules = RULES[name]
 
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        return Features(
-            {
-                "inputs": {
-                    "frame_width": Value("int32"),
-                    "frame_height": Value("int32"),
-                    "box": List(Value("float64"), length=4),
-                    "bbox_xywh": List(Value("float64"), length=4),
-                },
-                "target": {
-                    "category": Value("string"),
-                    "reference": Value("string"),
-                    "sentence": Value("string"),
-                    "facts": List({"kind": Value("string"), "text": Value("string")}),
-                    "attributes": List({"attribute_type": Value("string"), "value": Value("string")}),
-                    "relations": List(
-                        {
-                            **dict.fromkeys(
-                                ("relation_type", "value", "target_category", "target_object_id"), Value("string")
-                            ),
-                            "is_source": Value("bool"),
-                        }
-                    ),
-                },
-                "metadata": {**metadata_features(), "box_share": Value("float64")},
-                "evidence": {
-                    "object_ids": List(Value("string")),
-                    "instance_rows": List(Value("int64")),
-                    "attribute_rows": List(Value("int64")),
-                    "relation_rows": List(Value("int64")),
-                },
-            }
-        )
+    inputs_type = ReferringInputs
+    target_type = ReferringTarget
+    metadata_type = ReferringMetadata
+    evidence_type = ReferringEvidence
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
         index = FrameIndex(video)
@@ -148,16 +163,14 @@ class Referring(LexicalTask):
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        """`box` is [x0, y0, x1, y1] in pixels, `bbox_xywh` the same as the file has it."""
         frames = sorted({candidate.frame for candidate in candidates})
         facts = dict(zip(frames, frame_facts(video, np.array(frames, dtype=np.int64)), strict=True))
         for candidate in candidates:
             yield self.stamped(_example(video, candidate, facts[candidate.frame], every_context=self.follows_paper))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        inputs = example.inputs
-        box = cast("Xyxy", tuple(cast("list[float]", inputs["box"])))
-        written = write_box(box, boxes, cast("int", inputs["frame_width"]), cast("int", inputs["frame_height"]))
+        asked = ReferringInputs.read(example.inputs)
+        written = write_box(as_xyxy(asked.box), boxes, asked.frame_width, asked.frame_height)
         places = {"format": describe_format(boxes), "box": json.dumps(written)}
         return self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
 
@@ -168,21 +181,26 @@ class Referring(LexicalTask):
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The box of the question; answers are text."""
-        box = cast("Xyxy", tuple(cast("list[float]", example.inputs["box"])))
-        return (Overlay(0, box, "given", str(example.target["category"])),)
+        box = as_xyxy(ReferringInputs.read(example.inputs).box)
+        return (Overlay(0, box, "given", self.category(example)),)
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
-        return Judged(self.frozen_question(example), str(example.target["reference"]), self.said(prediction))
+        reference = ReferringTarget.read(example.target).reference
+        return Judged(self.frozen_question(example), reference, self.said(prediction))
 
     def frozen_question(self, example: Example) -> str:
         """For judges, who see no frame: its place for the box is not filled in, as released."""
         return str(example.metadata.get("question") or frozen_sentence(self))
 
     def facets(self, example: Example) -> Fields:
-        return {"category": example.label, "object_size": box_size(cast("list[float]", example.inputs["box"]))}
+        return {"category": example.label, "object_size": box_size(ReferringInputs.read(example.inputs).box)}
 
     def compared(self, example: Example) -> Compared:
-        return Compared(str(example.target["sentence"]), context=str(example.target["reference"]))
+        target = ReferringTarget.read(example.target)
+        return Compared(target.sentence, context=target.reference)
+
+    def category(self, example: Example) -> str:
+        return ReferringTarget.read(example.target).category
 
     def described(self, example: Example) -> tuple[str, ...]:
         return evidence_objects(example)[:1]
@@ -190,14 +208,14 @@ class Referring(LexicalTask):
     def facts(self, example: Example) -> list[Fact]:
         """With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`."""
         kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
-        listed, objects = cast("list[_Listed]", example.target["facts"]), self.described(example)
+        objects = self.described(example)
         return [
-            Fact(fact["text"], f"{fact['kind']}: {fact['text']}", objects, kinds.get(fact["kind"], "wrong_attribute"))
-            for fact in listed
+            Fact(fact.text, f"{fact.kind}: {fact.text}", objects, kinds.get(fact.kind, "wrong_attribute"))
+            for fact in ReferringTarget.read(example.target).facts
         ]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return f"Description: {example.target['sentence']}"
+        return f"Description: {ReferringTarget.read(example.target).sentence}"
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         names = sorted(domain_vocabulary())
@@ -253,11 +271,18 @@ def _area(index: FrameIndex, frame: int, place: int) -> float:
     return float(coco_mask.area({"size": list(masks[-1].size), "counts": masks[-1].counts.encode("ascii")}))
 
 
-def listed_facts(facts: FrameFacts, index: int) -> list[_Listed]:
+@remembered
+def typical_sentence(examples: Sequence[Example]) -> str | None:
+    """The most typical reference sentence; None where there are no examples."""
+    sentences = [ReferringTarget.read(example.target).sentence for example in examples]
+    return most_typical(sentences) if sentences else None
+
+
+def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
     """What an answer should say of an object: its category, its attributes, its direct relations."""
-    listed = [_Listed(kind="object", text=facts.category(index))]
-    listed += [_Listed(kind=entry.type, text=entry.value) for entry in facts.properties.get(index, ())]
-    return listed + [_Listed(kind="relation", text=str(entry)) for entry in told(facts, index)]
+    listed = [ListedFact("object", facts.category(index))]
+    listed += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
+    return listed + [ListedFact("relation", str(entry)) for entry in told(facts, index)]
 
 
 def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, every_context: bool) -> Example:
@@ -275,34 +300,29 @@ def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, ever
         task=Referring.name,
         label=target.category,
         frames=(FrameRef(video.video_id, frame),),
-        inputs={
-            "frame_width": width,
-            "frame_height": height,
-            "box": list(box),
-            "bbox_xywh": list(video.stated_box(candidate.item)),
-        },
-        target={
-            "category": target.category,
-            "reference": structured_reference(facts, index, every_context=every_context),
-            "sentence": one_sentence(facts, index),
-            "facts": cast("Json", listed_facts(facts, index)),
-            "attributes": [{"attribute_type": entry.type, "value": entry.value} for entry in properties],
-            "relations": [
-                {
-                    "relation_type": link.type,
-                    "value": link.value,
-                    "target_category": facts.category(link.other),
-                    "target_object_id": facts.objects[link.other].id,
-                    "is_source": link.as_source,
-                }
+        inputs=ReferringInputs(width, height, list(box), list(video.stated_box(candidate.item))).write(),
+        target=ReferringTarget(
+            category=target.category,
+            reference=structured_reference(facts, index, every_context=every_context),
+            sentence=one_sentence(facts, index),
+            facts=listed_facts(facts, index),
+            attributes=[StatedAttribute(entry.type, entry.value) for entry in properties],
+            relations=[
+                StatedRelation(
+                    relation_type=link.type,
+                    value=link.value,
+                    target_category=facts.category(link.other),
+                    target_object_id=facts.objects[link.other].id,
+                    is_source=link.as_source,
+                )
                 for link in facts.links[index]
             ],
-        },
+        ).write(),
         metadata={**frame_metadata(video, frame), "box_share": (x1 - x0) * (y1 - y0) / (width * height)},
-        evidence={
-            "object_ids": [target.id, *others],
-            "instance_rows": [instance.row],
-            "attribute_rows": [entry.row for entry in properties],
-            "relation_rows": sorted({row for entry in stated for row in entry.rows}),
-        },
+        evidence=ReferringEvidence(
+            object_ids=[target.id, *others],
+            instance_rows=[instance.row],
+            attribute_rows=[entry.row for entry in properties],
+            relation_rows=sorted({row for entry in stated for row in entry.rows}),
+        ).write(),
     )

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import Annotated
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -24,7 +22,20 @@ from barista_bench.benchmarks.barista import released_answers
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.failures import relation_failures
 from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row
-from barista_bench.benchmarks.barista.priors import likely_relations, marked_categories
+from barista_bench.benchmarks.barista.marked_relations import (
+    MarkedObject,
+    MarkedRelation,
+    MarkLook,
+    RelationInputs,
+    RelationSet,
+    VocabularyEntry,
+    likely_relations,
+    mark_look,
+    mark_order,
+    marked_categories,
+    marked_objects,
+    vocabulary_entries,
+)
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import relations_schema
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
@@ -48,69 +59,12 @@ from barista_bench.core.task import (
     Scored,
     Verdict,
 )
-from barista_bench.core.typed_fields import Int64, PixelBox, TypedFields
+from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.errors import DataError
 from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, example_sums, figures, tables
-from barista_bench.scene_graph import Instance, Rle, VideoGraph, decode_mask
+from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.scene_graph.video_graph import HANDS
-
-
-class Segmentation(TypedFields):
-    """A COCO encoding; empty where the annotated mask cannot be used."""
-
-    size: Annotated[list[int], msgspec.Meta(min_length=2, max_length=2)]
-    counts: str
-
-
-class MarkedObject(TypedFields):
-    """`mark` is the number shown; `bbox` is [x, y, width, height] in pixels."""
-
-    mark: int
-    object_id: str
-    category: str
-    bbox: PixelBox
-    segmentation: Segmentation
-
-
-class VocabularyEntry(TypedFields):
-    """A relation type and the values that it takes in the data."""
-
-    relation_type: str
-    values: list[str]
-
-
-class MarkLook(TypedFields):
-    """What the marks look like: fields of `Sampling`."""
-
-    mask_alpha: float
-    boundary_alpha: float
-    font_size: float
-
-
-class RelationInputs(TypedFields):
-    """Sizes in pixels, those of the annotations."""
-
-    frame_width: int
-    frame_height: int
-    objects: list[MarkedObject]
-    vocabulary: list[VocabularyEntry]
-    marks: MarkLook
-
-
-class MarkedRelation(TypedFields):
-    """A relation between two marks."""
-
-    source_id: int
-    target_id: int
-    relation_type: str
-    value: str
-
-
-class RelationSet(TypedFields):
-    """The target, and a prediction."""
-
-    relations: list[MarkedRelation]
 
 
 class RelationEvidence(TypedFields):
@@ -327,37 +281,6 @@ def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray
         f"{example_id}: mark {item.mark} ({item.category}) cannot be drawn: {problem}. "
         "Remedy: annotate its mask, or rebuild the dataset with the annotations' own videos"
     )
-
-
-def mark_order(video: VideoGraph, frame: int) -> list[Instance]:
-    """The annotations of a frame in the order of their marks, from 1; an object annotated twice has two."""
-    return sorted(video.instances(frame), key=lambda i: (i.object.category.lower(), i.object.id))
-
-
-def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[MarkedObject]:
-    """What the marks stand for. A mask that cannot be used is empty: whoever draws the marks says so."""
-    marked = []
-    for mark, (instance, rle) in enumerate(zip(instances, video.rles(instances), strict=True), start=1):
-        segmentation = Segmentation(list(rle.size), rle.counts) if isinstance(rle, Rle) else Segmentation([0, 0], "")
-        item = instance.object
-        marked.append(MarkedObject(mark, item.id, item.category, list(instance.bbox), segmentation))
-    return marked
-
-
-def mark_look(sampling: Sampling) -> MarkLook:
-    return MarkLook(*(float(getattr(sampling, name)) for name in MarkLook.__struct_fields__))
-
-
-def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry]:
-    """(relation type, value) pairs as a question lists them: types and values sorted.
-
-    >>> vocabulary_entries([("position", "on"), ("human_actions", "holds"), ("position", "inside")])[1]
-    VocabularyEntry(relation_type='position', values=['inside', 'on'])
-    """
-    values: dict[str, set[str]] = defaultdict(set)
-    for kind, value in pairs:
-        values[kind].add(value)
-    return [VocabularyEntry(kind, sorted(values[kind])) for kind in sorted(values)]
 
 
 def _example(

@@ -17,16 +17,16 @@ import msgspec
 from barista_bench.benchmarks.barista.activity import Activity, shown_verb
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
-from barista_bench.benchmarks.barista.referring import Referring, listed_facts
-from barista_bench.benchmarks.barista.relations import (
+from barista_bench.benchmarks.barista.marked_relations import (
     RelationInputs,
-    Relations,
     mark_look,
     mark_order,
     marked_objects,
     vocabulary_entries,
 )
+from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
+from barista_bench.benchmarks.barista.referring import Referring, listed_facts
+from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.released_records import FilledText, FrameIndex, FrozenLine, ReleaseRoot, converted
@@ -268,7 +268,7 @@ def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
             "category": described.category,
             "reference": data.structured,
             "sentence": one_sentence(facts, 0),
-            "facts": cast("Json", listed_facts(facts, 0)),
+            "facts": [fact.write() for fact in listed_facts(facts, 0)],
             "attributes": cast("Json", msgspec.to_builtins(described.attributes)),
             "relations": cast("Json", msgspec.to_builtins(described.relations)),
         },

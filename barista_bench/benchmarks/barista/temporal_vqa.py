@@ -18,9 +18,10 @@ Where the sources differ:
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from barista_bench.benchmarks.barista.change_detection import (
     Category,
@@ -29,11 +30,11 @@ from barista_bench.benchmarks.barista.change_detection import (
     clips,
     detect_changes,
 )
-from barista_bench.benchmarks.barista.common import frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.free_text import after_last, domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical import overlap
+from barista_bench.benchmarks.barista.lexical import content_words, overlap
 from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
-from barista_bench.benchmarks.barista.priors import answers_by_question
+from barista_bench.benchmarks.barista.priors import most_typical, remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
@@ -57,11 +58,9 @@ from barista_bench.core.task import (
     Sampling,
     SkippedExample,
 )
+from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
-
-if TYPE_CHECKING:
-    from datasets import Features
 
 _ROWS = {
     "state_change": "attribute_rows",
@@ -70,6 +69,37 @@ _ROWS = {
     "activity_progression": "activity_rows",
 }
 """Which part of the file the rows of a category's changes count in."""
+
+
+class TemporalInputs(TypedFields):
+    question: str
+    n_frames: int
+
+
+class TemporalTarget(TypedFields):
+    """The category is one of `CATEGORIES`, but for pairs that others wrote."""
+
+    answer: str
+    category: str
+
+
+class TemporalMetadata(FrameMetadata):
+    """The clip by its first frame, its keyframes, and who wrote the question."""
+
+    clip_index: int
+    qa_index: int
+    original_frame_indices: list[int]
+    writer: str
+
+
+class TemporalEvidence(TypedFields):
+    """Rows of the annotation file, and the changes that the answer is about."""
+
+    object_ids: list[str]
+    activity_rows: list[Int64]
+    attribute_rows: list[Int64]
+    relation_rows: list[Int64]
+    changes: list[Change]
 
 
 class TemporalVQA(LexicalTask):
@@ -87,30 +117,10 @@ class TemporalVQA(LexicalTask):
     row_note = "frames of a clip, and a question about what changes in it"
     protocol_rules = RULES[name]
 
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        rows = {name: List(Value("int64")) for name in sorted(set(_ROWS.values()))}
-        change = {
-            **dict.fromkeys(("category", "kind", "subject", "value"), Value("string")),
-            "number": Value("int32"),
-            **dict.fromkeys(("objects", "object_ids"), List(Value("string"))),
-            "rows": List(Value("int64")),
-            **dict.fromkeys(("start", "end"), Value("int64")),
-        }
-        return Features(
-            {
-                "inputs": {"question": Value("string"), "n_frames": Value("int32")},
-                "target": {"answer": Value("string"), "category": Value("string")},
-                "metadata": {
-                    **metadata_features(),
-                    **dict.fromkeys(("clip_index", "qa_index"), Value("int32")),
-                    "original_frame_indices": List(Value("int32")),
-                    "writer": Value("string"),
-                },
-                "evidence": {"object_ids": List(Value("string")), **rows, "changes": List(change)},
-            }
-        )
+    inputs_type = TemporalInputs
+    target_type = TemporalTarget
+    metadata_type = TemporalMetadata
+    evidence_type = TemporalEvidence
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
         """A clip's categories of changes, or the pairs that were written about it.
@@ -173,8 +183,8 @@ class TemporalVQA(LexicalTask):
             yield self.stamped(_example(video, selected, pair, about, metadata))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        count = cast("int", example.inputs["n_frames"])
-        return self.prompts.prompt(count, count=str(count), question=str(example.inputs["question"]))
+        asked = TemporalInputs.read(example.inputs)
+        return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), question=asked.question)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Answer:`, else the whole text. Never a parse failure, as released.
@@ -184,22 +194,25 @@ class TemporalVQA(LexicalTask):
         return Prediction({"answer": after_last(text, "answer:") if self.follows_paper else labelled(text, "answer")})
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
-        return Judged(str(example.inputs["question"]), str(example.target["answer"]), self.said(prediction))
+        asked, target = TemporalInputs.read(example.inputs), TemporalTarget.read(example.target)
+        return Judged(asked.question, target.answer, self.said(prediction))
 
     def facets(self, example: Example) -> Fields:
-        return {"category": str(example.target["category"])}
+        return {"category": self.category(example)}
 
     def compared(self, example: Example) -> Compared:
-        return Compared(str(example.target["answer"]), asked=str(example.inputs["question"]))
+        asked = TemporalInputs.read(example.inputs)
+        return Compared(TemporalTarget.read(example.target).answer, asked=asked.question)
+
+    def category(self, example: Example) -> str:
+        return TemporalTarget.read(example.target).category
 
     def facts(self, example: Example) -> list[Fact]:
-        changes = told(cast("list[Change]", example.evidence["changes"]))
-        return [
-            Fact(text, text, tuple(change["object_ids"])) for change in changes for text in [describe_change(change)]
-        ]
+        changes = told(TemporalEvidence.read(example.evidence).changes)
+        return [Fact(text, text, tuple(change.object_ids)) for change in changes for text in [describe_change(change)]]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return f"Answer: {' '.join(str(example.target['answer']).split())}"
+        return f"Answer: {' '.join(TemporalTarget.read(example.target).answer.split())}"
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         first, second, third = rng.sample(sorted(domain_vocabulary()), 3)
@@ -211,10 +224,19 @@ class TemporalVQA(LexicalTask):
 
         Without other videos, `Nothing changes.`
         """
-        question, known = str(example.inputs["question"]), answers_by_question(others)
+        question, known = TemporalInputs.read(example.inputs).question, answers_by_question(others)
         alike = max(sorted(known), key=lambda asked: (asked == question, overlap(asked, question).f1), default=None)
         answer = known[alike] if alike is not None else "Nothing changes."
         return f"Answer: {' '.join(answer.split())}"
+
+
+@remembered
+def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
+    """Questions, word for word, and the most typical answer to each."""
+    answers: dict[str, list[str]] = defaultdict(list)
+    for example in examples:
+        answers[TemporalInputs.read(example.inputs).question].append(TemporalTarget.read(example.target).answer)
+    return {question: most_typical(texts, set(content_words(question))) for question, texts in answers.items()}
 
 
 def _written(video: VideoGraph, sampling: Sampling, clips: Sequence[ClipPairs]) -> Iterator[Candidate | SkippedExample]:
@@ -252,7 +274,7 @@ def _example(
     category = pair["category"]
     rows: dict[str, Json] = {name: [] for name in sorted(set(_ROWS.values()))}
     if changes:
-        rows[_ROWS[category]] = sorted({row for change in changes for row in change["rows"]})
+        rows[_ROWS[category]] = sorted({row for change in changes for row in change.rows})
     named = ("clip", metadata["clip_index"]), ("frames", f"{frames[0]}_{frames[-1]}"), ("qa", metadata["qa_index"])
     parts = [TemporalVQA.upstream_name, video.video_id, *(f"{name}_{value}" for name, value in named)]
     return Example(
@@ -261,12 +283,12 @@ def _example(
         task=TemporalVQA.name,
         label=category,
         frames=tuple(FrameRef(video.video_id, frame) for frame in frames),
-        inputs={"question": pair["question"], "n_frames": len(frames)},
-        target={"answer": pair["answer"], "category": category},
+        inputs=TemporalInputs(pair["question"], len(frames)).write(),
+        target=TemporalTarget(pair["answer"], category).write(),
         metadata={**frame_metadata(video, frames[0]), **metadata},
         evidence={
-            "object_ids": list(dict.fromkeys(item for change in changes for item in change["object_ids"])),
+            "object_ids": list(dict.fromkeys(item for change in changes for item in change.object_ids)),
             **rows,
-            "changes": cast("Json", list(changes)),
+            "changes": [change.write() for change in changes],
         },
     )

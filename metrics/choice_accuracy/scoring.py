@@ -115,9 +115,8 @@ _COUNTS = ("n", "n_failed", "n_correct")
 def question_sums(question: Question) -> dict[Hashable, float]:
     """What one question adds: counts, also those of its class and of its verb, and those about its distractors."""
     score = score_question(question)
-    counts = {"n": 1, "n_failed": int(score.failed), "n_correct": int(score.correct)}
-    sums: dict[Hashable, float] = {("choices", len(question.choices or ())): 1}
-    sums |= counts
+    counts: dict[Hashable, float] = {"n": 1, "n_failed": score.failed, "n_correct": score.correct}
+    sums: dict[Hashable, float] = {**counts, ("choices", len(question.choices or ())): 1}
     for kind, name in (("class", question.class_name), ("verb", question.verb)):
         if name is not None:
             sums |= {(kind, name, part): count for part, count in counts.items()}

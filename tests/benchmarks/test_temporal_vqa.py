@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Change
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary
+from barista_bench.benchmarks.barista.frozen_line_writer import released_record
 from barista_bench.benchmarks.barista.lexical import is_said
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
+    changes_to_tell,
     describe_change,
     read_pairs,
-    told,
     write_pair,
 )
-from barista_bench.benchmarks.barista.released_lines import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.core.task import Example, ParseError, Prediction, Sampling, Scored, SkippedExample
@@ -171,7 +171,7 @@ def test_template_answers_are_long_enough_and_cover_every_change(
     pair = write_pair(category, drawn)
     assert len(pair["answer"].split()) >= FEWEST_WORDS
     assert pair["category"] == category
-    for change in told(drawn):
+    for change in changes_to_tell(drawn):
         assert is_said(describe_change(change), pair["answer"])
 
 
@@ -208,8 +208,8 @@ def test_activities_that_begin_or_end_are_not_told_to_go_on() -> None:
         ("ended", "Hum"),
         ("continuing", "Brew"),
     ]
-    told_steps = told([change("activity_progression", *step) for step in steps])
-    assert [(c.kind, c.subject) for c in told_steps] == [
+    steps_to_tell = changes_to_tell([change("activity_progression", *step) for step in steps])
+    assert [(c.kind, c.subject) for c in steps_to_tell] == [
         ("started", "Stir"),
         ("ended", "Hum"),
         ("continuing", "Brew"),

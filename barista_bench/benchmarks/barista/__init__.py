@@ -1,14 +1,14 @@
 """BARISTA (arXiv 2605.12074): zero-shot tasks derived from one scene graph of coffee-making videos."""
 
 from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.frozen_line_reader import import_example
+from barista_bench.benchmarks.barista.frozen_line_writer import identity, released_record
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.benchmarks.barista.release_prompts import WORDING, released_prompts, released_rubric
-from barista_bench.benchmarks.barista.released_lines import identity, released_record
 from barista_bench.benchmarks.barista.released_sampling import released_parameters
-from barista_bench.benchmarks.barista.released_tasks import import_example
+from barista_bench.benchmarks.barista.released_wording import WORDING, released_prompts, released_rubric
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.benchmark import Benchmark
 from barista_bench.scene_graph.release import VIDEO_FILE

@@ -20,7 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
-from barista_bench.benchmarks.barista import released_answers
+from barista_bench.benchmarks.barista import released_parsers
+from barista_bench.benchmarks.barista.activity_choices import Choice, draw_choices, released_verb
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, frozen_sentence
 from barista_bench.benchmarks.barista.frame_index import even_places
 from barista_bench.benchmarks.barista.priors import remembered
@@ -58,15 +59,6 @@ _ANSWER = re.compile(r"\b(?:final )?answer:", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<\s*CHOICE_ID\s*>|CHOICE_(?:ID_)?", re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _TAG = re.compile(r"<CHOICE_ID_([A-Za-z0-9_-]+)>", re.IGNORECASE)
-
-
-class Choice(TypedFields):
-    """`choice_id` is the letter shown; `class_id` and `verb` are for analysis and not shown."""
-
-    choice_id: str
-    class_id: str
-    text: str
-    verb: str
 
 
 class ActivityInputs(TypedFields):
@@ -173,12 +165,9 @@ class Activity(GraphTask):
         shown = _shown(frames, sampling)
         seed = "" if sampling.seed is None else f"{sampling.seed}:"
         rng = random.Random(f"{seed}{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311  (the released seed)
-        verbs = {class_id: _verb(name) for class_id, name in names.items()}
-        drawn = _draw(class_id, verbs, sampling, rng)
-        texts = _texts({item: names[item] for item in drawn})
-        choices = [
-            Choice(_letters(place), item, texts[item], shown_verb(names[item])) for place, item in enumerate(drawn)
-        ]
+        choices = draw_choices(class_id, names, sampling, rng)
+        (truth,) = (choice for choice in choices if choice.class_id == class_id)
+        verb = released_verb(names[class_id])
         contacts = video.hand_contacts((frames.start, frames.stop))
         return Example(
             example_id=f"{self.upstream_name}:{video.video_id}:segment_{segment.start}_{segment.end}"
@@ -188,7 +177,7 @@ class Activity(GraphTask):
             label=names[class_id],
             frames=tuple(FrameRef(video.video_id, frame) for frame in shown),
             inputs=ActivityInputs(choices).write(),
-            target=ActivityTarget(_letters(drawn.index(class_id)), class_id).write(),
+            target=ActivityTarget(truth.choice_id, class_id).write(),
             metadata={
                 **frame_metadata(video, shown[0]),
                 "segment_start": segment.start,
@@ -196,8 +185,10 @@ class Activity(GraphTask):
                 "segment_frames": len(frames),
                 "segment_seconds": len(frames) / video.video.fps if video.video.fps else 0.0,
                 "activity_index": index,
-                "verb": shown_verb(names[class_id]),
-                "same_verb_distractors": sum(verbs[item] == verbs[class_id] for item in drawn) - 1,
+                "verb": truth.verb,
+                "same_verb_distractors": sum(
+                    released_verb(names[choice.class_id]) == verb for choice in choices if choice is not truth
+                ),
             },
             evidence={
                 "object_ids": sorted({contact.object.id for contact in contacts}),
@@ -218,7 +209,7 @@ class Activity(GraphTask):
         return {choice.choice_id: choice.text for choice in _choices(example.inputs)}
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_answers.read_choice`; of a model that scores the choices, the best one.
+        """As `released_parsers.read_choice`; of a model that scores the choices, the best one.
 
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
         placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
@@ -228,7 +219,7 @@ class Activity(GraphTask):
         if scores is not None:
             return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
         if not self.follows_paper:
-            return released_answers.read_choice(text, labels)
+            return released_parsers.read_choice(text, labels)
         text = text[-MAX_ANSWER:]
         known = {label.casefold(): label for label in labels}
         tails = [text[match.end() : match.end() + _TAIL] for match in list(_ANSWER.finditer(text))[-MAX_STARTS:]]
@@ -318,18 +309,18 @@ def _frames(video: VideoGraph, segment: Segment) -> range:
 
 
 def _shown(frames: range, sampling: Sampling) -> list[int]:
-    return [frames[place] for place in even_places(len(frames), sampling.frames)]
+    return [frames[number] for number in even_places(len(frames), sampling.frames)]
 
 
 def _crowded(segments: Sequence[Segment]) -> frozenset[int]:
     """Places of the segments that share time with another one; what only touches does not."""
-    by_start = sorted(range(len(segments)), key=lambda place: segments[place].start)
+    by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
-    for rank, place in enumerate(by_start):
-        for other in by_start[rank + 1 :]:
-            if segments[other].start >= segments[place].end:
+    for rank, number in enumerate(by_start):
+        for later in by_start[rank + 1 :]:
+            if segments[later].start >= segments[number].end:
                 break
-            crowded |= {place, other}
+            crowded |= {number, later}
     return frozenset(crowded)
 
 
@@ -341,74 +332,21 @@ def _capped(candidates: Sequence[Candidate], sampling: Sampling) -> list[Candida
     if sampling.per_class is None:
         return list(candidates)
     by_class: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for place, candidate in enumerate(candidates):
-        by_class[candidate.group][candidate.video_id].append(place)
+    for number, candidate in enumerate(candidates):
+        by_class[candidate.group][candidate.video_id].append(number)
     rng = sampling.generator()
     kept: list[int] = []
     for by_video in by_class.values():
         queues = list(by_video.values())
         rng.shuffle(queues)
         rounds = chain.from_iterable(zip_longest(*queues))
-        kept += [place for place in rounds if place is not None][: sampling.per_class]
-    return [candidates[place] for place in sorted(kept)]
-
-
-def _draw(class_id: str, verbs: Mapping[str, str], sampling: Sampling, rng: random.Random) -> list[str]:
-    """The classes of one question, shuffled: the truth, distractors of its verb, and others of any verb.
-
-    The calls on the generator are the release's, in its order.
-    """
-    others = [item for item in sorted(verbs) if item != class_id]
-    alike = [item for item in others if verbs[item] == verbs[class_id]]
-    different = [item for item in others if verbs[item] != verbs[class_id]]
-    rng.shuffle(alike)
-    rng.shuffle(different)
-    drawn = [*alike, *different]
-    if sampling.choices is not None:
-        wrong = sampling.choices - 1
-        first = min(sampling.same_verb, len(alike), wrong)
-        pool = [*alike[first:], *different]
-        rng.shuffle(pool)
-        drawn = [*alike[:first], *pool][:wrong]
-    drawn.append(class_id)
-    if len(drawn) > 1:
-        rng.shuffle(drawn)
-    return drawn
-
-
-def _texts(names: Mapping[str, str]) -> dict[str, str]:
-    """What the classes of a question are called: those that share a name show their id too."""
-    times = Counter(names.values())
-    return {class_id: name if times[name] == 1 else f"{name} ({class_id})" for class_id, name in names.items()}
-
-
-def _verb(name: str) -> str:
-    """The verb of a `Verb noun` label, as choices are drawn by it; empty where the label begins with a blank."""
-    return name.split(" ", 1)[0]
-
-
-def shown_verb(name: str) -> str:
-    """The verb that figures are grouped by, which is never empty.
-
-    >>> shown_verb("Pour milk"), shown_verb(" Pour milk")
-    ('Pour', 'Pour')
-    """
-    return next(iter(name.split()), name)
+        kept += [number for number in rounds if number is not None][: sampling.per_class]
+    return [candidates[number] for number in sorted(kept)]
 
 
 def _noun(name: str) -> str:
     """All of a `Verb noun` label but the verb, in lower case."""
     return name.partition(" ")[2].strip().casefold()
-
-
-def _letters(place: int) -> str:
-    """A, B, ..., Z, AA, AB, ..."""
-    name = ""
-    place += 1
-    while place:
-        place, letter = divmod(place - 1, 26)
-        name = chr(ord("A") + letter) + name
-    return name
 
 
 def _defined_tables(sums: Row) -> dict[str, Any]:

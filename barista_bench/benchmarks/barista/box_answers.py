@@ -74,8 +74,8 @@ def write_grid(
     return write_box(from_grid(grid_box, width, height, scale), boxes, width, height)
 
 
-def box_places(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
-    """The places of a wording that speaks of boxes in its own words, for models that write them as `boxes` says.
+def box_fields(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
+    """The fields of a wording that describes boxes in its own words, for models that write them as `boxes` says.
 
     `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order.
 

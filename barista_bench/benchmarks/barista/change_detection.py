@@ -94,8 +94,8 @@ class _Held(NamedTuple):
 class ClipView:
     """One clip's part of the graph as arrays (object or range, frame), for the detectors.
 
-    `frames` are those of all windows; `ends` are the columns of the first and of the last window; `categories` are
-    those that objects have here, by index of `VideoGraph.objects`.
+    `frames` are those of all windows; `end_windows` are the columns of the first and of the last window; `categories`
+    are those that objects have here, by index of `VideoGraph.objects`.
     """
 
     def __init__(self, video: VideoGraph, keyframes: Keyframes) -> None:
@@ -108,9 +108,9 @@ class ClipView:
         shown = np.logical_or.reduce(self.seen[:, np.searchsorted(self.frames, keyframes)], axis=1).tolist()
         named = zip(video.objects, shown, strict=True)
         self.categories = tuple(item.category if on_keyframe else UNNAMED for item, on_keyframe in named)
-        self.ends = (self.window(keyframes[0]), self.window(keyframes[-1]))
+        self.end_windows = (self.window(keyframes[0]), self.window(keyframes[-1]))
         known = np.array([category != UNNAMED for category in self.categories], dtype=bool)
-        first, last = (self.annotations[:, part].sum(axis=1) >= PERSISTENT for part in self.ends)
+        first, last = (self.annotations[:, part].sum(axis=1) >= PERSISTENT for part in self.end_windows)
         self.persistent: NDArray[np.bool_] = known & first & last
 
     def _annotations(self) -> NDArray[np.int32]:
@@ -197,14 +197,14 @@ def state_changes(view: ClipView) -> list[Change]:
         for position, frames in zip(group, view.stated(table, np.array(group)), strict=True):
             _, value, _, _, row = table.entry(position)
             entries[row] = (value, entries[row][1] | frames if row in entries else frames)
-        before, after = (_usual(entries, view.annotations[index], part) for part in view.ends)
+        before, after = (_usual(entries, view.annotations[index], part) for part in view.end_windows)
         description = _description(before, after)
         if description:
             category, ids = view.categories[index], view.ids([index])
             rows = [
                 row
                 for row, (value, frames) in entries.items()
-                if value in (before, after) and any(frames[part].any() for part in view.ends)
+                if value in (before, after) and any(frames[part].any() for part in view.end_windows)
             ]
             change = _change(view, "state_change", description, category, ids, rows)
             events.append(((category, description), [change]))
@@ -302,7 +302,7 @@ def relation_changes(view: ClipView) -> list[Change]:
         category, changes = view.categories[source], []
         for pair, held in sorted(pairs.items()):
             frames = np.logical_or.reduce([relation.frames for relation in held])
-            before, after = (2 * frames[part].sum() >= view.seen[source, part].sum() for part in view.ends)
+            before, after = (2 * frames[part].sum() >= view.seen[source, part].sum() for part in view.end_windows)
             if before != after:
                 kind, ids = "new" if after else "lost", view.ids((source, *(relation.target for relation in held)))
                 rows, (value, target) = [relation.row for relation in held], pair

@@ -23,8 +23,8 @@ def labelled(text: str, label: str) -> str:
     'A red cup.'
     """
     text = text[:MAX_ANSWER]
-    found = re.findall(rf"^[^\S\n]*{label}\s*:\s*(.+)$", text, re.IGNORECASE | re.MULTILINE)
-    return str(found[-1] if found else text).strip()
+    matches = re.findall(rf"^[^\S\n]*{label}\s*:\s*(.+)$", text, re.IGNORECASE | re.MULTILINE)
+    return str(matches[-1] if matches else text).strip()
 
 
 def after_last(text: str, marker: str) -> str:
@@ -34,8 +34,8 @@ def after_last(text: str, marker: str) -> str:
     'the lid\nwas opened.'
     """
     text = text[-MAX_ANSWER:]
-    found = list(re.finditer(re.escape(marker), text, re.IGNORECASE))
-    return text[found[-1].end() if found else 0 :].strip()
+    matches = list(re.finditer(re.escape(marker), text, re.IGNORECASE))
+    return text[matches[-1].end() if matches else 0 :].strip()
 
 
 @cache

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista import grounding_answers, released_answers
+from barista_bench.benchmarks.barista import grounding_answers, released_parsers
 from barista_bench.benchmarks.barista.box_answers import (
     annotated,
     as_xyxy,
-    box_places,
+    box_fields,
     grid_pixels,
     on_usual_grid,
     random_grid_box,
@@ -145,9 +145,9 @@ class Grounding(GraphTask):
         categories = [item.category for item in video.objects]
         for frame in view.frames(sampling).tolist():
             groups: dict[str, list[int]] = defaultdict(list)
-            for place in view.index.places_at(frame):
-                number = int(objects[place])
-                if large[place] and categories[number].lower() != UNNAMED:
+            for position in view.index.positions_at(frame):
+                number = int(objects[position])
+                if large[position] and categories[number].lower() != UNNAMED:
                     groups[categories[number]].append(number)
             for category in sorted(groups):
                 counts = [int(keys[number, frame]) for number in groups[category]]
@@ -177,18 +177,18 @@ class Grounding(GraphTask):
             yield _example(view.index, candidate, view.question(candidate), sampling.box_scale)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        places = {
+        fields = {
             "box_format": describe_format(boxes),
             "box_order": box_names(boxes),
             "phrase": str(example.inputs["phrase"]),
         }
-        return self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
+        return self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_answers.read_boxes`, which knows no confidences; by the paper as `grounding_answers.read`."""
+        """As `released_parsers.read_boxes`, which knows no confidences; by the paper as `grounding_answers.read`."""
         if self.follows_paper:
             return grounding_answers.read(text, inputs, boxes)
-        return released_answers.read_boxes(text, inputs, boxes)
+        return released_parsers.read_boxes(text, inputs, boxes)
 
     def statistics(self, samples: Sequence[Scored]) -> BoxStatistics:
         """COCO's figures in the order given, in torchmetrics' single precision; see `BoxStatistics`."""
@@ -324,17 +324,17 @@ class _View:
         colors = colors_of(self.video, [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()])
         numbers = self.video.instances_table.object
         group = [
-            Described(self.video.objects[number], place, colors.get(number, {}), keys.get(number, ()))
-            for place in self.index.places_at(frame)
-            for number in [int(numbers[place])]
-            if self.video.objects[number].category == category and self.large[place]
+            Described(self.video.objects[number], position, colors.get(number, {}), keys.get(number, ()))
+            for position in self.index.positions_at(frame)
+            for number in [int(numbers[position])]
+            if self.video.objects[number].category == category and self.large[position]
         ]
         return _question(category, make_phrase(group, candidate.item))
 
 
 def _question(category: str, phrase: Phrase) -> _Question:
     key, truth = phrase.key, phrase.truth
-    told = [own for item in truth for own in item.keys if key is not None and own.fits(key)]
+    fitting = [relation for item in truth for relation in item.keys if key is not None and relation.fits(key)]
     return _Question(
         phrase,
         metadata={
@@ -347,7 +347,7 @@ def _question(category: str, phrase: Phrase) -> _Question:
         evidence={
             "object_ids": [item.object.id for item in truth],
             "related_object_id": key.other.id if key else "",
-            "relation_rows": sorted({own.row for own in told}),
+            "relation_rows": sorted({relation.row for relation in fitting}),
             "attribute_rows": sorted({row for item in truth for row in item.colors.values()}),
         },
     )
@@ -356,7 +356,7 @@ def _question(category: str, phrase: Phrase) -> _Question:
 def _example(index: FrameIndex, candidate: Candidate, question: _Question, scale: int) -> Example:
     video, phrase = index.video, question.phrase
     frame, category = candidate.frame, candidate.group
-    places = [item.place for item in phrase.truth]
+    positions = [item.position for item in phrase.truth]
     return Example(
         example_id=f"{Grounding.upstream_name}:{video.video_id}:{frame}:{category}",
         benchmark=Grounding.benchmark,
@@ -365,12 +365,12 @@ def _example(index: FrameIndex, candidate: Candidate, question: _Question, scale
         frames=(FrameRef(video.video_id, frame),),
         inputs=GroundingInputs(phrase.text, category, video.video.width, video.video.height).write(),
         target=GroundingTarget(
-            boxes=[index.pixels(place) for place in places],
-            ground_truth_boxes=[index.grid(place) for place in places],
+            boxes=[index.pixels(position) for position in positions],
+            ground_truth_boxes=[index.grid(position) for position in positions],
             bbox_scale=scale,
         ).write(),
         metadata={**index.metadata(frame), **question.metadata},
-        evidence={**question.evidence, "instance_rows": [index.row(place) for place in places]},
+        evidence={**question.evidence, "instance_rows": [index.row(position) for position in positions]},
     )
 
 

@@ -23,11 +23,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from barista_bench.benchmarks.barista import released_answers
+from barista_bench.benchmarks.barista import released_parsers
 from barista_bench.benchmarks.barista.box_answers import (
     FrameSize,
     as_xyxy,
-    box_places,
+    box_fields,
     in_words,
     random_grid_box,
     read_pixels,
@@ -50,7 +50,7 @@ from barista_bench.benchmarks.barista.interactions import (
 )
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import interactions_schema
-from barista_bench.benchmarks.parsing import json_arrays, unfenced
+from barista_bench.benchmarks.parsing import json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, describe_format, four_numbers
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
@@ -161,24 +161,21 @@ class HandObject(GraphTask):
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         exemplars = {name: _written(items, example.inputs, boxes) for name, items in EXEMPLARS.items()}
-        places = {"box_format": describe_format(boxes), **exemplars}
-        prompt = self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
+        fields = {"box_format": describe_format(boxes), **exemplars}
+        prompt = self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
         return replace(prompt, parts=(ImagePart(0),)) if self.follows_paper else prompt
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_answers.read_interactions`. By the paper's protocol numbers must be numbers, and within bounds.
+        """As `released_parsers.read_interactions`. By the paper's protocol numbers must be numbers, and within bounds.
 
         Also, arrays inside of another one are not looked at, and one that breaks off is read as far as its entries are
         complete.
         """
         if not self.follows_paper:
-            return released_answers.read_interactions(text, inputs, boxes)
+            return released_parsers.read_interactions(text, inputs, boxes)
         body = unfenced(text)
-        try:
-            whole = json.loads(body)
-        except (ValueError, RecursionError):
-            whole = None
-        for array in [whole] if isinstance(whole, list) else json_arrays(body):
+        whole = whole_array(body)
+        for array in json_arrays(body) if whole is None else [whole]:
             if prediction := _prediction(array, inputs, boxes):
                 return prediction
         cut = cut_array(text)
@@ -284,7 +281,7 @@ class HandObject(GraphTask):
 def _example(index: FrameIndex, frame: int, state: State, scale: int) -> Example:
     video = index.video
     numbers = {number for action in state.actions for number in (action.target, *action.hands)}
-    box = {number: int(index.place[number, frame]) for number in numbers}
+    box = {number: int(index.position[number, frame]) for number in numbers}
     interactions = [
         TrueInteraction(
             object_id=video.objects[action.target].id,

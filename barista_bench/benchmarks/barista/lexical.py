@@ -100,15 +100,15 @@ def overlap(answer: str, reference: str, context: str = "", asked: str = "") -> 
     0.0
     """
     wanted = Counter(content_words(reference))
-    passed = set(content_words(asked))
-    if wanted.keys() <= passed:
-        passed = set()
-    wanted = Counter({word: count for word, count in wanted.items() if word not in passed})
-    said = Counter(word for word in content_words(answer) if word not in passed)
-    hits = (said & wanted).total()
+    ignored = set(content_words(asked))
+    if wanted.keys() <= ignored:
+        ignored = set()
+    wanted = Counter({word: count for word, count in wanted.items() if word not in ignored})
+    answered = Counter(word for word in content_words(answer) if word not in ignored)
+    hits = (answered & wanted).total()
     if not hits:
         return NO_OVERLAP
-    wrong = (said - wanted - Counter(content_words(context))).total()
+    wrong = (answered - wanted - Counter(content_words(context))).total()
     precision, recall = hits / (hits + wrong), hits / wanted.total()
     return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
 

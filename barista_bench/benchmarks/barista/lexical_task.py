@@ -66,7 +66,7 @@ class LexicalTask(GraphTask):
         """Ids of the objects that failures of the answer as a whole are about; here none."""
         return ()
 
-    def said(self, prediction: Prediction | None) -> str:
+    def text_of(self, prediction: Prediction | None) -> str:
         """The text of an answer; empty where there is none."""
         return str(prediction.value[self.answer_field]) if prediction else ""
 
@@ -87,7 +87,7 @@ class LexicalTask(GraphTask):
         if prediction is None:
             return self.unreadable(example)
         facts, described = self.facts(example), self.described(example)
-        other, answer = self._unexpected(example, prediction), self.said(prediction)
+        other, answer = self._unexpected(example, prediction), self.text_of(prediction)
         failures = [
             Failure(fact.replaced if other else "missed", fact.objects)
             for fact in facts
@@ -99,16 +99,16 @@ class LexicalTask(GraphTask):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By words alone: a fact is a hit where all its content words are said, whatever they are said of."""
-        said = self.said(prediction)
+        answer = self.text_of(prediction)
         facts = dict.fromkeys((fact.text, fact.shown) for fact in self.facts(example))
-        rows = [ExplanationRow("hit" if is_said(text, said) else "miss", shown) for text, shown in facts]
+        rows = [ExplanationRow("hit" if is_said(text, answer) else "miss", shown) for text, shown in facts]
         wrong = self._unexpected(example, prediction)
         extra = [ExplanationRow("wrong", f"not in the reference: {word}") for word in wrong]
         return Explanation((*sorted(rows, key=lambda row: row.verdict == "miss"), *extra))
 
     def _overlap(self, example: Example, prediction: Prediction | None) -> Overlap | None:
         """None without a readable answer."""
-        return overlap(self.said(prediction), *self.compared(example)) if prediction else None
+        return overlap(self.text_of(prediction), *self.compared(example)) if prediction else None
 
     def _unexpected(self, example: Example, prediction: Prediction | None) -> list[str]:
-        return unexpected(self.said(prediction), *self.compared(example))
+        return unexpected(self.text_of(prediction), *self.compared(example))

@@ -58,21 +58,21 @@ class Key(NamedTuple):
         """For example `held by left hand`."""
         return f"{(AS_SOURCE if self.as_source else AS_TARGET)[self.value]} {self.other.category}"
 
-    def fits(self, told: Key) -> bool:
-        """Whether an object with this key is meant by a phrase that tells another; direction does not count."""
-        return self.value == told.value and self.other.category == told.other.category
+    def fits(self, other: Key) -> bool:
+        """Whether an object with this key is meant by a phrase that uses the other one; direction does not count."""
+        return self.value == other.value and self.other.category == other.other.category
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One annotation of an object on a frame; `place` is its row in the instances table.
+    """One annotation of an object on a frame; `position` is its own in the instances table.
 
     `colors` maps each colour that a phrase may use to the row of the attribute that states it; `keys` stand in the
     order of the frame's relations, a relation that is stated twice twice.
     """
 
     object: SceneObject
-    place: int
+    position: int
     colors: Mapping[str, int]
     keys: Sequence[Key]
 
@@ -100,7 +100,7 @@ def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
     truth = (
         item
         for item in group
-        if item.colors.keys() == colors and (key is None or any(own.fits(key) for own in item.keys))
+        if item.colors.keys() == colors and (key is None or any(item_key.fits(key) for item_key in item.keys))
     )
     return Phrase(" ".join(words), key, tuple(truth))
 

@@ -100,8 +100,8 @@ def most_typical(texts: Sequence[str], passed: Collection[str] = ()) -> str:
             having[word] += times[text]
 
     def expected(text: str) -> float:
-        said = words[text].total() * len(texts)
-        return 2 * sum(having[word] for word in _numbered(words[text])) / (said + length) if said else 0.0
+        count = words[text].total() * len(texts)
+        return 2 * sum(having[word] for word in _numbered(words[text])) / (count + length) if count else 0.0
 
     return max(sorted(words), key=expected)
 

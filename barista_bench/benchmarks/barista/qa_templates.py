@@ -51,10 +51,10 @@ def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
     return QaPair(question=question, answer=answer, category=category)
 
 
-def told(changes: Sequence[Change]) -> list[Change]:
-    """The changes that are told in words: of activities that go on, those alone that neither begin nor end, once."""
-    said = {change.subject for change in changes if change.kind in ("started", "ended")}
-    going_on = {c.subject: c for c in reversed(changes) if c.kind == "continuing" and c.subject not in said}
+def changes_to_tell(changes: Sequence[Change]) -> list[Change]:
+    """The changes that an answer names: of activities that go on, those alone that neither begin nor end, once."""
+    bounded = {change.subject for change in changes if change.kind in ("started", "ended")}
+    going_on = {c.subject: c for c in reversed(changes) if c.kind == "continuing" and c.subject not in bounded}
     others = [change for change in changes if change.kind != "continuing"]
     return [*others, *(going_on[name] for name in sorted(going_on))]
 
@@ -99,7 +99,7 @@ def _write_relations(changes: Sequence[Change]) -> tuple[str, str]:
 
 def _write_activities(changes: Sequence[Change]) -> tuple[str, str]:
     question = "How do the activities of the person who films follow each other while this clip runs?"
-    facts = [_activity(change) for change in told(changes)]
+    facts = [_activity(change) for change in changes_to_tell(changes)]
     return (
         question,
         f"Following the frames of this clip one after the other in their given order, {', then '.join(facts)}.",

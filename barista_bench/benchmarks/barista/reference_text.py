@@ -129,7 +129,7 @@ def statements(facts: FrameFacts, index: int) -> list[Statement]:
     return _grouped(facts, index, direct)
 
 
-def told(facts: FrameFacts, index: int) -> list[Statement]:
+def readable_statements(facts: FrameFacts, index: int) -> list[Statement]:
     """`statements` for people: without things of unknown name, repetitions, and what only says an earlier entry the
     other way round, as `coffee cup contains milk` does."""
     kept: list[Statement] = []
@@ -176,7 +176,7 @@ def one_sentence(facts: FrameFacts, index: int) -> str:
     before = [item.value for item in listed if item.type not in ("type", "state", "color")]
     before += [item.value for item in listed if item.type == "color" and item.value != "skin"]
     clauses = [f"that is {item.value}" for item in listed if item.type == "state"]
-    clauses += [_clause(entry) for entry in told(facts, index)]
+    clauses += [_clause(entry) for entry in readable_statements(facts, index)]
     sentence = f"{with_article(' '.join([*before, noun]))} {listing(clauses)}".strip()
     return f"{sentence[0].upper()}{sentence[1:]}."
 

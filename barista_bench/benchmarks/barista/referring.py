@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_places
+from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence
 from barista_bench.benchmarks.barista.failures import box_size
 from barista_bench.benchmarks.barista.frame_index import FrameIndex
@@ -36,9 +36,9 @@ from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
     one_sentence,
+    readable_statements,
     statements,
     structured_reference,
-    told,
 )
 from barista_bench.core.boxes import describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, Vocabulary
@@ -65,7 +65,7 @@ SMALL_SHARE = 0.05
 EDGE = 2
 """...and whose box comes this close to an edge of it, in pixels."""
 COLORS = ("black", "white", "silver", "red", "blue", "green", "brown", "transparent")
-PLACES = ("under", "on", "inside", "attached to", "part of")
+RELATIONS_OF_PLACE = ("under", "on", "inside", "attached to", "part of")
 
 
 class ReferringInputs(TypedFields):
@@ -144,9 +144,9 @@ class Referring(LexicalTask):
         index = FrameIndex(video)
         frames = index.frames(sampling)
         for frame, facts in zip(frames.tolist(), frame_facts(video, frames), strict=True):
-            for place in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
-                number = int(video.instances_table.object[place])
-                yield Candidate(video.video_id, frame, video.objects[number].category, place)
+            for position in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
+                number = int(video.instances_table.object[position])
+                yield Candidate(video.video_id, frame, video.objects[number].category, position)
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
@@ -171,8 +171,8 @@ class Referring(LexicalTask):
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         asked = ReferringInputs.read(example.inputs)
         written = write_box(as_xyxy(asked.box), boxes, asked.frame_width, asked.frame_height)
-        places = {"format": describe_format(boxes), "box": json.dumps(written)}
-        return self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
+        fields = {"format": describe_format(boxes), "box": json.dumps(written)}
+        return self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Description:`, else the whole text; nothing left of it is a parse failure."""
@@ -186,7 +186,7 @@ class Referring(LexicalTask):
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         reference = ReferringTarget.read(example.target).reference
-        return Judged(self.frozen_question(example), reference, self.said(prediction))
+        return Judged(self.frozen_question(example), reference, self.text_of(prediction))
 
     def frozen_question(self, example: Example) -> str:
         """For judges, who see no frame: its place for the box is not filled in, as released."""
@@ -219,8 +219,8 @@ class Referring(LexicalTask):
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         names = sorted(domain_vocabulary())
-        color, place = rng.choice(COLORS), rng.choice(PLACES)
-        return f"Description: A {color} {rng.choice(names)} that is {place} the {rng.choice(names)}."
+        color, position = rng.choice(COLORS), rng.choice(RELATIONS_OF_PLACE)
+        return f"Description: A {color} {rng.choice(names)} that is {position} the {rng.choice(names)}."
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The most typical sentence of other videos, whatever the object: the question does not tell its category.
@@ -237,13 +237,13 @@ def _drawn(index: FrameIndex, frame: int, facts: FrameFacts, limit: int | None, 
     """
     video, numbers = index.video, index.video.instances_table.object
     candidates = [
-        place
-        for place in index.places_at(frame)
-        for number in [int(numbers[place])]
+        position
+        for position in index.positions_at(frame)
+        for number in [int(numbers[position])]
         if video.objects[number].category.lower() != UNNAMED
         and number in facts.properties
         and number in facts.links
-        and (fragments or not _is_fragment(index, frame, place))
+        and (fragments or not _is_fragment(index, frame, position))
     ]
     if limit is not None and len(candidates) > limit:
         random.Random(f"{video.video_id}:{frame}").shuffle(candidates)  # noqa: S311  (the released seed)
@@ -251,22 +251,22 @@ def _drawn(index: FrameIndex, frame: int, facts: FrameFacts, limit: int | None, 
     return candidates
 
 
-def _is_fragment(index: FrameIndex, frame: int, place: int) -> bool:
+def _is_fragment(index: FrameIndex, frame: int, position: int) -> bool:
     """Whether an object is cut off by the frame's edge and too little of it is left: see `SMALL_SHARE` and `EDGE`."""
     video = index.video
     width, height = video.video.width, video.video.height
-    x, y, box_width, box_height = video.instances_table.bbox[place].tolist()
+    x, y, box_width, box_height = video.instances_table.bbox[position].tolist()
     inside = x > EDGE and y > EDGE and x + box_width < width - EDGE and y + box_height < height - EDGE
-    return not inside and _area(index, frame, place) / (width * height) < SMALL_SHARE
+    return not inside and _area(index, frame, position) / (width * height) < SMALL_SHARE
 
 
-def _area(index: FrameIndex, frame: int, place: int) -> float:
+def _area(index: FrameIndex, frame: int, position: int) -> float:
     """Pixels of the object's mask on the frame, of two usable masks the last; of the box where there is none."""
     video, objects = index.video, index.video.instances_table.object
-    annotated = [video.instance(other) for other in index.places_at(frame) if objects[other] == objects[place]]
+    annotated = [video.instance(other) for other in index.positions_at(frame) if objects[other] == objects[position]]
     masks = [rle for rle in video.rles(annotated) if isinstance(rle, Rle)]
     if not masks:
-        width, height = video.instances_table.bbox[place, 2:].tolist()
+        width, height = video.instances_table.bbox[position, 2:].tolist()
         return float(width * height)
     return float(coco_mask.area({"size": list(masks[-1].size), "counts": masks[-1].counts.encode("ascii")}))
 
@@ -282,7 +282,7 @@ def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
     """What an answer should say of an object: its category, its attributes, its direct relations."""
     listed = [ListedFact("object", facts.category(index))]
     listed += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
-    return listed + [ListedFact("relation", str(entry)) for entry in told(facts, index)]
+    return listed + [ListedFact("relation", str(entry)) for entry in readable_statements(facts, index)]
 
 
 def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, every_context: bool) -> Example:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks.barista import released_answers
+from barista_bench.benchmarks.barista import released_parsers
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.failures import relation_failures
 from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row
@@ -39,7 +39,7 @@ from barista_bench.benchmarks.barista.marked_relations import (
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import relations_schema
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
-from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced
+from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
@@ -134,19 +134,16 @@ class Relations(GraphTask):
         return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_answers.read_relations`. By the paper's protocol ids must be whole, types and values texts.
+        """As `released_parsers.read_relations`. By the paper's protocol ids must be whole, types and values texts.
 
         Also, arrays inside of another one are not looked at, and one that breaks off is read as far as its entries are
         complete.
         """
         if not self.follows_paper:
-            return released_answers.read_relations(text)
+            return released_parsers.read_relations(text)
         body = unfenced(text)
-        try:
-            whole = json.loads(body)
-        except (ValueError, RecursionError):
-            whole = None
-        if isinstance(whole, list):
+        whole = whole_array(body)
+        if whole is not None:
             return _prediction(whole)
         for array in json_arrays(body):
             prediction = _prediction(array)

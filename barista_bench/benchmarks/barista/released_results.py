@@ -70,12 +70,12 @@ def task_result(task: Task, example: Example, prediction: Prediction | None, box
             return _activity_result(example, prediction)
         case Referring():
             reference = example.target["reference"]
-            said = {"description": prediction.value["description"]} if prediction else {}
-            return {**said, "structured": reference, "reference_structured": reference}
+            answer = {"description": prediction.value["description"]} if prediction else {}
+            return {**answer, "structured": reference, "reference_structured": reference}
         case TemporalVQA():
-            said = {"predicted_answer": prediction.value["answer"]} if prediction else {}
+            answer = {"predicted_answer": prediction.value["answer"]} if prediction else {}
             kept = {"category": example.target["category"], "question": example.inputs["question"]}
-            return {**said, **kept, "reference_answer": example.target["answer"]}
+            return {**answer, **kept, "reference_answer": example.target["answer"]}
     raise _no_released_task(task)
 
 
@@ -179,9 +179,9 @@ def _by_type(groups: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
 def _activity_result(example: Example, prediction: Prediction | None) -> dict[str, Json]:
     choices = cast("list[Fields]", example.inputs["choices"])
     truth = example.target["choice_id"]
-    said = {"parsed_choice_id": prediction.value["choice_id"]} if prediction else {}
+    answer = {"parsed_choice_id": prediction.value["choice_id"]} if prediction else {}
     return {
-        **said,
+        **answer,
         "choices": [{"choice_id": choice["choice_id"], "text": choice["text"]} for choice in choices],
         "correct_choice_id": truth,
         "is_correct": prediction.value["choice_id"] == truth if prediction else None,

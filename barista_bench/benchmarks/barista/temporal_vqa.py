@@ -39,10 +39,10 @@ from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
     QaPair,
+    changes_to_tell,
     describe_change,
     read_pairs,
     read_writer,
-    told,
     write_pair,
 )
 from barista_bench.core.graph_task import Candidate, Vocabulary
@@ -133,9 +133,9 @@ class TemporalVQA(LexicalTask):
         for keyframes in clips(video, sampling):
             first = _selected(keyframes, sampling.max_frames)[0]
             changes = detect_changes(ClipView(video, keyframes))
-            places = {category: place for place, category in enumerate(sorted(changes))}
+            numbers = {category: number for number, category in enumerate(sorted(changes))}
             for category in changes:
-                yield Candidate(video.video_id, first, category, keyframes[0], (places[category],))
+                yield Candidate(video.video_id, first, category, keyframes[0], (numbers[category],))
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
@@ -154,8 +154,8 @@ class TemporalVQA(LexicalTask):
             drawn += group[: sampling.per_class]
         drawn.sort(key=lambda candidate: (candidate.video_id, candidate.item, candidate.group))
         for _, of_clip in groupby(drawn, key=lambda candidate: (candidate.video_id, candidate.item)):
-            for place, candidate in enumerate(of_clip):
-                yield candidate._replace(numbers=(place,))
+            for number, candidate in enumerate(of_clip):
+                yield candidate._replace(numbers=(number,))
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
@@ -168,14 +168,14 @@ class TemporalVQA(LexicalTask):
             frames = {line: _inside(video, clip) for line, clip in enumerate(written)}
         changes: dict[int, dict[Category, list[Change]]] = {}
         for candidate in candidates:
-            item, (place,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
+            item, (number,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
             if item not in changes:
                 changes[item] = detect_changes(ClipView(video, frames[item]))
             about = changes[item].get(category, [])
-            pair = write_pair(category, about) if written is None else written[item]["qa_pairs"][place]
+            pair = write_pair(category, about) if written is None else written[item]["qa_pairs"][number]
             metadata: Fields = {
                 "clip_index": item if written is None else written[item]["clip_index"],
-                "qa_index": place,
+                "qa_index": number,
                 "original_frame_indices": list(frames[item]),
                 "writer": writer,
             }
@@ -195,7 +195,7 @@ class TemporalVQA(LexicalTask):
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         asked, target = TemporalInputs.read(example.inputs), TemporalTarget.read(example.target)
-        return Judged(asked.question, target.answer, self.said(prediction))
+        return Judged(asked.question, target.answer, self.text_of(prediction))
 
     def facets(self, example: Example) -> Fields:
         return {"category": self.category(example)}
@@ -208,7 +208,7 @@ class TemporalVQA(LexicalTask):
         return TemporalTarget.read(example.target).category
 
     def facts(self, example: Example) -> list[Fact]:
-        changes = told(TemporalEvidence.read(example.evidence).changes)
+        changes = changes_to_tell(TemporalEvidence.read(example.evidence).changes)
         return [Fact(text, text, tuple(change.object_ids)) for change in changes for text in [describe_change(change)]]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
@@ -249,11 +249,11 @@ def _written(video: VideoGraph, sampling: Sampling, clips: Sequence[ClipPairs]) 
             yield SkippedExample(first, f"clip {clip['clip_index']}: none of its frames is in the video")
         elif low <= min(frames) and max(frames) < high:
             first = FrameRef(video.video_id, _selected(frames, sampling.max_frames)[0])
-            for place, pair in enumerate(clip["qa_pairs"]):
+            for number, pair in enumerate(clip["qa_pairs"]):
                 if pair["question"].strip() and pair["answer"].strip():
-                    yield Candidate(video.video_id, first.frame_index, pair["category"], line, (place,))
+                    yield Candidate(video.video_id, first.frame_index, pair["category"], line, (number,))
                 else:
-                    yield SkippedExample(first, f"clip {clip['clip_index']}: pair {place} lacks question or answer")
+                    yield SkippedExample(first, f"clip {clip['clip_index']}: pair {number} lacks question or answer")
 
 
 def _inside(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:

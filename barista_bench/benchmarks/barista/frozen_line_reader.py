@@ -1,4 +1,4 @@
-"""Lines that the release froze as examples of ours, task by task; the inverse of `released_lines.py`.
+"""Lines that the release froze as examples of ours, task by task; the inverse of `frozen_line_writer.py`.
 
 Boxes are frozen on an integer grid, so that there are no pixel boxes: the paper's protocol, which scores against those,
 refuses such examples. What only annotations tell and no line needs (activities, device, evidence, ...) stays empty:
@@ -14,7 +14,8 @@ from typing import Annotated, Literal, cast
 
 import msgspec
 
-from barista_bench.benchmarks.barista.activity import Activity, shown_verb
+from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.activity_choices import shown_verb
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.marked_relations import (

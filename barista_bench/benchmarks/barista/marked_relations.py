@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Annotated
 
 import msgspec
 
 from barista_bench.benchmarks.barista.priors import remembered
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.task import Example, Prediction, Sampling
 from barista_bench.core.typed_fields import PixelBox, TypedFields
 from barista_bench.scene_graph import Instance, Rle, VideoGraph
 
@@ -73,6 +73,14 @@ class RelationSet(TypedFields):
     """The target, and a prediction."""
 
     relations: list[MarkedRelation]
+
+
+def relations_answer(
+    entries: Sequence[object], read: Callable[[Mapping[str, object]], MarkedRelation | None]
+) -> Prediction:
+    """The prediction of a list of entries; those that `read` makes nothing of are dropped."""
+    relations = [item for entry in entries if isinstance(entry, dict) and (item := read(entry)) is not None]
+    return Prediction(RelationSet(relations).write(), dropped=len(entries) - len(relations))
 
 
 def mark_order(video: VideoGraph, frame: int) -> list[Instance]:

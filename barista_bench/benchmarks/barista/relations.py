@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 
@@ -34,6 +34,7 @@ from barista_bench.benchmarks.barista.marked_relations import (
     mark_order,
     marked_categories,
     marked_objects,
+    relations_answer,
     vocabulary_entries,
 )
 from barista_bench.benchmarks.barista.protocols import RULES
@@ -323,16 +324,13 @@ def _as_json(relations: Iterable[MarkedRelation]) -> str:
     return json.dumps([relation.write() for relation in relations])
 
 
-def _prediction(array: list[object]) -> Prediction:
-    relations = [relation for item in array if (relation := _relation(item)) is not None]
-    return Prediction(RelationSet(relations).write(), dropped=len(array) - len(relations))
+def _prediction(entries: Sequence[object]) -> Prediction:
+    return relations_answer(entries, _relation)
 
 
-def _relation(item: object) -> MarkedRelation | None:
-    if not isinstance(item, dict):
-        return None
-    source, target = integer(item.get("source_id")), integer(item.get("target_id"))
-    kind, value = item.get("relation_type"), item.get("value")
+def _relation(entry: Mapping[str, object]) -> MarkedRelation | None:
+    source, target = integer(entry.get("source_id")), integer(entry.get("target_id"))
+    kind, value = entry.get("relation_type"), entry.get("value")
     if source is None or target is None or not is_text(kind) or not is_text(value):
         return None
     return MarkedRelation(source, target, kind, value)

@@ -7,9 +7,7 @@ answer are paired by what they have in common, the closest first; what finds no 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 from barista_bench.core.task import Failure, FailureKind
 from barista_bench.metrics.interaction_f1.scoring import box_iou
@@ -22,8 +20,10 @@ MATCHED = 0.5
 SMALL, LARGE = 32**2, 96**2
 """COCO's bounds of small, medium and large objects, in square pixels."""
 
+NEAR_MISSES: tuple[FailureKind, ...] = ("wrong_direction", "wrong_relation", "wrong_hand", "wrong_object")
+"""What a missed and a wrong relation may be of each other, the closest first."""
+
 Box = Sequence[float]
-ItemT = TypeVar("ItemT")
 
 
 def box_size(box: Box) -> str:
@@ -88,54 +88,26 @@ def relation_failures(
     """
     missed, wrong = list((truth - answered).elements()), list((answered - truth).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
-    for kind, alike in _NEAR_MISSES:
-        for true, answer in _taken(sorted(missed), sorted(wrong), partial(alike, hands)):
-            missed.remove(true)
-            wrong.remove(answer)
-            failures.append((kind, tuple(dict.fromkeys((*true[:2], *answer[:2])))))
+    for kind in NEAR_MISSES:
+        for true in sorted(missed):
+            answer = next((item for item in sorted(wrong) if _is_near_miss(kind, true, item, hands)), None)
+            if answer is not None:
+                missed.remove(true)
+                wrong.remove(answer)
+                failures.append((kind, tuple(dict.fromkeys((*true[:2], *answer[:2])))))
     failures += [("missed", item[:2]) for item in sorted(missed)]
     failures += [("duplicate" if item in truth else "hallucinated", item[:2]) for item in sorted(wrong)]
     return failures
 
 
-def _taken(
-    missed: Sequence[ItemT], wrong: Sequence[ItemT], alike: Callable[[ItemT, ItemT], bool]
-) -> list[tuple[ItemT, ItemT]]:
-    """Pairs of a missed and a wrong item that are alike, each used once, in order."""
-    unpaired, pairs = list(wrong), []
-    for true in missed:
-        answer = next((item for item in unpaired if alike(true, item)), None)
-        if answer is not None:
-            unpaired.remove(answer)
-            pairs.append((true, answer))
-    return pairs
-
-
-def _labels(relation: Relation) -> tuple[str, str]:
-    return relation.relation_type, relation.value
-
-
-def _reversed(hands: set[int], true: Relation, answer: Relation) -> bool:
-    return true[:2] == answer[:2][::-1] and _labels(true) == _labels(answer)
-
-
-def _other_relation(hands: set[int], true: Relation, answer: Relation) -> bool:
-    return true[:2] == answer[:2]
-
-
-def _other_hand(hands: set[int], true: Relation, answer: Relation) -> bool:
-    return {true.source_id, answer.source_id} <= hands and true[1:] == answer[1:]
-
-
-def _other_object(hands: set[int], true: Relation, answer: Relation) -> bool:
-    shares_one_end = (true.source_id == answer.source_id) != (true.target_id == answer.target_id)
-    return shares_one_end and _labels(true) == _labels(answer)
-
-
-_NEAR_MISSES: tuple[tuple[FailureKind, Callable[[set[int], Relation, Relation], bool]], ...] = (
-    ("wrong_direction", _reversed),
-    ("wrong_relation", _other_relation),
-    ("wrong_hand", _other_hand),
-    ("wrong_object", _other_object),
-)
-"""What a missed and a wrong relation may have in common, the closest first."""
+def _is_near_miss(kind: FailureKind, true: Relation, answer: Relation, hands: set[int]) -> bool:
+    same_label = true[2:] == answer[2:]
+    match kind:
+        case "wrong_direction":
+            return same_label and true[:2] == answer[:2][::-1]
+        case "wrong_relation":
+            return true[:2] == answer[:2]
+        case "wrong_hand":
+            return {true.source_id, answer.source_id} <= hands and true[1:] == answer[1:]
+        case _:
+            return same_label and (true.source_id == answer.source_id) != (true.target_id == answer.target_id)

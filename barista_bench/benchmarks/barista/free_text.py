@@ -14,8 +14,9 @@ from barista_bench.files.yaml_files import load_yaml
 def labelled(text: str, label: str) -> str:
     r"""What follows the last `<label>:` that begins a line, up to that line's end; the whole text where there is none.
 
-    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines (upstream.md 1.7 and 1.10). Leading
-    white space is looked for within one line here: that finds the same answers, in linear time for any text.
+    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines
+    (docs/upstream/barista.md). Leading white space is looked for within one line here: that finds the same answers, in
+    linear time for any text.
 
     >>> labelled("I see a cup.\nDescription: a red cup\nBye", "description")
     'a red cup'

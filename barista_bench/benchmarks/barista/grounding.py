@@ -19,7 +19,6 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,7 +173,7 @@ class Grounding(GraphTask):
     ) -> Iterator[Example]:
         view = _View(video, sampling)
         for candidate in candidates:
-            yield _example(view.index, candidate, view.question(candidate), sampling.box_scale)
+            yield _example(view.index, candidate, view.phrase(candidate), sampling.box_scale)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         fields = {
@@ -268,17 +267,8 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     return {name: usual_boxes(answers) for name, answers in by_category.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A phrase, with the parts of an example that are the same on all frames of one state of the graph."""
-
-    phrase: Phrase
-    metadata: Fields
-    evidence: Fields
-
-
 class _View:
-    """One video as grounding asks of it: what holds on which frame, and the question that one candidate is."""
+    """One video as grounding asks of it: what holds on which frame, and the phrase of a candidate."""
 
     def __init__(self, video: VideoGraph, sampling: Sampling) -> None:
         self.video, self.index = video, FrameIndex(video, sampling.box_scale)
@@ -317,8 +307,8 @@ class _View:
             counts[number] += frames
         return counts
 
-    def question(self, candidate: Candidate) -> _Question:
-        """What is asked at a candidate that has been drawn."""
+    def phrase(self, candidate: Candidate) -> Phrase:
+        """The phrase of a candidate that has been drawn."""
         frame, category = candidate.frame, candidate.group
         keys = keys_of(self.video, np.flatnonzero(self.relations[:, frame]).tolist())
         colors = colors_of(self.video, [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()])
@@ -329,34 +319,14 @@ class _View:
             for number in [int(numbers[position])]
             if self.video.objects[number].category == category and self.large[position]
         ]
-        return _question(category, make_phrase(group, candidate.item))
+        return make_phrase(group, candidate.item)
 
 
-def _question(category: str, phrase: Phrase) -> _Question:
-    key, truth = phrase.key, phrase.truth
-    fitting = [relation for item in truth for relation in item.keys if key is not None and relation.fits(key)]
-    return _Question(
-        phrase,
-        metadata={
-            "category": category,
-            "colors": sorted(truth[0].colors),
-            "relation": key.value if key else "",
-            "related_category": key.other.category if key else "",
-            "objects": len(truth),
-        },
-        evidence={
-            "object_ids": [item.object.id for item in truth],
-            "related_object_id": key.other.id if key else "",
-            "relation_rows": sorted({relation.row for relation in fitting}),
-            "attribute_rows": sorted({row for item in truth for row in item.colors.values()}),
-        },
-    )
-
-
-def _example(index: FrameIndex, candidate: Candidate, question: _Question, scale: int) -> Example:
-    video, phrase = index.video, question.phrase
+def _example(index: FrameIndex, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
+    video, key, truth = index.video, phrase.key, phrase.truth
     frame, category = candidate.frame, candidate.group
-    positions = [item.position for item in phrase.truth]
+    positions = [item.position for item in truth]
+    fitting = [relation for item in truth for relation in item.keys if key is not None and relation.fits(key)]
     return Example(
         example_id=f"{Grounding.upstream_name}:{video.video_id}:{frame}:{category}",
         benchmark=Grounding.benchmark,
@@ -369,8 +339,21 @@ def _example(index: FrameIndex, candidate: Candidate, question: _Question, scale
             ground_truth_boxes=[index.grid(position) for position in positions],
             bbox_scale=scale,
         ).write(),
-        metadata={**index.metadata(frame), **question.metadata},
-        evidence={**question.evidence, "instance_rows": [index.row(position) for position in positions]},
+        metadata={
+            **index.metadata(frame),
+            "category": category,
+            "colors": sorted(truth[0].colors),
+            "relation": key.value if key else "",
+            "related_category": key.other.category if key else "",
+            "objects": len(truth),
+        },
+        evidence=GroundingEvidence(
+            object_ids=[item.object.id for item in truth],
+            related_object_id=key.other.id if key else "",
+            instance_rows=[index.row(position) for position in positions],
+            relation_rows=sorted({relation.row for relation in fitting}),
+            attribute_rows=sorted({row for item in truth for row in item.colors.values()}),
+        ).write(),
     )
 
 

@@ -34,7 +34,7 @@ from barista_bench.benchmarks.barista.box_answers import (
     write_grid,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
-from barista_bench.benchmarks.barista.contacts import State, contact_ranges, state_at
+from barista_bench.benchmarks.barista.contacts import Action, actions_at, contact_ranges
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
 from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row, thinned
 from barista_bench.benchmarks.barista.interactions import (
@@ -156,8 +156,8 @@ class HandObject(GraphTask):
         index, contacts = FrameIndex(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
         active = index.relations(contacts)
         for candidate in candidates:
-            state = state_at(video, candidate.frame, contacts, active)
-            yield _example(index, candidate.frame, state, sampling.box_scale)
+            actions = actions_at(video, candidate.frame, contacts, active)
+            yield _example(index, candidate.frame, actions, sampling.box_scale)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         exemplars = {name: _written(items, example.inputs, boxes) for name, items in EXEMPLARS.items()}
@@ -278,9 +278,9 @@ class HandObject(GraphTask):
         return true_interactions(example, target, as_annotated=self.follows_paper)
 
 
-def _example(index: FrameIndex, frame: int, state: State, scale: int) -> Example:
+def _example(index: FrameIndex, frame: int, actions: Sequence[Action], scale: int) -> Example:
     video = index.video
-    numbers = {number for action in state.actions for number in (action.target, *action.hands)}
+    numbers = {number for action in actions for number in (action.target, *action.hands)}
     box = {number: int(index.position[number, frame]) for number in numbers}
     interactions = [
         TrueInteraction(
@@ -292,18 +292,30 @@ def _example(index: FrameIndex, frame: int, state: State, scale: int) -> Example
             hand_pixels=[index.pixels(box[hand]) for hand in action.hands],
             object_pixels=index.pixels(box[action.target]),
         )
-        for action in state.actions
+        for action in actions
     ]
+    hand_types = sorted({action.hand_type for action in actions})
     return Example(
         example_id=f"{HandObject.upstream_name}:{video.video_id}:{frame}",
         benchmark=HandObject.benchmark,
         task=HandObject.name,
-        label=state.label,
+        label=" + ".join(hand_types),
         frames=(FrameRef(video.video_id, frame),),
         inputs=FrameSize(video.video.width, video.video.height).write(),
         target=InteractionTarget(interactions, "xyxy", scale).write(),
-        metadata={**index.metadata(frame), **state.metadata},
-        evidence={**state.evidence, "instance_rows": sorted(map(index.row, box.values()))},
+        metadata={
+            **index.metadata(frame),
+            "interactions": len(actions),
+            "hand_types": hand_types,
+            "categories": sorted({item.category for item in interactions}),
+            "verbs": sorted({verb for action in actions for verb in action.verbs}),
+        },
+        evidence=HandObjectEvidence(
+            object_ids=[item.object_id for item in interactions],
+            hand_ids=[video.objects[i].id for i in dict.fromkeys(i for action in actions for i in action.hands)],
+            instance_rows=sorted(map(index.row, box.values())),
+            relation_rows=sorted({row for action in actions for row in action.rows}),
+        ).write(),
     )
 
 

@@ -1,6 +1,6 @@
 """What the graph says of one object on one frame: the structured reference of the release, and one sentence of it.
 
-The structured reference (upstream.md 1.7; paper, section A.2.3), line by line:
+The structured reference (docs/upstream/barista.md; paper, section A.2.3), line by line:
 
     Object: coffee cup
     Attributes: color=white, state=empty

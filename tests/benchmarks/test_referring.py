@@ -1,4 +1,4 @@
-"""Referring, rule by rule (upstream.md 1.7)."""
+"""Referring, rule by rule (docs/upstream/barista.md)."""
 
 from __future__ import annotations
 

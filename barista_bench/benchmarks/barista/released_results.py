@@ -293,9 +293,10 @@ def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) ->
 
 def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     samples = _scored(task, records)
-    figures = task.aggregate(samples)
-    parsed = [sample for sample in samples if sample.prediction is not None]
-    total = _sum([task.score(sample.example, sample.prediction)["f1"] for sample in parsed])
+    statistics = task.statistics(samples)
+    figures, scores = statistics.published(), statistics.scores()["f1"].tolist()
+    parsed = [f1 for f1, sample in zip(scores, samples, strict=True) if sample.prediction is not None]
+    total = _sum(parsed)
     return {
         "micro_tp": figures["tp"],
         "micro_pred": figures["n_predicted"],

@@ -157,8 +157,8 @@ def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
     }
 
 
-def _share(part: NDArray[Any], whole: Floats, nothing: float = np.nan) -> Floats:
-    return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing), dtype=np.float64)
+def _share(part: NDArray[Any], total: Floats, nothing: float = np.nan) -> Floats:
+    return np.asarray(np.where(total > 0, part / np.where(total > 0, total, 1.0), nothing), dtype=np.float64)
 
 
 def _per_group(sums: Mapping[Hashable, float], kind: str) -> dict[str, dict[str, Any]] | None:

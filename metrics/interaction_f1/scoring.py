@@ -353,8 +353,8 @@ def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
     return {**counts, **optimal, **per_kind}
 
 
-def _share(part: Floats, whole: Floats, nothing: float = np.nan) -> Floats:
-    return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
+def _share(part: Floats, total: Floats, nothing: float = np.nan) -> Floats:
+    return np.asarray(np.where(total > 0, part / np.where(total > 0, total, 1.0), nothing))
 
 
 def _f1(precision: Floats, recall: Floats) -> Floats:

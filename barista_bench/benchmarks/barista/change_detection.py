@@ -70,7 +70,7 @@ class Change(TypedFields):
 def clips(video: VideoGraph, sampling: Sampling) -> Iterator[Keyframes]:
     """Clips one after the other without overlap; the last one may be shorter, but not below 2 keyframes.
 
-    With a sampled frame range, those that lie in it whole.
+    With a sampled frame range, those that lie entirely in it.
     """
     low, high = sampling.frame_range or (0, video.frame_count)
     length = sampling.frames * sampling.spacing

@@ -45,7 +45,7 @@ def box_failures(
         truth: in pixels.
         answered: in pixels.
         pairs: indices.
-        objects: id of the object of each true box; empty, or fewer, where the data do not tell.
+        objects: id of the object of each true box; empty, or fewer, where the data do not say.
     """
 
     def named(index: int) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Lines that the release froze as examples of ours, task by task; the inverse of `frozen_line_writer.py`.
 
 Boxes are frozen on an integer grid, so that there are no pixel boxes: the paper's protocol, which scores against those,
-refuses such examples. What only annotations tell and no line needs (activities, device, evidence, ...) stays empty:
+refuses such examples. What only annotations hold and no line needs (activities, device, evidence, ...) stays empty:
 the same file gives the same example wherever it is read. Frame sizes, masks and the vocabulary of relations come from
 the release beside the file.
 """
@@ -47,9 +47,9 @@ from barista_bench.core.typed_fields import GridBox
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
 
-UNTOLD = "unknown"
-"""Stands for what a released line does not say and analysis groups by."""
-_COMMON = FrameMetadata(UNTOLD, UNTOLD, [], [], UNTOLD, 0, 0.0)
+UNSTATED = "unknown"
+"""Stands for what a released line leaves out and analysis groups by."""
+_COMMON = FrameMetadata(UNSTATED, UNSTATED, [], [], UNSTATED, 0, 0.0)
 _MARK_LINE = re.compile(r"\s*(\d{1,6}): (.*)", re.DOTALL)
 
 Side = Annotated[int, msgspec.Meta(ge=1, le=16384)]
@@ -259,7 +259,7 @@ def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
 
 
 def _facts(described: _Described) -> FrameFacts:
-    """What the line tells of its object, which has index 0, and of no other; rows of the file are not told: -1."""
+    """What the line states about its object, which has index 0, and no other; rows of the file are unknown: -1."""
     others = {item.target_object_id: item.target_category for item in described.relations}
     objects = (SceneObject(described.object_id, described.category), *(SceneObject(*other) for other in others.items()))
     numbers = {object_id: number for number, object_id in enumerate(others, start=1)}

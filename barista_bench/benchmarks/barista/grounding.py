@@ -7,8 +7,8 @@ the paper's protocol a detector may give its own (`BoxStatistics`).
 Where the sources differ or are silent:
 * the truth is frozen on the release's grid of 0..1000 and scored from there, as the released code does; the paper
   says absolute pixels, which `target.boxes` keeps and `protocol="paper"` scores against;
-* the released configuration leaves the generator of the relations told unseeded; here it is `Sampling.draw_seed`, or
-  the seed of the shuffle. Which frames and categories are asked for does not depend on it;
+* the released configuration leaves the generator that draws a phrase's relation unseeded; here its seed is
+  `Sampling.draw_seed`, or that of the shuffle. Which frames and categories are asked for does not depend on it;
 * mean average precision of answers without confidences depends on the order of the examples. As in the release it is
   that of the frozen set; `tie_spread` says what other orders give, and the F1 figures depend on none.
 """
@@ -93,7 +93,7 @@ class GroundingTarget(TypedFields, kw_only=True):
 
 
 class GroundingMetadata(FrameMetadata):
-    """What the phrase tells, and how many objects it means."""
+    """What the phrase names, and how many objects it means."""
 
     category: str
     colors: list[str]
@@ -133,7 +133,7 @@ class Grounding(GraphTask):
     evidence_type = GroundingEvidence
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
-        """Of each frame, evenly thinned, the categories of which a phrase can tell a relation or a colour, sorted.
+        """Of each frame, evenly thinned, the categories of which a phrase can name a relation or a colour, sorted.
 
         `numbers` are how many keys each object of the category has that has any; `item` says which of them is
         described, -1 where that has none.
@@ -159,7 +159,7 @@ class Grounding(GraphTask):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Candidate]:
-        """Draws the relation that each phrase tells: `item` then says which key, -1 for none.
+        """Draws the relation that each phrase names: `item` is then its key, -1 for none.
 
         One generator serves all videos, and every object with a key draws, described or not, as released.
         """
@@ -207,7 +207,7 @@ class Grounding(GraphTask):
         return {"object_size": sorted({box_size(box) for box in self._truth(example)})}
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
-        """By the boxes that are paired at an IoU above 0.5, as `explain` tells them."""
+        """By the boxes that are paired at an IoU above 0.5, as in `explain`."""
         if prediction is None:
             return self.unreadable(example)
         truth, answered = self._truth(example), _boxes(prediction)

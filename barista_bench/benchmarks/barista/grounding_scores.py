@@ -39,22 +39,22 @@ class BoxStatistics(SampleStatistics):
 
     Args:
         answers: (S,) the answered boxes of each sample, each sample one image; None where there is no readable answer.
-        truths: (S,) the true ones.
+        references: (S,) the true boxes.
     """
 
-    def __init__(self, answers: Sequence[RawImage | None], truths: Sequence[RawImage]) -> None:
-        self._answers, self._truths = answers, truths
+    def __init__(self, answers: Sequence[RawImage | None], references: Sequence[RawImage]) -> None:
+        self._answers, self._references = answers, references
 
     @property
     def size(self) -> int:
-        return len(self._truths)
+        return len(self._references)
 
     @cached_property
     def evaluated(self) -> Evaluated:
         """All boxes, matched in torchmetrics' single precision."""
         ranked = all("scores" in answer for answer in self._answers if answer and answer["boxes"])
         plain = [answer and {"boxes": answer["boxes"], "labels": answer["labels"]} for answer in self._answers]
-        return evaluate_images(self._answers if ranked else plain, self._truths, rounding="float32")
+        return evaluate_images(self._answers if ranked else plain, self._references, rounding="float32")
 
     def figures(self, weights: Floats) -> Figures:
         is_plain = weights.shape[0] == 1 and bool((weights == 1).all())
@@ -64,12 +64,12 @@ class BoxStatistics(SampleStatistics):
         """Mean over the answered boxes of the best IoU with any true one; 0 without a readable or filled answer."""
         best = [
             [max(box_iou(box, true) for true in truth["boxes"]) for box in answer["boxes"]] if answer else []
-            for answer, truth in zip(self._answers, self._truths, strict=True)
+            for answer, truth in zip(self._answers, self._references, strict=True)
         ]
         return {"mean_best_iou": np.array([sum(ious) / len(ious) if ious else 0.0 for ious in best])}
 
     def among(self, samples: Sequence[int]) -> BoxStatistics:
-        return BoxStatistics([self._answers[at] for at in samples], [self._truths[at] for at in samples])
+        return BoxStatistics([self._answers[at] for at in samples], [self._references[at] for at in samples])
 
     def tables(self) -> dict[str, Any]:
         spread = spread_of(self.evaluated, orders=SPREAD_ORDERS)

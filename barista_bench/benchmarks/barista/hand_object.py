@@ -174,8 +174,8 @@ class HandObject(GraphTask):
         if not self.follows_paper:
             return released_parsers.read_interactions(text, inputs, boxes)
         body = unfenced(text)
-        whole = whole_array(body)
-        for array in json_arrays(body) if whole is None else [whole]:
+        array_alone = whole_array(body)
+        for array in json_arrays(body) if array_alone is None else [array_alone]:
             if prediction := _prediction(array, inputs, boxes):
                 return prediction
         cut = cut_array(text)
@@ -205,7 +205,7 @@ class HandObject(GraphTask):
         if prediction is None:
             return self.unreadable(example)
         objects = [item.object_id for item in InteractionTarget.read(example.target).interactions]
-        named = [(name,) if name else () for name in objects]  # released files may not tell
+        named = [(name,) if name else () for name in objects]  # released files may leave them out
         pairs = self.frame_score(example, prediction).pairs
         failures = [Failure("wrong_hand", named[pair.reference]) for pair in pairs if not pair.hand_type_right]
         failures += [

@@ -60,7 +60,7 @@ class LexicalTask(GraphTask):
 
     @abstractmethod
     def facts(self, example: Example) -> list[Fact]:
-        """What an answer should say; empty in released files that do not tell it."""
+        """What an answer should say; empty for released files that leave it out."""
 
     def described(self, example: Example) -> tuple[str, ...]:
         """Ids of the objects that failures of the answer as a whole are about; here none."""
@@ -80,7 +80,7 @@ class LexicalTask(GraphTask):
         return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
-        """As `explain` tells it: facts that are not said, and words that no fact has.
+        """As in `explain`: facts that are missing, and words that no fact has.
 
         A fact is `missed`, or `replaced` where the answer has such other words instead.
         """
@@ -98,7 +98,7 @@ class LexicalTask(GraphTask):
         return (*failures, *([Failure("hallucinated", described)] if other else ()))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """By words alone: a fact is a hit where all its content words are said, whatever they are said of."""
+        """By words alone: a fact is a hit where the answer has all its content words, whatever they refer to."""
         answer = self.text_of(prediction)
         facts = dict.fromkeys((fact.text, fact.shown) for fact in self.facts(example))
         rows = [ExplanationRow("hit" if is_said(text, answer) else "miss", shown) for text, shown in facts]

@@ -15,7 +15,7 @@ from barista_bench.scene_graph import SceneObject, VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 NO_COLOR = "skin"
-"""A `color` value that is no colour: hands are not told apart by it."""
+"""A `color` value that is no colour: it does not distinguish hands."""
 
 AS_SOURCE = {
     "under": "under",
@@ -42,11 +42,11 @@ AS_TARGET = {
     "touches": "touched by",
     "turns": "turned by",
 }
-"""The same for its target. under, on, attached to and part of are told from the source's side only."""
+"""The same for its target. under, on, attached to and part of are named from the source's side only."""
 
 
 class Key(NamedTuple):
-    """A relation that a phrase may tell of an object: `value` in lower case; `row` is its place in the file."""
+    """A relation that a phrase may name: `value` in lower case; `row` is its place in the file."""
 
     value: str
     other: SceneObject
@@ -79,7 +79,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase, the key that it tells, and all annotations that it means."""
+    """A phrase, the key that it names, and all annotations that it means."""
 
     text: str
     key: Key | None
@@ -91,7 +91,7 @@ def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
 
     Args:
         group: the category's objects in the order of the file.
-        choice: which key of the object described is told; -1 where it has none.
+        choice: which key of the object described the phrase names; -1 where it has none.
     """
     subject = group[described_in([len(item.keys) for item in group], [len(item.colors) for item in group])]
     key = subject.keys[choice] if choice >= 0 else None

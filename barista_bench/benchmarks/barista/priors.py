@@ -1,10 +1,10 @@
-"""What is usual: answers made from the truths of other videos alone, for the `prior` model.
+"""What is usual: answers made from the true answers of other videos alone, for the `prior` model.
 
 A benchmark whose examples are alike can be answered without looking. How well, is what these answers measure: they
-know how the truths of other videos are distributed, and of the example only what its question says. Nothing here takes
+know how the true answers of other videos are distributed, and of the example only its question. Nothing here takes
 an example's own target, and the examples handed in are of other videos than its own.
 
-What a set of examples says is worked out once for every tuple of them (`remembered`), so a caller that hands the same
+What a set of examples gives is worked out once for every tuple of them (`remembered`), so a caller that hands the same
 tuple to all examples of one video pays for it once a video.
 """
 

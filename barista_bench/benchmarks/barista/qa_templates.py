@@ -143,7 +143,7 @@ def _things(change: Change) -> str:
 
 
 def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
-    """What a model that writes a question is told of a clip: objects, activities, and the changes to ask about.
+    """What a model that writes a question is given about a clip: objects, activities, and the changes to ask about.
 
     Exactly the released text (BARISTA release, question generation).
     """

@@ -1,4 +1,4 @@
-"""What the graph says of one object on one frame: the structured reference of the release, and one sentence of it.
+"""What the graph states about one object on one frame: the structured reference of the release, and one sentence of it.
 
 The structured reference (docs/upstream/barista.md; paper, section A.2.3), line by line:
 
@@ -246,7 +246,7 @@ def _properties(facts: FrameFacts, index: int) -> str:
 
 
 def _context(facts: FrameFacts, index: int, described: int) -> str:
-    """What is said of a related object; empty where there is nothing."""
+    """The context of a related object; empty where there is none."""
     stated = _grouped(facts, index, (link for link in facts.links.get(index, ()) if link.other != described))
     parts = (_properties(facts, index), ", ".join(map(str, stated)))
     return "; ".join(part for part in parts if part)

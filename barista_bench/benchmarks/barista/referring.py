@@ -1,6 +1,6 @@
 """Referring: describe the object in a box (paper, sections 4.2.1 and A.2.3; released rules, docs/upstream/barista.md).
 
-A frame and one box are given; the model writes one sentence that tells which object it is. The reference is the graph's
+A frame and one box are given; the model writes one sentence that identifies the object. The reference is the graph's
 structured text (`reference_text.py`). A judge scores the answer (`judged`, `rubrics/referring.yaml`). Without one,
 `lexical_f1` compares its words with the reference: a floor that must not be published as the paper's Correctness
 (`lexical.py`).
@@ -223,7 +223,7 @@ class Referring(LexicalTask):
         return f"Description: A {color} {rng.choice(names)} that is {position} the {rng.choice(names)}."
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
-        """The most typical sentence of other videos, whatever the object: the question does not tell its category.
+        """The most typical sentence of other videos, whatever the object: the question does not name its category.
 
         Without other videos, `An object.`
         """

@@ -143,9 +143,9 @@ class Relations(GraphTask):
         if not self.follows_paper:
             return released_parsers.read_relations(text)
         body = unfenced(text)
-        whole = whole_array(body)
-        if whole is not None:
-            return _prediction(whole)
+        array_alone = whole_array(body)
+        if array_alone is not None:
+            return _prediction(array_alone)
         for array in json_arrays(body):
             prediction = _prediction(array)
             if not array or prediction.value["relations"]:
@@ -218,7 +218,7 @@ class Relations(GraphTask):
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The relations that objects of these categories usually have, as far as answering them pays (pooled F1).
 
-        The legend tells the categories; `priors.likely_relations` tells what is worth answering. Without other
+        The legend gives the categories, `likely_relations` what is worth answering. Without other
         videos, none.
         """
         likely, names = likely_relations(others), marked_categories(example)
@@ -247,7 +247,7 @@ class Relations(GraphTask):
 
     @property
     def _groups_of(self) -> GroupsOf:
-        """The release's figures by type leave out the truths of examples that were not answered."""
+        """The release's figures by type leave out the true relations of examples that were not answered."""
         return "all" if self.follows_paper else "answered"
 
     def _relations(self, fields: Fields) -> Counter[Relation]:

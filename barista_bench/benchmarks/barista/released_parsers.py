@@ -66,13 +66,13 @@ def body_of(text: str) -> str:
     return fence[1].strip() if fence else text
 
 
-def whole_list(body: str) -> list[object] | None:
+def array_in(body: str) -> list[object] | None:
     """The body as a JSON list; None where it is anything else."""
     try:
-        whole = json.loads(body)
+        array_alone = json.loads(body)
     except ValueError:
         return None
-    return whole if isinstance(whole, list) else None
+    return array_alone if isinstance(array_alone, list) else None
 
 
 @_within_bounds
@@ -148,8 +148,8 @@ def read_interactions(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction
     An empty list says that there is none. `written` are the interactions as answered.
     """
     body = body_of(text)
-    whole = whole_list(body)
-    for entries in json_arrays(body, nested=True) if whole is None else [whole]:
+    array_alone = array_in(body)
+    for entries in json_arrays(body, nested=True) if array_alone is None else [array_alone]:
         written = [_interaction(entry, boxes) for entry in entries]
         if None not in written:
             valid = [entry for entry in written if entry is not None]
@@ -183,9 +183,9 @@ def _in_pixels(entry: BoxedInteraction, inputs: Fields, boxes: BoxFormat) -> Box
 def read_relations(text: str) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it that is empty or has a valid entry; others go."""
     body = body_of(text)
-    whole = whole_list(body)
-    if whole is not None:
-        return _relations(whole)
+    array_alone = array_in(body)
+    if array_alone is not None:
+        return _relations(array_alone)
     for entries in json_arrays(body, nested=True):
         prediction = _relations(entries)
         if prediction.value["relations"] or not entries:

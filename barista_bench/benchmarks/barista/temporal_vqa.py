@@ -8,7 +8,7 @@ floor that must not be published as the paper's Accuracy or Completeness (`lexic
 release leaves it out of its mean.
 
 Questions are drawn before they are written: of each category up to `per_class` over all videos, by one generator.
-Files hold what was drawn when they were written, and are taken whole.
+Files hold what was drawn when they were written, and are taken as they are.
 
 Where the sources differ:
 * the paper reads all that follows the last `Answer:`: so does `protocol="paper"`;
@@ -240,7 +240,7 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
 
 
 def _written(video: VideoGraph, sampling: Sampling, clips: Sequence[ClipPairs]) -> Iterator[Candidate | SkippedExample]:
-    """The pairs of a file, in its order, of the clips that lie in the sampled frame range whole."""
+    """The pairs of a file, in its order, of the clips that lie entirely in the sampled frame range."""
     low, high = sampling.frame_range or (0, video.frame_count)
     for line, clip in enumerate(clips):
         frames = _inside(video, clip)

@@ -26,7 +26,7 @@ Rounding = Literal["none", "float32"]
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """All images, compared once. Aggregate them with `coco_statistics`, `tie_spread` and `bootstrap_map`.
+    """All images, compared once. Aggregate them with `figures`, `spread_of` and `bootstrap_map`.
 
     I images, K labels, T = 10 IoU thresholds.
 
@@ -129,11 +129,6 @@ def _best_iou(examples: Examples, shapes: Shapes) -> Floats:
     count = np.bincount(predicted, minlength=len(examples.failed))
     total = np.bincount(predicted, best, minlength=len(examples.failed))
     return np.asarray(total / np.maximum(count, 1))
-
-
-def coco_statistics(evaluated: Evaluated) -> dict[str, float]:
-    """COCO's twelve statistics by name, 0 to 1, or -1 where there is no reference; images in the order given."""
-    return dict(zip(STATISTICS, _statistics(evaluated).tolist(), strict=True))
 
 
 def _statistics(evaluated: Evaluated) -> Floats:

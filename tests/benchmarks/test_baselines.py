@@ -20,8 +20,8 @@ from barista_bench.benchmarks.barista.lexical import content_words
 from barista_bench.benchmarks.barista.marked_relations import (
     MarkedObject,
     MarkLook,
+    MarkSegmentation,
     RelationInputs,
-    Segmentation,
     likely_relations,
 )
 from barista_bench.benchmarks.barista.priors import (
@@ -286,7 +286,7 @@ def relations_example(name: str, categories: Sequence[str], truth: Sequence[tupl
             64,
             36,
             [
-                MarkedObject(mark, f"o-{mark}", category, [0.0] * 4, Segmentation([0, 0], ""))
+                MarkedObject(mark, f"o-{mark}", category, [0.0] * 4, MarkSegmentation([0, 0], ""))
                 for mark, category in enumerate(categories, start=1)
             ],
             [],

@@ -21,9 +21,9 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from barista_bench.benchmarks.barista import released_parsers
-from barista_bench.benchmarks.barista.activity_choices import Choice, draw_choices, released_verb
+from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, draw_choices, released_verb
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, frozen_sentence
-from barista_bench.benchmarks.barista.frame_index import even_places
+from barista_bench.benchmarks.barista.frame_arrays import even_places
 from barista_bench.benchmarks.barista.priors import remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
@@ -62,7 +62,7 @@ _TAG = re.compile(r"<CHOICE_ID_([A-Za-z0-9_-]+)>", re.IGNORECASE)
 
 
 class ActivityInputs(TypedFields):
-    choices: list[Choice]
+    choices: list[ActivityChoice]
 
 
 class ActivityTarget(TypedFields):
@@ -288,7 +288,7 @@ def class_counts(examples: Sequence[Example]) -> Counter[str]:
     return Counter(str(example.target["class_id"]) for example in examples)
 
 
-def _truth_and_chosen(example: Example, prediction: Prediction | None) -> tuple[Choice, Choice | None]:
+def _truth_and_chosen(example: Example, prediction: Prediction | None) -> tuple[ActivityChoice, ActivityChoice | None]:
     choices = {choice.choice_id: choice for choice in _choices(example.inputs)}
     truth = choices[ActivityTarget.read(example.target).choice_id]
     return truth, choices.get(ChosenActivity.read(prediction.value).choice_id) if prediction else None
@@ -361,5 +361,5 @@ def _defined_tables(sums: Row) -> dict[str, Any]:
     return {name: value for name, value in per_kind.items() if value is not None}
 
 
-def _choices(inputs: Fields) -> list[Choice]:
+def _choices(inputs: Fields) -> list[ActivityChoice]:
     return ActivityInputs.read(inputs).choices

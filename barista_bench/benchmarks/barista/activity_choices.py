@@ -10,7 +10,7 @@ from barista_bench.core.sampling import Sampling
 from barista_bench.core.typed_fields import TypedFields
 
 
-class Choice(TypedFields):
+class ActivityChoice(TypedFields):
     """`choice_id` is the letter shown; `class_id` and `verb` are for analysis and not shown."""
 
     choice_id: str
@@ -19,11 +19,16 @@ class Choice(TypedFields):
     verb: str
 
 
-def draw_choices(class_id: str, names: Mapping[str, str], sampling: Sampling, rng: random.Random) -> list[Choice]:
+def draw_choices(
+    class_id: str, names: Mapping[str, str], sampling: Sampling, rng: random.Random
+) -> list[ActivityChoice]:
     """The choices of one question in the order shown, the truth among them; `names` are those of all classes."""
     drawn = _drawn_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
     texts = _texts({item: names[item] for item in drawn})
-    return [Choice(_letters(number), item, texts[item], shown_verb(names[item])) for number, item in enumerate(drawn)]
+    return [
+        ActivityChoice(_letters(number), item, texts[item], shown_verb(names[item]))
+        for number, item in enumerate(drawn)
+    ]
 
 
 def _drawn_classes(class_id: str, verbs: Mapping[str, str], sampling: Sampling, rng: random.Random) -> list[str]:

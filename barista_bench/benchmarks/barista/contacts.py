@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.frame_index import Bools
+from barista_bench.benchmarks.barista.frame_arrays import Bools
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class HandAction:
     """What hands do to one object; `target` and `hands` are indices in `VideoGraph.objects`."""
 
     target: int
@@ -44,7 +44,7 @@ def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> lis
     return np.flatnonzero(np.isin(table.label, kinds) & np.isin(table.source, hands)).tolist()
 
 
-def actions_at(video: VideoGraph, frame: int, contacts: Sequence[int], active: Bools) -> list[Action]:
+def actions_at(video: VideoGraph, frame: int, contacts: Sequence[int], active: Bools) -> list[HandAction]:
     """All that hands do on a frame, by the object acted on: several hands on one object are one interaction.
 
     Args:
@@ -59,12 +59,12 @@ def actions_at(video: VideoGraph, frame: int, contacts: Sequence[int], active: B
     return [_action(video, target, positions) for target, positions in by_target.items()]
 
 
-def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> Action:
+def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAction:
     table = video.relations_table
     hands = tuple(dict.fromkeys(int(table.source[i]) for i in positions))
     sides = {side for hand in hands if (side := hand_side(video.objects[hand].category))}
     entries = [table.entry(i) for i in positions]
-    return Action(
+    return HandAction(
         target,
         hands,
         hand_type="both" if len(sides) > 1 else sides.pop(),

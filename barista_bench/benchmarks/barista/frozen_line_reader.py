@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from barista_bench.benchmarks.barista.activity import Activity, ActivityInputs, ActivityTarget
-from barista_bench.benchmarks.barista.activity_choices import Choice, shown_verb
+from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, shown_verb
 from barista_bench.benchmarks.barista.box_answers import FrameSize
 from barista_bench.benchmarks.barista.common import FrameMetadata
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingInputs
@@ -274,7 +274,7 @@ def _facts(described: _Described) -> FrameFacts:
 def _activity(line: FrozenLine, root: ReleaseRoot) -> Example:
     del root
     data, segment = converted(line.task_data, _Activity, "task_data"), converted(line.metadata, _Segment, "metadata")
-    choices = [Choice(item.choice_id, "", item.text, shown_verb(item.text)) for item in data.choices]
+    choices = [ActivityChoice(item.choice_id, "", item.text, shown_verb(item.text)) for item in data.choices]
     by_id = {choice.choice_id: choice for choice in choices}
     if len(by_id) < len(choices) or data.correct_choice_id not in by_id:
         raise DataError(

@@ -35,7 +35,7 @@ from barista_bench.benchmarks.barista.box_answers import (
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
-from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, Frames, any_row, thinned
+from barista_bench.benchmarks.barista.frame_arrays import Bools, FrameArrays, Frames, any_row, thinned
 from barista_bench.benchmarks.barista.grounding_scores import AnsweredBoxes, BoxStatistics
 from barista_bench.benchmarks.barista.phrases import (
     Described,
@@ -271,7 +271,7 @@ class _View:
     """One video as grounding asks of it: what holds on which frame, and the phrase of a candidate."""
 
     def __init__(self, video: VideoGraph, sampling: Sampling) -> None:
-        self.video, self.index = video, FrameIndex(video, sampling.box_scale)
+        self.video, self.index = video, FrameArrays(video, sampling.box_scale)
         attributes = video.attributes_table
         self.relations = self.index.relations(range(len(video.relations_table.start)))
         kinds = [i for i, (kind, _) in enumerate(attributes.labels) if kind == "color"]
@@ -322,7 +322,7 @@ class _View:
         return make_phrase(group, candidate.item)
 
 
-def _example(index: FrameIndex, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
+def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
     video, key, truth = index.video, phrase.key, phrase.truth
     frame, category = candidate.frame, candidate.group
     positions = [item.position for item in truth]

@@ -34,9 +34,9 @@ from barista_bench.benchmarks.barista.box_answers import (
     write_grid,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
-from barista_bench.benchmarks.barista.contacts import Action, actions_at, contact_ranges
+from barista_bench.benchmarks.barista.contacts import HandAction, actions_at, contact_ranges
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
-from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row, thinned
+from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row, thinned
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,
@@ -144,7 +144,7 @@ class HandObject(GraphTask):
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
         """Of the video's frames, evenly thinned, those on which a hand acts on an object."""
-        index = FrameIndex(video)
+        index = FrameArrays(video)
         acted = any_row(index.relations(contact_ranges(video, sampling.relation_type)))
         for frame in thinned(index.frames(sampling), sampling.fraction).tolist():
             if acted[frame]:
@@ -153,7 +153,7 @@ class HandObject(GraphTask):
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        index, contacts = FrameIndex(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
+        index, contacts = FrameArrays(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
         active = index.relations(contacts)
         for candidate in candidates:
             actions = actions_at(video, candidate.frame, contacts, active)
@@ -278,7 +278,7 @@ class HandObject(GraphTask):
         return true_interactions(example, target, as_annotated=self.follows_paper)
 
 
-def _example(index: FrameIndex, frame: int, actions: Sequence[Action], scale: int) -> Example:
+def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scale: int) -> Example:
     video = index.video
     numbers = {number for action in actions for number in (action.target, *action.hands)}
     box = {number: int(index.position[number, frame]) for number in numbers}

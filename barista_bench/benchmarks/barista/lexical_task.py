@@ -29,7 +29,7 @@ class Compared(NamedTuple):
     asked: str = ""
 
 
-class Fact(NamedTuple):
+class ReferenceFact(NamedTuple):
     """One thing to say.
 
     Args:
@@ -59,7 +59,7 @@ class LexicalTask(GraphTask):
         """The texts that an answer is compared with."""
 
     @abstractmethod
-    def facts(self, example: Example) -> list[Fact]:
+    def facts(self, example: Example) -> list[ReferenceFact]:
         """What an answer should say; empty for released files that leave it out."""
 
     def described(self, example: Example) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ Cell = tuple[str, str, str, str]
 """Categories of source and target, relation type, value."""
 
 
-class Segmentation(TypedFields):
+class MarkSegmentation(TypedFields):
     """A COCO encoding; empty where the annotated mask cannot be used."""
 
     size: Annotated[list[int], msgspec.Meta(min_length=2, max_length=2)]
@@ -32,7 +32,7 @@ class MarkedObject(TypedFields):
     object_id: str
     category: str
     bbox: PixelBox
-    segmentation: Segmentation
+    segmentation: MarkSegmentation
 
 
 class VocabularyEntry(TypedFields):
@@ -92,7 +92,9 @@ def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[Mar
     """What the marks stand for. A mask that cannot be used is empty: whoever draws the marks says so."""
     marked = []
     for mark, (instance, rle) in enumerate(zip(instances, video.rles(instances), strict=True), start=1):
-        segmentation = Segmentation(list(rle.size), rle.counts) if isinstance(rle, Rle) else Segmentation([0, 0], "")
+        segmentation = (
+            MarkSegmentation(list(rle.size), rle.counts) if isinstance(rle, Rle) else MarkSegmentation([0, 0], "")
+        )
         item = instance.object
         marked.append(MarkedObject(mark, item.id, item.category, list(instance.bbox), segmentation))
     return marked

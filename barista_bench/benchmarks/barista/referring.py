@@ -27,9 +27,9 @@ from pycocotools import mask as coco_mask
 from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence
 from barista_bench.benchmarks.barista.failures import box_size
-from barista_bench.benchmarks.barista.frame_index import FrameIndex
+from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
+from barista_bench.benchmarks.barista.lexical_task import Compared, LexicalTask, ReferenceFact
 from barista_bench.benchmarks.barista.priors import most_typical, remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.reference_text import (
@@ -141,7 +141,7 @@ class Referring(LexicalTask):
     evidence_type = ReferringEvidence
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
-        index = FrameIndex(video)
+        index = FrameArrays(video)
         frames = index.frames(sampling)
         for frame, facts in zip(frames.tolist(), frame_facts(video, frames), strict=True):
             for position in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
@@ -205,12 +205,12 @@ class Referring(LexicalTask):
     def described(self, example: Example) -> tuple[str, ...]:
         return evidence_objects(example)[:1]
 
-    def facts(self, example: Example) -> list[Fact]:
+    def facts(self, example: Example) -> list[ReferenceFact]:
         """With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`."""
         kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
         objects = self.described(example)
         return [
-            Fact(fact.text, f"{fact.kind}: {fact.text}", objects, kinds.get(fact.kind, "wrong_attribute"))
+            ReferenceFact(fact.text, f"{fact.kind}: {fact.text}", objects, kinds.get(fact.kind, "wrong_attribute"))
             for fact in ReferringTarget.read(example.target).facts
         ]
 
@@ -230,7 +230,7 @@ class Referring(LexicalTask):
         return f"Description: {typical_sentence(others) or 'An object.'}"
 
 
-def _drawn(index: FrameIndex, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool) -> list[int]:
+def _drawn(index: FrameArrays, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool) -> list[int]:
     """Places of the boxes that are the frame's candidates; of more than `limit`, as many by the released seed.
 
     `fragments` says that objects which the edge of the frame cuts off count too.
@@ -251,7 +251,7 @@ def _drawn(index: FrameIndex, frame: int, facts: FrameFacts, limit: int | None, 
     return candidates
 
 
-def _is_fragment(index: FrameIndex, frame: int, position: int) -> bool:
+def _is_fragment(index: FrameArrays, frame: int, position: int) -> bool:
     """Whether an object is cut off by the frame's edge and too little of it is left: see `SMALL_SHARE` and `EDGE`."""
     video = index.video
     width, height = video.video.width, video.video.height
@@ -260,7 +260,7 @@ def _is_fragment(index: FrameIndex, frame: int, position: int) -> bool:
     return not inside and _area(index, frame, position) / (width * height) < SMALL_SHARE
 
 
-def _area(index: FrameIndex, frame: int, position: int) -> float:
+def _area(index: FrameArrays, frame: int, position: int) -> float:
     """Pixels of the object's mask on the frame, of two usable masks the last; of the box where there is none."""
     video, objects = index.video, index.video.instances_table.object
     annotated = [video.instance(other) for other in index.positions_at(frame) if objects[other] == objects[position]]

@@ -21,7 +21,7 @@ from PIL import Image
 from barista_bench.benchmarks.barista import released_parsers
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.failures import relation_failures
-from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row
+from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row
 from barista_bench.benchmarks.barista.marked_relations import (
     MarkedObject,
     MarkedRelation,
@@ -100,7 +100,7 @@ class Relations(GraphTask):
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
         """Frames with a relation, at the stride."""
-        index = FrameIndex(video)
+        index = FrameArrays(video)
         related = any_row(index.relations(range(len(video.relations_table.start))))
         frames = index.frames(sampling)
         for frame in frames[related[frames]].tolist():
@@ -109,7 +109,7 @@ class Relations(GraphTask):
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        index = FrameIndex(video)
+        index = FrameArrays(video)
         active = index.relations(range(len(video.relations_table.start)))
         entries = vocabulary_entries(vocabulary)
         for candidate in candidates:

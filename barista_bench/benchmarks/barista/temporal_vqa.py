@@ -33,7 +33,7 @@ from barista_bench.benchmarks.barista.change_detection import (
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.free_text import after_last, domain_vocabulary, labelled
 from barista_bench.benchmarks.barista.lexical import content_words, overlap
-from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
+from barista_bench.benchmarks.barista.lexical_task import Compared, LexicalTask, ReferenceFact
 from barista_bench.benchmarks.barista.priors import most_typical, remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.qa_templates import (
@@ -207,9 +207,13 @@ class TemporalVQA(LexicalTask):
     def category(self, example: Example) -> str:
         return TemporalTarget.read(example.target).category
 
-    def facts(self, example: Example) -> list[Fact]:
+    def facts(self, example: Example) -> list[ReferenceFact]:
         changes = changes_to_tell(TemporalEvidence.read(example.evidence).changes)
-        return [Fact(text, text, tuple(change.object_ids)) for change in changes for text in [describe_change(change)]]
+        return [
+            ReferenceFact(text, text, tuple(change.object_ids))
+            for change in changes
+            for text in [describe_change(change)]
+        ]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return f"Answer: {' '.join(TemporalTarget.read(example.target).answer.split())}"

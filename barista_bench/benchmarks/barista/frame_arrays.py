@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 Frames = NDArray[np.int64]
 
 
-class FrameIndex:
+class FrameArrays:
     """`position[object, frame]` is the position of that object's box in the instances table, or -1.
 
     Of an object that is annotated twice on a frame it is the last one, as released. `pixels`, `grid` and `row` say of

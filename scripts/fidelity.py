@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # the comparisons are tests, which are not installed
 
 from barista_bench.benchmarks import get_benchmark, get_task  # noqa: E402
+from barista_bench.benchmarks.barista.marked_relations import mark_order  # noqa: E402
 from barista_bench.benchmarks.barista.protocols import RULES  # noqa: E402
-from barista_bench.benchmarks.barista.relations import mark_order  # noqa: E402
 from barista_bench.benchmarks.barista.released_sampling import released_sampling  # noqa: E402
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks  # noqa: E402
 from barista_bench.core.graph_task import GraphTask  # noqa: E402

@@ -38,6 +38,19 @@ def json_arrays(text: str, *, nested: bool = False) -> Iterator[list[object]]:
     return (value for value in _json_values(text, "[", nested) if isinstance(value, list))
 
 
+def whole_array(text: str) -> list[object] | None:
+    """The text as one JSON array; None where it is anything else.
+
+    >>> whole_array("[1, 2]"), whole_array("so [1]")
+    ([1, 2], None)
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, list) else None
+
+
 def json_objects(text: str) -> Iterator[dict[str, object]]:
     """Every JSON object in the text, as `json_arrays`.
 

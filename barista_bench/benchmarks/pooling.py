@@ -42,19 +42,6 @@ def ratio(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> Floa
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
 
 
-def harmonic(precision: Floats, recall: Floats) -> Floats:
-    """F1 of two shares; 0 where both are 0."""
-    return ratio(2 * precision * recall, precision + recall, 0.0)
-
-
-def mean_of_present(values: Sequence[Floats], present: Sequence[NDArray[np.bool_]], nothing: float) -> Floats:
-    """(D,) the mean over those of the values that a draw has; `nothing` where it has none."""
-    if not values:
-        return np.full(1, nothing)
-    among = np.array(present)
-    return ratio(np.where(among, np.array(values), 0.0).sum(axis=0), among.sum(axis=0).astype(np.float64), nothing)
-
-
 def mean_figures(scores: Sequence[Mapping[str, float]], failed: Sequence[bool], weights: Floats) -> dict[str, Floats]:
     """Plain means over samples of each score, and `coverage`; NaN for a draw without samples."""
     n = weights.sum(axis=1).astype(np.float64)

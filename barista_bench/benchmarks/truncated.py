@@ -73,12 +73,12 @@ def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None
         return None
     entries, end = _whole_entries(body, opening.end() - 1)
     skeleton = body[: opening.end()] + body[end:]
-    whole = _repaired(skeleton)
-    if not isinstance(whole, dict) or not isinstance(whole.get(name), list):
+    repaired = _repaired(skeleton)
+    if not isinstance(repaired, dict) or not isinstance(repaired.get(name), list):
         return None
     if not _is_closed(skeleton):
-        whole[list(whole)[-1]] = None  # what stands last may have been cut: half a number is a number too
-    return CutList(entries, _begun(body, end)), {key: value for key, value in whole.items() if key != name}
+        repaired[list(repaired)[-1]] = None  # what stands last may have been cut: half a number is a number too
+    return CutList(entries, _begun(body, end)), {key: value for key, value in repaired.items() if key != name}
 
 
 def _answer(text: str) -> str:

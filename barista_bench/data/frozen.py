@@ -170,7 +170,7 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
         path: JSONL file.
         benchmark: whose examples they are.
         root: the release, for what a released line leaves out (masks, frame sizes); see
-            `benchmarks/barista/released_tasks.py`.
+            `benchmarks/barista/frozen_line_reader.py`.
 
     Raises:
         DataError: lines are no examples of a known task, ids repeat or tasks are mixed; names the file, every line

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
-from barista_bench.benchmarks.barista.released_lines import released_record
+from barista_bench.benchmarks.barista.frozen_line_writer import released_record
 from barista_bench.benchmarks.barista.released_results import (
     ReleasedRecord,
     common_metrics,

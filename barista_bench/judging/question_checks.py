@@ -112,19 +112,19 @@ def unmentioned(answer: str, changes: Sequence[Change]) -> list[str]:
     said = set(roots(answer))
     found: dict[str, None] = {}
     for change in changes:
-        for text in (change["subject"], *change["objects"]):
+        for text in (change.subject, *change.objects):
             if not set(roots(text)) <= said:
                 found[text] = None
-        if change["category"] == "state_change":
-            for word in roots(change["kind"]):
+        if change.category == "state_change":
+            for word in roots(change.kind):
                 if not said & set(_SAID_AS.get(word, (word,))):
-                    found[f"{change['subject']}: {change['kind']}"] = None
+                    found[f"{change.subject}: {change.kind}"] = None
     return list(found)
 
 
 def invented(text: str, changes: Sequence[Change]) -> list[str]:
     """Object categories, colours and states in a text that are no part of the changes."""
-    texts = [part for c in changes for part in (c["subject"], c["kind"], c["value"], *c["objects"])]
+    texts = [part for c in changes for part in (c.subject, c.kind, c.value, *c.objects)]
     known = {word for part in texts for word in roots(part)}
     said = roots(text)
     foreign: Iterable[str] = (*domain_vocabulary(), *COLOURS, *STATES)

@@ -38,7 +38,7 @@ from barista_bench.benchmarks.barista.qa_templates import (
     QaPair,
     clip_text,
 )
-from barista_bench.benchmarks.barista.release_prompts import released_writer
+from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.graph_task import Candidate
 from barista_bench.core.prompt import Prompt, TextPart

@@ -116,17 +116,17 @@ def as_questions(
     >>> as_questions(["A", None], ["A", "B"], verbs=["open", None])[0]
     Question(prediction='A', reference='A', class_name=None, verb='open', choices=None)
     """
-    answers, truths = as_column(predictions, "predictions"), as_column(references, "references")
-    if len(answers) != len(truths):
+    answers, expected = as_column(predictions, "predictions"), as_column(references, "references")
+    if len(answers) != len(expected):
         raise ValueError(
-            f"there are {len(answers)} predictions for {len(truths)} references; "
+            f"there are {len(answers)} predictions for {len(expected)} references; "
             "give one prediction per reference, None where there is no usable answer"
         )
     optional = [
-        _optional_column(column, name, len(truths))
+        _optional_column(column, name, len(expected))
         for column, name in ((classes, "classes"), (verbs, "verbs"), (choices, "choices"))
     ]
-    rows = zip(answers, truths, *optional, strict=True)
+    rows = zip(answers, expected, *optional, strict=True)
     return [_question(index, *row) for index, row in enumerate(rows)]
 
 

@@ -64,14 +64,14 @@ class MultiQuestion(NamedTuple):
 
 def as_multi_questions(predictions: object, references: object, choices: object = None) -> list[MultiQuestion]:
     """All questions, checked. Raises TypeError or ValueError naming column, index, what is wrong and the remedy."""
-    answers, truths = as_column(predictions, "predictions"), as_column(references, "references")
+    answers, expected = as_column(predictions, "predictions"), as_column(references, "references")
     options = as_column(choices, "choices")
-    if not len(answers) == len(truths) == len(options):
+    if not len(answers) == len(expected) == len(options):
         raise ValueError(
-            f"there are {len(answers)} predictions and {len(options)} lists of choices for {len(truths)} references; "
+            f"there are {len(answers)} predictions and {len(options)} lists of choices for {len(expected)} references; "
             "give one of each per reference, a prediction of None where there is no usable answer"
         )
-    rows = zip(answers, truths, options, strict=True)
+    rows = zip(answers, expected, options, strict=True)
     return [_multi_question(index, *row) for index, row in enumerate(rows)]
 
 

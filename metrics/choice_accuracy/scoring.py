@@ -1,16 +1,18 @@
 """Top-1 accuracy of multiple-choice answers, and what the wrong ones have in common with the truth.
 
 The accuracy is that of the BARISTA paper (arXiv 2605.12074, section A.3.1): an answer that names no choice is
-wrong. The per-class, per-verb and distractor figures are ours. All shares run from 0 to 1. Needs the standard
-library only.
+wrong. The per-class, per-verb and distractor figures are ours. All shares run from 0 to 1. Needs numpy only.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from statistics import mean
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .inputs import Question, RawChoices, RawId, as_questions
 
@@ -99,61 +101,83 @@ def figures_of(questions: Sequence[Question]) -> dict[str, Any]:
     """The result of `choice_accuracy` for questions that have been checked, or for a selection of them."""
     if not questions:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 question")
-    scores = [score_question(question) for question in questions]
-    overall = _group_figures(scores)
-    n, n_failed = overall["n"], overall["n_failed"]
-    per_class = _per_group([question.class_name for question in questions], scores)
-    return {
-        "accuracy": overall["accuracy"],
-        "accuracy_on_parsed": overall["n_correct"] / (n - n_failed) if n > n_failed else None,
-        "chance_level": chance_level(questions),
-        "class_mean_accuracy": _mean([group["accuracy"] for group in (per_class or {}).values()]),
-        "per_class": per_class,
-        "per_verb": _per_group([question.verb for question in questions], scores),
-        "distractors": _distractors(questions, scores),
-        "n": n,
-        "n_failed": n_failed,
-        "n_correct": overall["n_correct"],
-        "coverage": 1 - n_failed / n,
-    }
+    sums: Counter[Hashable] = Counter()
+    for question in questions:
+        sums.update(question_sums(question))
+    values = figures({name: np.array([float(total)]) for name, total in sums.items()})
+    return {**{name: None if np.isnan(value[0]) else float(value[0]) for name, value in values.items()}, **tables(sums)}
 
 
-def chance_level(questions: Sequence[Question]) -> float | None:
-    """The expected accuracy of picking a choice at random; None unless the choices of all questions are known."""
-    if any(question.choices is None for question in questions):
-        return None
-    return _mean([1 / len(question.choices) for question in questions if question.choices])
+Floats = NDArray[np.float64]
+_COUNTS = ("n", "n_failed", "n_correct")
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    # Exact before the last rounding, so that the order of the questions does not matter.
-    return mean(values) if values else None
-
-
-def _group_figures(scores: Sequence[ExampleScore]) -> dict[str, Any]:
-    n_correct = sum(score.correct for score in scores)
-    return {
-        "accuracy": n_correct / len(scores),
-        "n_correct": n_correct,
-        "n": len(scores),
-        "n_failed": sum(score.failed for score in scores),
-    }
-
-
-def _per_group(names: Sequence[str | None], scores: Sequence[ExampleScore]) -> dict[str, dict[str, Any]] | None:
-    groups: dict[str, list[ExampleScore]] = defaultdict(list)
-    for name, score in zip(names, scores, strict=True):
+def question_sums(question: Question) -> dict[Hashable, float]:
+    """What one question adds: counts, also those of its class and of its verb, and those about its distractors."""
+    score = score_question(question)
+    counts: dict[Hashable, float] = {"n": 1, "n_failed": score.failed, "n_correct": score.correct}
+    sums: dict[Hashable, float] = {**counts, ("choices", len(question.choices or ())): 1}
+    for kind, name in (("class", question.class_name), ("verb", question.verb)):
         if name is not None:
-            groups[name].append(score)
-    return {name: _group_figures(groups[name]) for name in sorted(groups)} or None
+            sums |= {(kind, name, part): count for part, count in counts.items()}
+    sums["n_with_verbs"] = question.choices is not None and None not in question.choices.values()
+    if score.same_verb is not None:
+        sums |= {"n_wrong": 1, "n_same_verb": score.same_verb, ("random_share", score.random_same_verb): 1}
+    return sums
 
 
-def _distractors(questions: Sequence[Question], scores: Sequence[ExampleScore]) -> Mapping[str, Any] | None:
-    if not any(question.choices and None not in question.choices.values() for question in questions):
-        return None
-    wrong = [score for score in scores if score.same_verb is not None]
+def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
+    """(D,) the figures of `choice_accuracy` from the (D,) sums of D selections of questions; NaN where it says None."""
+    n, right = sums["n"], sums["n_correct"]
+    choices = {key[1]: count for key, count in sums.items() if isinstance(key, tuple) and key[0] == "choices"}
+    classes = [key[1] for key in sums if isinstance(key, tuple) and key[0] == "class" and key[2] == "n"]
+    # Means in extended precision: exact but for the last rounding, so that the order of questions does not matter.
+    chances = sum(count * np.longdouble(1 / size) for size, count in choices.items() if size)
+    accuracies, present = np.zeros_like(n, dtype=np.longdouble), np.zeros_like(n)
+    for name in classes:
+        total = sums["class", name, "n"]
+        accuracies += _share(sums["class", name, "n_correct"], total, 0.0)
+        present += total > 0
     return {
-        "n_wrong": len(wrong),
-        "same_verb_share": _mean([float(bool(score.same_verb)) for score in wrong]),
-        "random_share": _mean([score.random_same_verb for score in wrong if score.random_same_verb is not None]),
+        "accuracy": _share(right, n),
+        "accuracy_on_parsed": _share(right, n - sums["n_failed"]),
+        "chance_level": _share(np.where(choices.get(0, np.zeros_like(n)) > 0, np.nan, chances), n),
+        "class_mean_accuracy": _share(accuracies, present),
+        "coverage": 1 - _share(sums["n_failed"], n),
+    }
+
+
+def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
+    """What `choice_accuracy` returns beside the figures, from the sums over all questions."""
+    return {
+        "per_class": _per_group(sums, "class"),
+        "per_verb": _per_group(sums, "verb"),
+        "distractors": _distractors(sums),
+        **{name: int(sums[name]) for name in _COUNTS},
+    }
+
+
+def _share(part: NDArray[Any], total: Floats, nothing: float = np.nan) -> Floats:
+    return np.asarray(np.where(total > 0, part / np.where(total > 0, total, 1.0), nothing), dtype=np.float64)
+
+
+def _per_group(sums: Mapping[Hashable, float], kind: str) -> dict[str, dict[str, Any]] | None:
+    names = sorted({key[1] for key in sums if isinstance(key, tuple) and key[0] == kind})
+    groups: dict[str, dict[str, Any]] = {}
+    for name in names:
+        n, n_failed, n_correct = (int(sums[kind, name, part]) for part in _COUNTS)
+        if n:
+            groups[name] = {"accuracy": n_correct / n, "n_correct": n_correct, "n": n, "n_failed": n_failed}
+    return groups or None
+
+
+def _distractors(sums: Mapping[Hashable, float]) -> dict[str, Any] | None:
+    if not sums["n_with_verbs"]:
+        return None
+    wrong = int(sums.get("n_wrong", 0))
+    shares = {key[1]: int(count) for key, count in sums.items() if isinstance(key, tuple) and key[0] == "random_share"}
+    return {
+        "n_wrong": wrong,
+        "same_verb_share": int(sums["n_same_verb"]) / wrong if wrong else None,
+        "random_share": mean(Counter(shares).elements()) if wrong else None,
     }

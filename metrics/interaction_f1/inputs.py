@@ -134,15 +134,11 @@ def as_reference(raw: RawFrame, where: str = "reference") -> list[Interaction]:
     return as_frame(raw, where, needs_hands=True)
 
 
-def check_columns(
-    predictions: Sequence[RawFrame | None] | None, references: Sequence[RawFrame] | None
-) -> tuple[Sequence[RawFrame | None], Sequence[RawFrame]]:
+def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
     """Both columns. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence | np.ndarray):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per frame")
-    assert predictions is not None
-    assert references is not None
     if len(predictions) != len(references):
         raise ValueError(
             f"there are {len(predictions)} predictions for {len(references)} references; "

@@ -85,10 +85,10 @@ class InteractionF1(evaluate.Metric):
         **kwargs: object,
     ) -> None:
         """Add frames. Raises TypeError or ValueError naming the frame and the field that is wrong."""
-        answers, truths = check_columns(predictions, references)
+        answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=[json.dumps(as_prediction(raw, f"predictions[{i}]")) for i, raw in enumerate(answers)],
-            references=[json.dumps(as_reference(raw, f"references[{i}]")) for i, raw in enumerate(truths)],
+            references=[json.dumps(as_reference(raw, f"references[{i}]")) for i, raw in enumerate(expected)],
             **kwargs,
         )
 

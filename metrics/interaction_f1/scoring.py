@@ -7,11 +7,14 @@ Needs numpy; only `matching="optimal"` needs scipy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
+from itertools import chain, repeat
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .inputs import Box, Interaction, RawFrame, as_prediction, as_reference, check_columns
 
@@ -170,19 +173,15 @@ class FrameScore:
 
     @property
     def precision(self) -> float:
-        return _share(len(self.pairs), self.n_predicted)
+        return pool([self])["precision"]
 
     @property
     def recall(self) -> float:
-        return _share(len(self.pairs), self.n_reference)
+        return pool([self])["recall"]
 
     @property
     def f1(self) -> float:
-        return f1_score(self.precision, self.recall)
-
-
-def _share(hits: int, total: int) -> float:
-    return hits / total if total else 0.0
+        return pool([self])["f1"]
 
 
 def f1_score(precision: float, recall: float) -> float:
@@ -191,7 +190,7 @@ def f1_score(precision: float, recall: float) -> float:
     >>> round(f1_score(0.791, 0.711), 3)
     0.749
     """
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+    return float(_f1(np.array([precision]), np.array([recall]))[0])
 
 
 def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: str = "greedy") -> FrameScore:
@@ -279,32 +278,84 @@ def pool(scores: Iterable[FrameScore]) -> dict[str, Any]:
     * `n_matched`, `n_predicted`, `n_reference`: interactions.
     * `greedy_cost` (only if all scores come from `matching="optimal"`): pairs that greedy matching would lose.
     """
-    frames = list(scores)
-    if not frames:
+    sums = frame_sums(scores)
+    if not sums.get("n"):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 frame")
-    pairs = [pair for frame in frames for pair in frame.pairs]
-    totals = FrameScore(tuple(pairs), sum(f.n_predicted for f in frames), sum(f.n_reference for f in frames))
-    with_reference = [frame for frame in frames if frame.n_reference]
-    n_failed = sum(frame.failed for frame in frames)
-    result: dict[str, Any] = {
-        "precision": totals.precision,
-        "recall": totals.recall,
-        "f1": totals.f1,
-        "object_iou": _mean([pair.object_iou for pair in pairs]),
-        "hand_iou": _mean([pair.hand_iou for pair in pairs]),
-        "hand_type_accuracy": _mean([pair.hand_type_right for pair in pairs]),
-        "no_detection_rate": _mean([frame.n_predicted == 0 for frame in with_reference]),
-        "n": len(frames),
-        "n_failed": n_failed,
-        "coverage": 1 - n_failed / len(frames),
-        "n_matched": len(pairs),
-        "n_predicted": totals.n_predicted,
-        "n_reference": totals.n_reference,
+    values = figures({name: np.array([total]) for name, total in sums.items()})
+    shown = {name: None if np.isnan(value[0]) else float(value[0]) for name, value in values.items()}
+    return {**shown, **tables(sums)}
+
+
+Floats = NDArray[np.float64]
+Group = tuple[str, str]
+"""What references are grouped by, such as "hand_type", and its value."""
+PAIR_MEANS = ("object_iou", "hand_iou", "hand_type_accuracy")
+COUNTS = ("n", "n_failed", "n_matched", "n_predicted", "n_reference")
+
+
+def frame_sums(
+    frames: Iterable[FrameScore], groups: Iterable[Sequence[Sequence[Group]]] | None = None
+) -> dict[Hashable, float]:
+    """What frames add, pair after pair, as the release sums.
+
+    `groups`: of each frame, for each of its reference interactions, the groups that it counts for; None for none.
+    """
+    sums: defaultdict[Hashable, float] = defaultdict(float, dict.fromkeys((*COUNTS, *PAIR_MEANS), 0.0))
+    for frame, groups_of in zip(frames, repeat(()) if groups is None else groups, strict=False):
+        sums["n"] += 1
+        sums["n_failed"] += frame.failed
+        sums["n_predicted"] += frame.n_predicted
+        sums["n_reference"] += frame.n_reference
+        sums["n_with_reference"] += frame.n_reference > 0
+        sums["n_undetected"] += frame.n_reference > 0 and frame.n_predicted == 0
+        if frame.greedy_cost is not None:
+            sums["n_optimal"] += 1
+            sums["greedy_cost"] += frame.greedy_cost
+        for group in chain.from_iterable(groups_of):
+            sums[group, "n_reference"] += 1
+        for pair in frame.pairs:
+            sums["n_matched"] += 1
+            for name, value in zip(PAIR_MEANS, pair[2:], strict=True):
+                sums[name] += value
+            for group in groups_of[pair.reference] if groups_of else ():
+                sums[group, "n_matched"] += 1
+                for name, value in zip(PAIR_MEANS, pair[2:], strict=True):
+                    sums[group, name] += value
+    return dict(sums)
+
+
+def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
+    """(D,) the figures of `pool` from the (D,) sums of D selections of frames; NaN where `pool` says None."""
+    matched = sums["n_matched"]
+    precision, recall = _share(matched, sums["n_predicted"], 0.0), _share(matched, sums["n_reference"], 0.0)
+    nothing = np.zeros_like(matched)
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": _f1(precision, recall),
+        **{name: _share(sums[name], matched) for name in PAIR_MEANS},
+        "no_detection_rate": _share(sums.get("n_undetected", nothing), sums.get("n_with_reference", nothing)),
+        "coverage": 1 - _share(sums["n_failed"], sums["n"]),
     }
-    costs = [frame.greedy_cost for frame in frames if frame.greedy_cost is not None]
-    return result | ({"greedy_cost": sum(costs)} if len(costs) == len(frames) else {})
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    # One after the other, as released: sum() rounds otherwise from Python 3.12 on.
-    return reduce(add, values, 0.0) / len(values) if values else None
+def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
+    """The counts of `pool` from the sums over all frames, and a table `per_<kind>` of each kind of groups."""
+    counts = {name: int(sums[name]) for name in COUNTS}
+    optimal = {"greedy_cost": int(sums["greedy_cost"])} if sums.get("n_optimal") == sums["n"] else {}
+    groups = sorted(key[0] for key in sums if isinstance(key, tuple) and key[1] == "n_reference")
+    per_kind: dict[str, dict[str, Any]] = {}
+    for kind, name in groups:
+        support, matched = (int(sums.get(((kind, name), part), 0)) for part in ("n_reference", "n_matched"))
+        means = {part: sums[(kind, name), part] / matched for part in PAIR_MEANS} if matched else {}
+        row = {"recall": matched / support, **means, "support": support}
+        per_kind.setdefault(f"per_{kind}", {})[name] = row
+    return {**counts, **optimal, **per_kind}
+
+
+def _share(part: Floats, total: Floats, nothing: float = np.nan) -> Floats:
+    return np.asarray(np.where(total > 0, part / np.where(total > 0, total, 1.0), nothing))
+
+
+def _f1(precision: Floats, recall: Floats) -> Floats:
+    return _share(2 * precision * recall, precision + recall, 0.0)

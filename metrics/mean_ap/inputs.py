@@ -77,15 +77,11 @@ def read_examples(
     return Examples(predicted, reference, codes.names, np.array([raw is None for raw in predictions]))
 
 
-def check_columns(
-    predictions: Sequence[RawImage | None] | None, references: Sequence[RawImage] | None
-) -> tuple[Sequence[RawImage | None], Sequence[RawImage]]:
-    """Both columns. Raises TypeError unless they are lists with an entry per image, ValueError unless equally long."""
+def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
+    """Both columns. Raises TypeError unless they are lists of images, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per image")
-    assert predictions is not None
-    assert references is not None
     if len(predictions) != len(references):
         raise ValueError(
             f"there are {len(predictions)} predictions for {len(references)} references; "

@@ -104,11 +104,11 @@ class MeanAP(evaluate.Metric):
         **kwargs: object,
     ) -> None:
         """Add images. Raises TypeError or ValueError naming the image and the field that is wrong."""
-        answers, truths = check_columns(predictions, references)
-        if len(truths):
-            read_examples(answers, truths, _geometry([*answers, *truths]))
+        answers, expected = check_columns(predictions, references)
+        if len(expected):
+            read_examples(answers, expected, _geometry([*answers, *expected]))
         super().add_batch(
-            predictions=[_as_row(raw) for raw in answers], references=[_as_row(raw) for raw in truths], **kwargs
+            predictions=[_as_row(raw) for raw in answers], references=[_as_row(raw) for raw in expected], **kwargs
         )
 
     def _compute(
@@ -120,8 +120,8 @@ class MeanAP(evaluate.Metric):
         tie_orders: int = 0,
         seed: int = 0,
     ) -> dict[str, Any]:
-        answers, truths = [json.loads(row) for row in predictions], [json.loads(row) for row in references]
-        evaluated = evaluate_images(answers, truths, iou_type=iou_type, rounding=rounding)
+        answers, expected = [json.loads(row) for row in predictions], [json.loads(row) for row in references]
+        evaluated = evaluate_images(answers, expected, iou_type=iou_type, rounding=rounding)
         result = summarise(evaluated)
         if tie_orders:
             result["tie_spread"] = spread_of(evaluated, orders=tie_orders, seed=seed)

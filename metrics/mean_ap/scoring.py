@@ -12,19 +12,21 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .accumulate import STATISTICS, Figures, accumulate, statistics
+from .accumulate import AT_50, AT_75, STATISTICS, accumulate, statistics
 from .inputs import Examples, Instances, IouType, RawImage, read_examples
 from .matching import THRESHOLDS, Grouped, Matches, best_assignment, group, match_greedily
 from .overlap import Shapes
 from .values import Bools, Floats, Ints
+from .weighted import weighted_statistics
 
 Rounding = Literal["none", "float32"]
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """All images, compared once. Aggregate them with `coco_statistics`, `tie_spread` and `bootstrap_map`.
+    """All images, compared once. Aggregate them with `figures`, `spread_of` and `bootstrap_map`.
 
     I images, K labels, T = 10 IoU thresholds.
 
@@ -129,23 +131,8 @@ def _best_iou(examples: Examples, shapes: Shapes) -> Floats:
     return np.asarray(total / np.maximum(count, 1))
 
 
-def coco_statistics(evaluated: Evaluated) -> dict[str, float]:
-    """COCO's twelve statistics by name, 0 to 1, or -1 where there is no reference; images in the order given."""
-    return _named(accumulate(evaluated.matches), evaluated.matches.single_precision)
-
-
-def _named(figures: Figures, single_precision: bool) -> dict[str, float]:
-    values = statistics(figures, single_precision=single_precision)
-    return dict(zip(STATISTICS, values.tolist(), strict=True))
-
-
-def f1_from_counts(hits: int, n_predicted: int, n_reference: int) -> float:
-    """2 hits / (predicted + references). Nothing to find and nothing found is perfect (1).
-
-    >>> f1_from_counts(2, 3, 2), f1_from_counts(0, 0, 0)
-    (0.8, 1.0)
-    """
-    return 2 * hits / (n_predicted + n_reference) if n_predicted + n_reference else 1.0
+def _statistics(evaluated: Evaluated) -> Floats:
+    return statistics(accumulate(evaluated.matches), single_precision=evaluated.matches.single_precision)
 
 
 def mean_ap(
@@ -190,53 +177,83 @@ def mean_ap(
 
 def summarise(evaluated: Evaluated) -> dict[str, Any]:
     """The result of `mean_ap` from images that are compared already."""
-    figures = accumulate(evaluated.matches)
-    n, n_failed = len(evaluated.failed), int(evaluated.failed.sum())
-    n_predicted, n_reference = int(evaluated.n_predicted.sum()), int(evaluated.n_reference.sum())
-    hits = evaluated.hits.sum(axis=1).tolist()
+    values = {name: float(value[0]) for name, value in figures(evaluated).items()}
+    return {**{name: -1.0 if np.isnan(value) else value for name, value in values.items()}, **tables(evaluated)}
+
+
+def figures(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Floats]:
+    """(D,) a figure: those of `mean_ap` that are no tables, of D draws of images; NaN where a draw has no reference.
+
+    Mean average precision is no sum over images: the same matches are counted anew for each draw, images in their
+    order; the others depend on no order.
+
+    Args:
+        evaluated: I images.
+        weights: (D, I) how often each draw takes each image; None takes each once, which is the published figure.
+    """
+    coco = _statistics(evaluated)[None] if weights is None else weighted_statistics(evaluated.matches, weights)
+    coco = np.where(coco < 0, np.nan, coco)
+
+    def total(values: Bools | Ints | Floats) -> Floats:
+        numbers = values.astype(np.float64)
+        return numbers.sum(axis=-1)[..., None] if weights is None else numbers @ weights.T.astype(np.float64)
+
+    n, failed = total(np.ones(len(evaluated.failed))), total(evaluated.failed)
+    hits, predicted, reference = total(evaluated.hits), total(evaluated.n_predicted), total(evaluated.n_reference)
     # Nothing to find and nothing found is perfect only if somebody looked.
-    looked = float(n_failed < n)
-    f1 = [looked * f1_from_counts(hit, n_predicted, n_reference) for hit in hits]
-    return _named(figures, evaluated.matches.single_precision) | {
+    looked = np.where(failed < n, 1.0, np.where(n > 0, 0.0, np.nan))
+    f1 = looked * _f1(hits, predicted, reference)
+    return {
+        **dict(zip(STATISTICS, coco.T, strict=True)),
         "f1@50": f1[0],
-        "f1@[.5:.95]": sum(f1) / len(f1),
-        "precision@50": looked * _share(hits[0], n_predicted, n_reference),
-        "recall@50": looked * _share(hits[0], n_reference, n_predicted),
-        "mean_best_iou": float(evaluated.best_iou.mean()),
-        "per_category": _per_category(evaluated, figures),
-        "constant_scores": evaluated.constant_scores,
-        "n": n,
-        "n_failed": n_failed,
-        "coverage": 1 - n_failed / n,
-        "n_predicted": n_predicted,
-        "n_reference": n_reference,
+        "f1@[.5:.95]": np.add.accumulate(f1)[-1] / len(f1),
+        "precision@50": looked * _share(hits[0], predicted, reference == 0),
+        "recall@50": looked * _share(hits[0], reference, predicted == 0),
+        "mean_best_iou": _share(total(evaluated.best_iou), n, np.nan),
+        "coverage": 1 - _share(failed, n, np.nan),
     }
 
 
-def _share(hits: int, total: int, other_total: int) -> float:
-    return hits / total if total else float(other_total == 0)
+def tables(evaluated: Evaluated) -> dict[str, Any]:
+    """What `mean_ap` returns beside the figures."""
+    return {
+        "per_category": _per_category(evaluated),
+        "constant_scores": evaluated.constant_scores,
+        "n": len(evaluated.failed),
+        "n_failed": int(evaluated.failed.sum()),
+        "n_predicted": int(evaluated.n_predicted.sum()),
+        "n_reference": int(evaluated.n_reference.sum()),
+    }
 
 
-_PER_CATEGORY = ("ap", "ap_50", "ap_75", "ar_100")
+def _share(part: NDArray[Any], whole: NDArray[Any], nothing: float | Bools) -> Floats:
+    return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1), nothing), dtype=np.float64)
 
 
-def _per_category(evaluated: Evaluated, figures: Figures) -> dict[str, dict[str, Any]]:
+def _f1(hits: NDArray[Any], predicted: NDArray[Any], reference: NDArray[Any]) -> Floats:
+    """2 hits / (predicted + references). Nothing to find and nothing found is perfect (1)."""
+    return _share(2.0 * hits, predicted + reference, 1.0)
+
+
+def _per_category(evaluated: Evaluated) -> dict[str, dict[str, Any]]:
     """Sorted by label."""
-    precision, recall = figures.precision[0], figures.recall[0]
-    means = np.stack([precision.mean(axis=0), precision[0], precision[5], recall.mean(axis=0)])
+    accumulated = accumulate(evaluated.matches)
+    precision, recall = accumulated.precision[0], accumulated.recall[0]
+    means = np.stack([precision.mean(axis=0), precision[AT_50], precision[AT_75], recall.mean(axis=0)])
     if evaluated.matches.single_precision:
         means = means.astype(np.float32).astype(np.float64)
-    rows = {}
-    for code, label in enumerate(evaluated.labels):
-        counts = int(evaluated.label_predicted[code]), int(evaluated.label_reference[code])
-        f1 = [f1_from_counts(hit, *counts) for hit in evaluated.label_hits[:, code].tolist()]
-        rows[label] = {
-            **dict(zip(_PER_CATEGORY, map(_or_none, means[:, code].tolist()), strict=True)),
-            "f1@50": f1[0],
-            "f1@[.5:.95]": sum(f1) / len(f1),
-            "n_predicted": counts[0],
-            "support": counts[1],
-        }
+    f1 = _f1(evaluated.label_hits, evaluated.label_predicted, evaluated.label_reference)
+    columns = {
+        **dict(zip(("ap", "ap_50", "ap_75", "ar_100"), means, strict=True)),
+        "f1@50": f1[0],
+        "f1@[.5:.95]": np.add.accumulate(f1)[-1] / len(f1),
+        "n_predicted": evaluated.label_predicted,
+        "support": evaluated.label_reference,
+    }
+    rows = {
+        label: {name: _or_none(column[code].item()) for name, column in columns.items()}
+        for code, label in enumerate(evaluated.labels)
+    }
     return dict(sorted(rows.items()))
 
 

@@ -131,22 +131,6 @@ def bootstrap_map(evaluated: Evaluated, clusters: Sequence[Hashable], *, n: int 
     return values
 
 
-def bootstrap_f1(evaluated: Evaluated, clusters: Sequence[Hashable], *, n: int = 1000, seed: int = 0) -> Floats:
-    """f1@50 and f1@[.5:.95] of resampled images: (n, 2). The draws are those of `bootstrap_map`.
-
-    >>> good = {"boxes": [[0, 0, 9, 9]]}
-    >>> bootstrap_f1(evaluate_images([good, None], [good, good]), ["a", "b"], n=3, seed=1).round(3).tolist()
-    [[0.667, 0.667], [0.0, 0.0], [1.0, 1.0]]
-    """
-    weights = _weights(evaluated, clusters, n, seed)
-    hits = weights @ evaluated.hits.T
-    total = (weights @ (evaluated.n_predicted + evaluated.n_reference))[:, None]
-    looked = (weights @ ~evaluated.failed > 0)[:, None]
-    # Nothing to find and nothing found is perfect if somebody looked.
-    f1 = np.where(total > 0, 2 * hits / np.maximum(total, 1), looked)
-    return np.stack([f1[:, 0], f1.mean(axis=1)], axis=1)
-
-
 def _weights(evaluated: Evaluated, clusters: Sequence[Hashable], n: int, seed: int) -> Ints:
     if len(clusters) != len(evaluated.failed):
         raise ValueError(

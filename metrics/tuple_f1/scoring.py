@@ -268,16 +268,11 @@ def as_examples(predictions: Sequence[RawExample | None], references: Sequence[R
     ]
 
 
-def check_columns(
-    predictions: Sequence[RawExample | None] | None, references: Sequence[RawExample] | None
-) -> tuple[Sequence[RawExample | None], Sequence[RawExample]]:
+def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
     """Both columns. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
-            kind = type(column).__name__
-            raise TypeError(f"{name}: is of type {kind}; give a list with one entry per example")
-    assert predictions is not None
-    assert references is not None
+            raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per example")
     if len(predictions) != len(references):
         raise ValueError(
             f"there are {len(predictions)} predictions for {len(references)} references; "

@@ -92,10 +92,10 @@ class TupleF1(evaluate.Metric):
         **kwargs: object,
     ) -> None:
         """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
-        answers, truths = check_columns(predictions, references)
+        answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=[_as_row(raw, f"predictions[{index}]") for index, raw in enumerate(answers)],
-            references=[_as_dicts(raw, f"references[{index}]") for index, raw in enumerate(truths)],
+            references=[_as_dicts(raw, f"references[{index}]") for index, raw in enumerate(expected)],
             **kwargs,
         )
 

@@ -19,3 +19,10 @@ def answer_all(
         parsed = task.parse(answer(example), example.inputs, boxes)
         samples.append(Scored(example, parsed if isinstance(parsed, Prediction) else None))
     return dict(task.aggregate(samples))
+
+
+def interaction_entry(
+    hands: object = ((1, 2, 3, 4),), target: object = (10, 20, 30, 40), kind: object = "left"
+) -> dict[str, Any]:
+    """One entry of an answer about hands and objects."""
+    return {"hand_boxes": hands, "object_box": target, "hand_type": kind}

@@ -15,9 +15,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista import TASKS, Grounding, HandObject
+from barista_bench.benchmarks.barista.interactions import InteractionTarget, TrueInteraction
 from barista_bench.benchmarks.barista.lexical import content_words
-from barista_bench.benchmarks.barista.priors import (
+from barista_bench.benchmarks.barista.marked_relations import (
+    MarkedObject,
+    MarkLook,
+    MarkSegmentation,
+    RelationInputs,
     likely_relations,
+)
+from barista_bench.benchmarks.barista.priors import (
     most_frequent,
     most_typical,
     remembered,
@@ -275,7 +282,16 @@ def relations_example(name: str, categories: Sequence[str], truth: Sequence[tupl
         task="relations",
         label="",
         frames=(FrameRef(name, 0),),
-        inputs={"objects": [{"mark": mark, "category": c} for mark, c in enumerate(categories, start=1)]},
+        inputs=RelationInputs(
+            64,
+            36,
+            [
+                MarkedObject(mark, f"o-{mark}", category, [0.0] * 4, MarkSegmentation([0, 0], ""))
+                for mark, category in enumerate(categories, start=1)
+            ],
+            [],
+            MarkLook(0.5, 0.9, 20.0),
+        ).write(),
         target={
             "relations": [
                 {"source_id": s, "target_id": t, "relation_type": "position", "value": v} for s, t, v in truth
@@ -358,9 +374,10 @@ def test_grounding_answers_where_objects_of_the_category_usually_are() -> None:
 
 
 def acting(name: str, *items: tuple[str, list[int], list[int]]) -> Example:
-    truth: Any = [{"hand_type": kind, "hand_boxes": [hand], "object_box": thing} for kind, hand, thing in items]
+    truth = [TrueInteraction("", "", kind, [hand], thing) for kind, hand, thing in items]
     inputs: Any = {"frame_width": 1000, "frame_height": 1000}
-    return Example(name, "barista", "hand_object", "", (FrameRef(name, 0),), inputs, {"interactions": truth})
+    target = InteractionTarget(truth).write()
+    return Example(name, "barista", "hand_object", "", (FrameRef(name, 0),), inputs, target)
 
 
 def test_hand_object_answers_the_commonest_combination_at_its_mean_place() -> None:
@@ -400,7 +417,8 @@ def test_a_question_never_asked_is_answered_as_the_one_most_like_it() -> None:
 
     def asked(name: str, question: str, answer: str) -> Example:
         inputs: Any = {"question": question, "n_frames": 6}
-        return Example(name, "barista", "temporal_vqa", "", (FrameRef(name, 0),), inputs, {"answer": answer})
+        target: Any = {"answer": answer, "category": ""}
+        return Example(name, "barista", "temporal_vqa", "", (FrameRef(name, 0),), inputs, target)
 
     others = [
         asked("v1", "What does the left hand touch?", "the jar"),

@@ -132,16 +132,16 @@ def states(before: str, after: str, at: int = 10, kind: str = "state") -> list[A
 )
 def test_state_changes_compare_the_usual_values(tmp_path: Path, attributes: list[Any], kind: str) -> None:
     found = changes(tmp_path, {**quiet(), "attributes": attributes}, "state_change")
-    assert [change["kind"] for change in found] == ([kind] if kind else [])
+    assert [change.kind for change in found] == ([kind] if kind else [])
     for change in found:
-        assert (change["subject"], change["object_ids"]) == ("coffee machine", [MACHINE])
-        assert (change["start"], change["end"]) == (0, 20)
+        assert (change.subject, change.object_ids) == ("coffee machine", [MACHINE])
+        assert (change.start, change.end) == (0, 20)
 
 
 def test_a_second_annotation_of_an_object_on_a_frame_states_its_attributes_again(tmp_path: Path) -> None:
     content = {**quiet(), "attributes": [attribute(MACHINE, "open", (0, 2)), attribute(MACHINE, "idle", (2, 3))]}
     content["attributes"].append(attribute(MACHINE, "close", (10, 40)))
-    assert [c["kind"] for c in changes(tmp_path / "a", content, "state_change")] == ["closed"]
+    assert [c.kind for c in changes(tmp_path / "a", content, "state_change")] == ["closed"]
     again = [a for a in content["annotations"] if (a["object_id"], a["image_id"]) == (MACHINE, 2)]
     content["annotations"] += again * 2
     assert changes(tmp_path / "b", content, "state_change") == []
@@ -151,7 +151,7 @@ def test_the_rows_of_a_state_change_are_those_that_state_its_values(tmp_path: Pa
     attributes = [attribute(CUP, "white", (0, 40), kind="color"), *states("close", "open")]
     attributes += [attribute(MACHINE, "idle", (0, 1)), attribute(MACHINE, "open", (8, 12))]
     (change,) = changes(tmp_path, {**quiet(), "attributes": attributes}, "state_change")
-    assert change["rows"] == [1, 2]
+    assert change.rows == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_two_annotations_on_one_frame_make_an_object_persistent(tmp_path: Path) 
     content = {**quiet(), "relations": [relation(CUP, MACHINE, "position", "under", (9, 40))]}
     unbox(content, CUP, {0, 1})
     content["annotations"] += [a for a in content["annotations"] if (a["object_id"], a["image_id"]) == (CUP, 2)]
-    assert [c["kind"] for c in changes(tmp_path, content, "relation_change")] == ["new"]
+    assert [c.kind for c in changes(tmp_path, content, "relation_change")] == ["new"]
 
 
 def test_what_no_keyframe_shows_has_no_changes_but_can_be_a_target(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_what_no_keyframe_shows_has_no_changes_but_can_be_a_target(tmp_path: Pat
     content["relations"] += [relation(LEFT, CUP, "human_actions", "holds", (6, 11))]
     unbox(content, CUP, set(KEYFRAMES))
     view = detected(tmp_path, content)
-    assert [(c["subject"], c["objects"]) for c in view["relation_change"]] == [("coffee machine", ["coffee cup"])]
+    assert [(c.subject, c.objects) for c in view["relation_change"]] == [("coffee machine", ["coffee cup"])]
     assert timeline(view["action_transition"], "left hand") == [(["coffee cup"], 8, 8), ([], 12, 20)]
 
 
@@ -197,12 +197,12 @@ def test_equal_changes_are_one_of_all_their_objects(tmp_path: Path) -> None:
     content["object_id_to_category_id"][CUP] = content["object_id_to_category_id"][MACHINE]
     found = detected(tmp_path / "b", content)
     (state,), (place,) = found["state_change"], found["relation_change"]
-    assert (state["object_ids"], state["rows"]) == ([MACHINE, CUP], [0, 1, 2, 3])
-    assert (place["object_ids"], place["rows"]) == ([MACHINE, BUTTON, CUP], [0, 1])
+    assert (state.object_ids, state.rows) == ([MACHINE, CUP], [0, 1, 2, 3])
+    assert (place.object_ids, place.rows) == ([MACHINE, BUTTON, CUP], [0, 1])
 
 
 def timeline(found: list[Change], hand: str) -> list[tuple[list[str], int, int]]:
-    return [(c["objects"], c["start"], c["end"]) for c in found if c["subject"] == hand]
+    return [(c.objects, c.start, c.end) for c in found if c.subject == hand]
 
 
 def test_hands_have_timelines_of_what_they_touch(tmp_path: Path) -> None:
@@ -211,8 +211,8 @@ def test_hands_have_timelines_of_what_they_touch(tmp_path: Path) -> None:
     found = changes(tmp_path, content, "action_transition")
     assert timeline(found, "left hand") == [(["coffee cup"], 0, 12), ([], 16, 20)]
     assert timeline(found, "right hand") == [(["coffee cup"], 8, 12), ([], 16, 20)]
-    assert [(change["number"], change["rows"]) for change in found] == [(0, [0]), (0, []), (1, [1]), (1, [])]
-    assert found[0]["object_ids"] == [LEFT, CUP]
+    assert [(change.number, change.rows) for change in found] == [(0, [0]), (0, []), (1, [1]), (1, [])]
+    assert found[0].object_ids == [LEFT, CUP]
 
 
 def holds(hand: str, *ranges: tuple[int, int], target: str = CUP) -> dict[str, Any]:
@@ -295,26 +295,26 @@ def test_two_hands_of_a_category_have_one_timeline(tmp_path: Path) -> None:
 )
 def test_relations_of_place_are_new_or_lost(tmp_path: Path, relations: list[Any], expected: list[Any]) -> None:
     found = changes(tmp_path, {**quiet(), "relations": relations}, "relation_change")
-    assert [(change["kind"], change["value"]) for change in found] == expected
+    assert [(change.kind, change.value) for change in found] == expected
     for change in found:
-        assert (change["subject"], change["objects"], change["object_ids"]) == (
+        assert (change.subject, change.objects, change.object_ids) == (
             "coffee cup",
             ["coffee machine"],
             [CUP, MACHINE],
         )
-        assert change["number"] == 0, "all that one object gains and loses is one change"
+        assert change.number == 0, "all that one object gains and loses is one change"
 
 
 def test_the_target_of_a_changed_relation_need_not_be_persistent(tmp_path: Path) -> None:
     content = {**quiet(), "relations": [relation(CUP, LEFT, "position", "on", (0, 40))]}
     found = changes(tmp_path, content, "relation_change")
-    assert [(c["kind"], c["objects"]) for c in found] == [("lost", ["left hand"])], "the hand is gone from frame 20 on"
+    assert [(c.kind, c.objects) for c in found] == [("lost", ["left hand"])], "the hand is gone from frame 20 on"
 
 
 def test_a_stable_relation_holds_on_half_of_the_frames_on_which_its_source_is_seen(tmp_path: Path) -> None:
     content = {**quiet(), "relations": [relation(CUP, MACHINE, "position", "under", (21, 40))]}
     unbox(content, CUP, {18})
-    assert [c["kind"] for c in changes(tmp_path, content, "relation_change")] == ["new"], "2 of 4 frames"
+    assert [c.kind for c in changes(tmp_path, content, "relation_change")] == ["new"], "2 of 4 frames"
 
 
 @pytest.mark.parametrize(("name", "counts"), [("unknown", True), ("Unknown", False)])
@@ -332,11 +332,11 @@ def test_unknown_objects_have_no_changes_but_can_be_touched(tmp_path: Path, name
     found = detected(tmp_path, content)
     assert timeline(found["action_transition"], "left hand") == [([name], 0, 8), ([], 12, 20)]
     assert bool(found.get("state_change")) is not counts
-    assert {c["subject"] for c in found["relation_change"]} == {"coffee machine", *([] if counts else [name])}
+    assert {c.subject for c in found["relation_change"]} == {"coffee machine", *([] if counts else [name])}
 
 
 def progression(found: list[Change]) -> list[tuple[int, str, str, int, int]]:
-    return [(c["number"], c["kind"], c["subject"], c["start"], c["end"]) for c in found]
+    return [(c.number, c.kind, c.subject, c.start, c.end) for c in found]
 
 
 def test_activities_progress_from_keyframe_to_keyframe(tmp_path: Path) -> None:
@@ -357,8 +357,8 @@ def test_activities_progress_from_keyframe_to_keyframe(tmp_path: Path) -> None:
         (1, "ended", "Place cup", 12, 16),
         (1, "continuing", "Brew coffee", 12, 16),
     ]
-    assert [c["rows"] for c in found] == [[0], [1], [2], [1], [2]]
-    assert [c["object_ids"] for c in found] == [[CUP], [CUP], [CUP], [CUP], [CUP]], "what hands act on meanwhile"
+    assert [c.rows for c in found] == [[0], [1], [2], [1], [2]]
+    assert [c.object_ids for c in found] == [[CUP], [CUP], [CUP], [CUP], [CUP]], "what hands act on meanwhile"
 
 
 def test_the_end_frame_of_an_activity_counts(tmp_path: Path) -> None:
@@ -392,19 +392,19 @@ def test_names_of_activities_are_read_without_identifiers_and_outer_blanks(tmp_p
 def released(category: str, changes: list[Change]) -> list[dict[str, Any]]:
     """The changes in the form of the released code's own list."""
     listed = []
-    for _, group in groupby(changes, key=lambda change: change["number"]):
+    for _, group in groupby(changes, key=lambda change: change.number):
         parts = list(group)
-        subject = parts[0]["subject"]
+        subject = parts[0].subject
         kinds: dict[str, list[Any]] = {}
         for part in parts:
-            pair = {"relation": part["value"], "target": "".join(part["objects"])}
-            kinds.setdefault(part["kind"], []).append(pair if category == "relation_change" else part["subject"])
+            pair = {"relation": part.value, "target": "".join(part.objects)}
+            kinds.setdefault(part.kind, []).append(pair if category == "relation_change" else part.subject)
         listed.append(
             {
-                "state_change": {"object": subject, "description": parts[0]["kind"]},
+                "state_change": {"object": subject, "description": parts[0].kind},
                 "action_transition": {
                     "hand": subject,
-                    "action_timeline": [[{"target": name} for name in part["objects"]] for part in parts],
+                    "action_timeline": [[{"target": name} for name in part.objects] for part in parts],
                 },
                 "relation_change": {
                     "object": subject,

@@ -42,7 +42,7 @@ def example(name: str, line: dict[str, Any]) -> Example:
     """A frozen line as an example with all that answers are read and scored by."""
     data = line["task_data"]
     inputs: dict[str, Any] = {
-        key: data[key] for key in ("frame_width", "frame_height", "category", "question") if key in data
+        key: data[key] for key in ("frame_width", "frame_height", "phrase", "category", "question") if key in data
     }
     target: dict[str, Any] = {"bbox_scale": data.get("bbox_scale", 1000)}
     match name:
@@ -55,7 +55,7 @@ def example(name: str, line: dict[str, Any]) -> Example:
             inputs["objects"] = []
         case "activity_mcq":
             inputs["choices"] = [{**choice, "class_id": "", "verb": choice["text"]} for choice in data["choices"]]
-            target["choice_id"] = data["correct_choice_id"]
+            target |= {"choice_id": data["correct_choice_id"], "class_id": ""}
         case "referring":
             target |= {"reference": data["structured"], "category": data["metadata"]["category"]}
         case _:

@@ -1,4 +1,4 @@
-"""Phrase grounding: how answers are read and scored (upstream.md 1.5)."""
+"""Phrase grounding: how answers are read and scored (docs/upstream/barista.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hand-object interaction, rule by rule (upstream.md 1.6)."""
+"""Hand-object interaction, rule by rule (docs/upstream/barista.md)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 from datasets import Dataset
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored
+from barista_bench.core.task import Example, Prediction, Sampling, Scored
 from barista_bench.data.rows import from_row, row_features, to_row
-from barista_bench.metrics.interaction_f1.scoring import score_frame
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.answering import answer_all
+from tests.benchmarks.answering import interaction_entry as item
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 
 TASK = HandObject()
@@ -221,9 +219,7 @@ def test_the_prompt_shows_three_exemplars_in_the_format_of_the_model(example: Ex
         types = [[i["hand_type"] for i in p.value["interactions"]] for p in read if isinstance(p, Prediction)]
         assert types == [["right"], ["both"], ["left", "right"]]
     first = json.loads(arrays[0])[0]["object_box"]
-    exact = [
-        v * size / 1000 for v, size in zip(EXEMPLARS["one_hand"][0]["object_box"], (WIDTH, HEIGHT) * 2, strict=True)
-    ]
+    exact = [v * size / 1000 for v, size in zip(EXEMPLARS["one_hand"][0].object_box, (WIDTH, HEIGHT) * 2, strict=True)]
     assert first == [round(v) for v in exact], "pixels of this frame"
     blind = replace(example, target={}, evidence={}, metadata={}, label="")
     assert TASK.prompt(blind, GRID) == TASK.prompt(example, GRID)
@@ -241,183 +237,6 @@ def test_the_image_is_the_frame(example: Example) -> None:
     frame = np.full((HEIGHT, WIDTH, 3), 7, np.uint8)
     (image,) = TASK.images(example, [frame])
     assert np.array_equal(np.asarray(image), frame)
-
-
-def item(hands: object = ((1, 2, 3, 4),), target: object = (10, 20, 30, 40), kind: object = "left") -> Content:
-    return {"hand_boxes": hands, "object_box": target, "hand_type": kind}
-
-
-# On a frame of 2000 x 500, [x0, y0, x1, y1] on the grid are [2 x0, y0 / 2, 2 x1, y1 / 2] in pixels.
-ONE = json.dumps(item())
-ONE_PX = {"hand_boxes": [[2.0, 1.0, 6.0, 2.0]], "object_box": [20.0, 10.0, 60.0, 20.0], "hand_type": "left"}
-BOTH = json.dumps(item(hands=((1, 2, 3, 4), (5, 6, 7, 8.5)), kind="both"))
-BOTH_PX = {**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 2.0], [10.0, 3.0, 14.0, 4.0]], "hand_type": "both"}
-BAD = json.dumps(item(kind="none"))
-
-
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        ("[]", []),
-        (f"[{ONE}]", [ONE_PX]),
-        (f" \n[{ONE}, {BOTH}] ", [ONE_PX, BOTH_PX]),
-        (f"```json\n[{ONE}]\n```", [ONE_PX]),
-        (f"Sure:\n```\n[{BOTH}]\n``` so [] it is", [BOTH_PX]),
-        (f"I see [{ONE}].", [ONE_PX]),
-        ("I see none: []", []),
-        (f"See [1] and [2, 3]: [{ONE}]", [ONE_PX]),
-        (f"not [{BAD}] but [{ONE}]", [ONE_PX]),
-        (f"first [{ONE}] then [{BOTH}]", [ONE_PX]),
-        (f'{{"interactions": [{ONE}]}}', [ONE_PX]),
-        # Where an outer list in running text is not valid, those inside of it are tried: an empty one says `none`.
-        (f"so [[{ONE}]]", [ONE_PX]),
-        (f"not [{json.dumps(item(hands=()))}] but [{ONE}]", []),
-        (f"```json \n[{ONE}]\n```", [ONE_PX]),
-        (
-            json.dumps([item(hands=[["1", " 2 ", "3.4", True]], target=["1_0", 20, 30, 40])]),
-            [{**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 0.5]]}],
-        ),
-        (json.dumps([{**item(), "verb": "holds"}]), [ONE_PX]),
-        # Inverted boxes and surplus hands stay.
-        (json.dumps([item(target=(30, 40, 10, 20))]), [{**ONE_PX, "object_box": [60.0, 20.0, 20.0, 10.0]}]),
-        (json.dumps([item(hands=[[1, 2, 3, 4]] * 3)]), [{**ONE_PX, "hand_boxes": [[2.0, 1.0, 6.0, 2.0]] * 3}]),
-    ],
-)
-def test_answers_are_read_as_released(answer: str, found: list[Content]) -> None:
-    parsed = TASK.parse(answer, SIZE, GRID)
-    assert isinstance(parsed, Prediction)
-    assert parsed.value["interactions"] == found
-
-
-def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
-    parsed = TASK.parse(f"[{BOTH}]", SIZE, BoxFormat("yxyx", 1000))
-    assert isinstance(parsed, Prediction)
-    assert parsed.value["written"] == [item(hands=[[1, 2, 3, 4], [5, 6, 7, 8]], target=[10, 20, 30, 40], kind="both")]
-
-
-@pytest.mark.parametrize(
-    "bad", [item(hands=[[1, 2, 3, True]]), item(target=[1, 2, 3, "4"]), item(target=[1, 2, 3, 1e12])]
-)
-def test_the_papers_protocol_reads_plain_numbers_alone(bad: object) -> None:
-    assert isinstance(TASK.parse(json.dumps([bad]), SIZE, GRID), Prediction)
-    assert isinstance(HandObject(protocol="paper").parse(json.dumps([bad]), SIZE, GRID), ParseError)
-
-
-def test_a_true_hand_that_nothing_overlaps_uses_up_an_answered_one_as_released() -> None:
-    hands, alone = [[700, 700, 800, 800], [0, 0, 100, 100]], [[0, 0, 100, 100]]
-    entry = {"object_id": "o", "category": "cup", "hand_type": "both", "hand_boxes": hands, "object_box": [0, 0, 9, 9]}
-    target = {"interactions": [{**entry, "hand_pixels": hands, "object_pixels": [0, 0, 9, 9]}]}
-    size = {"frame_width": 1000, "frame_height": 1000}
-    asked = Example("e", "barista", "hand_object", "both", (FrameRef("v", 0),), size, target)
-    answer = json.dumps([item(hands=alone, target=[0, 0, 9, 9], kind="both")])
-    found = []
-    for task in (TASK, HandObject(protocol="paper")):
-        parsed = task.parse(answer, size, GRID)
-        assert isinstance(parsed, Prediction)
-        found.append(task.aggregate([Scored(asked, parsed)])["hand_iou"])
-    assert found == [0.0, 0.5]
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        item(hands=[]),
-        item(hands=None),
-        item(hands=[1, 2, 3, 4]),
-        item(hands=[[1, 2, 3]]),
-        item(hands=[[1, 2, 3, 4, 5]]),
-        item(hands=[[1, 2, 3, 4], None]),
-        item(hands=[[1, 2, 3, "four"]]),
-        item(hands=[[1, 2, 3, "nan"]]),
-        item(target=[1, 2, 3]),
-        item(target=[1, 2, 3, "inf"]),
-        item(target=[1, 2, 3, 1e99]),
-        item(target=[1, 2, 3, float("nan")]),
-        item(target=[1, 2, 3, float("inf")]),
-        item(target=[1, 2, 3, 10**400]),
-        item(target=[[1, 2, 3, 4]]),
-        item(target=None),
-        item(kind="Left"),
-        item(kind="neither"),
-        item(kind=None),
-        item(kind=["left"]),
-        {},
-        [],
-        None,
-        3,
-    ],
-)
-def test_one_bad_entry_rejects_the_whole_answer(bad: object) -> None:
-    assert isinstance(TASK.parse(json.dumps([item(), bad]), SIZE, GRID), ParseError)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["", "none", "null", "{}", ONE, f"[{ONE}", f"[{ONE}, {ONE[:30]}", "[1]", "[" * 9_000,
-     '[{"hand_boxes": [[' + "9" * 5_000],
-)  # fmt: skip
-def test_an_answer_without_a_valid_array_is_a_parse_error(answer: str) -> None:
-    assert isinstance(TASK.parse(answer, SIZE, GRID), ParseError)
-
-
-def test_numbers_mean_what_the_format_of_the_model_says() -> None:
-    answers = {
-        BoxFormat("yxyx", 1000): item([[2, 1, 4, 3]], [20, 10, 40, 30]),
-        BoxFormat("xyxy", 1): item([[0.001, 0.002, 0.003, 0.004]], [0.01, 0.02, 0.03, 0.04]),
-        BoxFormat("xyxy", None): item([[2, 1, 6, 2]], [20, 10, 60, 20]),
-    }
-    for boxes, answer in answers.items():
-        parsed = TASK.parse(json.dumps([answer]), SIZE, boxes)
-        assert isinstance(parsed, Prediction)
-        (found,) = parsed.value["interactions"]
-        assert found["object_box"] == pytest.approx(ONE_PX["object_box"])
-        assert found["hand_boxes"] == [pytest.approx(ONE_PX["hand_boxes"][0])]
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["left", "both"]) | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=5)
-        | st.dictionaries(st.sampled_from(list(ONE_PX)) | st.text(max_size=3), inner, max_size=4)
-        | st.fixed_dictionaries(dict.fromkeys(ONE_PX, inner))
-    ),
-    max_leaves=15,
-)
-
-
-@settings(max_examples=300)
-@given(
-    st.text(max_size=200) | json_values.map(json.dumps) | json_values.map(lambda v: f"x [{json.dumps(v)}] y"),
-    st.sampled_from(FORMATS),
-)
-def test_the_parser_never_raises_and_its_boxes_can_be_scored(text: str, boxes: BoxFormat) -> None:
-    parsed = TASK.parse(text, SIZE, boxes)
-    assert isinstance(parsed, Prediction | ParseError)
-    if isinstance(parsed, Prediction):
-        score_frame(parsed.value["interactions"], [])
-
-
-grid_boxes = st.lists(st.integers(0, 1000), min_size=4, max_size=4)
-interactions = st.fixed_dictionaries(
-    {
-        "hand_boxes": st.lists(grid_boxes, min_size=1, max_size=2),
-        "object_box": grid_boxes,
-        "hand_type": st.sampled_from(["left", "right", "both"]),
-    }
-)
-
-
-@given(st.lists(interactions, max_size=4))
-def test_what_is_written_as_json_is_read_back(items: list[Content]) -> None:
-    parsed = TASK.parse(json.dumps(items), SIZE, GRID)
-    assert isinstance(parsed, Prediction)
-
-    def pixels(box: list[int]) -> list[float]:
-        return [2 * box[0], box[1] / 2, 2 * box[2], box[3] / 2]
-
-    assert parsed.value["interactions"] == [
-        {**i, "hand_boxes": [pixels(b) for b in i["hand_boxes"]], "object_box": pixels(i["object_box"])} for i in items
-    ]
 
 
 @pytest.mark.parametrize("boxes", FORMATS[:3])

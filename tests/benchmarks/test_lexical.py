@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical import NO_OVERLAP, Overlap, content_words, overlap, summary
+from barista_bench.benchmarks.barista.lexical import NO_OVERLAP, Overlap, content_words, lexical_statistics, overlap
 
 
 def test_words_are_compared_without_case_order_and_plural() -> None:
@@ -56,14 +56,15 @@ def test_the_vocabulary_describes_the_45_categories() -> None:
 
 
 def test_means_count_unreadable_answers_as_nothing() -> None:
-    result = summary([Overlap(1.0, 0.5, 0.6), None, NO_OVERLAP], ["a", "a", "b"], "per_kind")
+    statistics = lexical_statistics([Overlap(1.0, 0.5, 0.6), None, NO_OVERLAP], ["a", "a", "b"])
+    result = statistics.published()
     assert result["lexical_f1"] == pytest.approx(0.2)
-    assert result["per_kind"]["a"] == {
+    assert result["per_category"]["a"] == {
         "lexical_f1": 0.3,
         "lexical_precision": 0.5,
         "lexical_recall": 0.25,
         "support": 2,
     }
     assert (result["n"], result["n_failed"], result["coverage"]) == (3, 1, pytest.approx(2 / 3))
-    with pytest.raises(ValueError, match="no samples"):
-        summary([], [], "per_kind")
+    assert statistics.scores()["lexical_f1"].tolist() == [0.6, 0.0, 0.0]
+    assert statistics.among([0]).published()["per_category"].keys() == {"a"}

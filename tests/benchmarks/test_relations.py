@@ -1,4 +1,4 @@
-"""Relation extraction, rule by rule (upstream.md 1.9)."""
+"""Relation extraction, rule by rule (docs/upstream/barista.md)."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"relations": [ON]},
         '[{"source_id": 1, "target_id": 2, "relation_type": "position", "value": "on"}]',
     ),
-    "activity": ({"choices": CHOICES}, {"choice_id": "B"}, "ANSWER: B"),
+    "activity": ({"choices": CHOICES}, {"choice_id": "B", "class_id": "B"}, "ANSWER: B"),
     "referring": ({}, {"reference": "Object: cup", "category": "cup"}, "Description: a cup"),
     "temporal_vqa": (
         {"question": "What?"},

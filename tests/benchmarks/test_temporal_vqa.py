@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from datasets import Dataset
@@ -17,15 +18,15 @@ from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Change
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary
+from barista_bench.benchmarks.barista.frozen_line_writer import released_record
 from barista_bench.benchmarks.barista.lexical import is_said
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
+    changes_to_tell,
     describe_change,
     read_pairs,
-    told,
     write_pair,
 )
-from barista_bench.benchmarks.barista.released_lines import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.core.task import Example, ParseError, Prediction, Sampling, Scored, SkippedExample
@@ -133,8 +134,9 @@ def test_each_category_is_capped_by_one_generator_over_all_videos(
 
 
 names = st.sampled_from(sorted(domain_vocabulary()))
-changes = st.fixed_dictionaries(
-    {
+changes = st.builds(
+    Change,
+    **{
         "category": st.just(""),
         "number": st.just(0),
         "kind": st.just(""),
@@ -145,7 +147,7 @@ changes = st.fixed_dictionaries(
         "rows": st.just([]),
         "start": st.just(0),
         "end": st.just(120),
-    }
+    },
 )
 KINDS = {
     "state_change": ["opened", "closed", "started rinsing", "stopped extracting"],
@@ -160,22 +162,22 @@ def test_template_answers_are_long_enough_and_cover_every_change(
     category: str, drawn: list[Change], data: st.DataObject
 ) -> None:
     for change in drawn:
-        change["category"] = category
-        change["kind"] = data.draw(st.sampled_from(KINDS[category]))
+        change.category = category
+        change.kind = data.draw(st.sampled_from(KINDS[category]))
     if category == "action_transition":
-        drawn = [{**c, "subject": "left hand"} for c in (*drawn, drawn[0])]
+        drawn = [msgspec.structs.replace(c, subject="left hand") for c in (*drawn, drawn[0])]
     if category == "activity_progression":
-        drawn = [{**c, "subject": "Stir"} for c in drawn]
+        drawn = [msgspec.structs.replace(c, subject="Stir") for c in drawn]
     pair = write_pair(category, drawn)
     assert len(pair["answer"].split()) >= FEWEST_WORDS
     assert pair["category"] == category
-    for change in told(drawn):
+    for change in changes_to_tell(drawn):
         assert is_said(describe_change(change), pair["answer"])
 
 
 def change(category: str, kind: str, subject: str, *objects: str, value: str = "", number: int = 0) -> Change:
     return Change(
-        category=category,  # type: ignore[typeddict-item]
+        category=category,
         number=number,
         kind=kind,
         subject=subject,
@@ -190,7 +192,10 @@ def change(category: str, kind: str, subject: str, *objects: str, value: str = "
 
 def test_changes_that_read_the_same_are_told_once() -> None:
     put = change("relation_change", "new", "lid", "jar", value="on")
-    moved = [{**put, "number": 1}, change("relation_change", "lost", "lid", "tray", value="on", number=1)]
+    moved = [
+        msgspec.structs.replace(put, number=1),
+        change("relation_change", "lost", "lid", "tray", value="on", number=1),
+    ]
     answer = write_pair("relation_change", [put, *moved])["answer"]
     assert answer.endswith("the lid is now on the jar and the lid is no longer on the tray.")
 
@@ -203,8 +208,8 @@ def test_activities_that_begin_or_end_are_not_told_to_go_on() -> None:
         ("ended", "Hum"),
         ("continuing", "Brew"),
     ]
-    told_steps = told([change("activity_progression", *step) for step in steps])
-    assert [(c["kind"], c["subject"]) for c in told_steps] == [
+    steps_to_tell = changes_to_tell([change("activity_progression", *step) for step in steps])
+    assert [(c.kind, c.subject) for c in steps_to_tell] == [
         ("started", "Stir"),
         ("ended", "Hum"),
         ("continuing", "Brew"),

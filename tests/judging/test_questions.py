@@ -11,8 +11,8 @@ import pytest
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change, ClipView
 from barista_bench.benchmarks.barista.qa_templates import clip_text, read_pairs, read_writer, write_pair
-from barista_bench.benchmarks.barista.release_prompts import released_writer
-from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.benchmarks.barista.released_wording import released_writer
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalEvidence, TemporalVQA
 from barista_bench.core.task import Example, Sampling
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
@@ -49,7 +49,7 @@ def examples(root: Path) -> dict[str, Example]:
 
 
 def changes_of(example: Example) -> list[Change]:
-    return example.evidence["changes"]  # type: ignore[return-value]
+    return TemporalEvidence.read(example.evidence).changes
 
 
 def asked_about(request: Request) -> str:

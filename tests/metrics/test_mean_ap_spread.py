@@ -18,9 +18,9 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "metrics"))
 from mean_ap import (  # noqa: E402
     STATISTICS,
-    bootstrap_f1,
     bootstrap_map,
     evaluate_images,
+    figures,
     mean_ap,
     percentile_interval,
     resample,
@@ -122,19 +122,21 @@ def test_each_resample_equals_the_metric_on_the_images_as_drawn(scored):
         clusters = [f"video {number // 2}" for number in range(len(references))]
         evaluated = evaluate_images(predictions, references)
         values = bootstrap_map(evaluated, clusters, n=8, seed=5)
-        f1 = bootstrap_f1(evaluated, clusters, n=8, seed=5)
-        for row, weights in enumerate(resample(clusters, 8, seed=5)):
+        draws = resample(clusters, 8, seed=5)
+        drawn = figures(evaluated, draws)
+        for row, weights in enumerate(draws):
             order = np.repeat(np.arange(len(references)), weights)
             want = mean_ap(*reordered((predictions, references), order))
             assert np.nan_to_num(values[row], nan=-1) == pytest.approx(twelve(want), abs=1e-12)
-            assert f1[row] == pytest.approx([want["f1@50"], want["f1@[.5:.95]"]])
+            for name in drawn.keys() - set(STATISTICS):
+                assert drawn[name][row] == pytest.approx(want[name]), name
 
 
 def one_by_one(matches, weights):
     """Each draw accumulated alone, from its images as often in a row as it takes them."""
     lists = [np.repeat(np.arange(matches.n_images), row) for row in weights]
     chosen = [accumulate(matches, select(matches, images)) for images in lists]
-    return np.array([statistics(figures, single_precision=matches.single_precision) for figures in chosen])
+    return np.array([statistics(values, single_precision=matches.single_precision) for values in chosen])
 
 
 @settings(deadline=None, max_examples=60)

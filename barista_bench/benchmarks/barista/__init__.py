@@ -28,13 +28,13 @@ BENCHMARK = Benchmark(
     video_file=lambda video_id: f"{video_id}/{VIDEO_FILE}",
     splits=("train", "test"),
     leaderboards=("all", "test"),
-    import_example=on_demand("barista_bench.benchmarks.barista.released_tasks:import_example"),
-    released_record=on_demand("barista_bench.benchmarks.barista.released_lines:released_record"),
+    import_example=on_demand("barista_bench.benchmarks.barista.frozen_line_reader:import_example"),
+    released_record=on_demand("barista_bench.benchmarks.barista.frozen_line_writer:released_record"),
     released_parameters=on_demand("barista_bench.benchmarks.barista.released_sampling:released_parameters"),
-    identity=on_demand("barista_bench.benchmarks.barista.released_lines:identity"),
-    released_prompts=on_demand("barista_bench.benchmarks.barista.release_prompts:released_prompts"),
+    identity=on_demand("barista_bench.benchmarks.barista.frozen_line_writer:identity"),
+    released_prompts=on_demand("barista_bench.benchmarks.barista.released_wording:released_prompts"),
     released_wording=WORDING,
-    released_rubric=on_demand("barista_bench.benchmarks.barista.release_prompts:released_rubric"),
+    released_rubric=on_demand("barista_bench.benchmarks.barista.released_wording:released_rubric"),
 )
 
 __all__ = ["BENCHMARK", "TASKS", "Activity", "Grounding", "HandObject", "Referring", "Relations", "TemporalVQA"]

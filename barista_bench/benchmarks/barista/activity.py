@@ -1,4 +1,4 @@
-"""Activity recognition (paper, sections 4.2.2 and A.3.1; released rules, upstream.md 1.8).
+"""Activity recognition (paper, sections 4.2.2 and A.3.1; released rules, docs/upstream/barista.md).
 
 A few frames of one activity segment are shown, evenly spread; the model picks the segment's label out of lettered
 choices. Scored by accuracy: an answer that cannot be read is wrong.
@@ -18,19 +18,19 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import Any
 
-from barista_bench.benchmarks.barista import released_answers
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frame_metadata, frozen_sentence, metadata_features
-from barista_bench.benchmarks.barista.draws import choice_figures
-from barista_bench.benchmarks.barista.frame_index import even_places
-from barista_bench.benchmarks.barista.priors import class_counts
+from barista_bench.benchmarks.barista import released_parsers
+from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, draw_choices, released_verb
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, frozen_sentence
+from barista_bench.benchmarks.barista.frame_arrays import even_places
+from barista_bench.benchmarks.barista.priors import remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
-from barista_bench.benchmarks.pooling import Floats
 from barista_bench.core.choice_scores import read_scores
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
     Example,
     Explanation,
@@ -38,7 +38,6 @@ from barista_bench.core.task import (
     Failure,
     Fields,
     FrameRef,
-    Json,
     ParseError,
     Prediction,
     Sampling,
@@ -46,11 +45,10 @@ from barista_bench.core.task import (
     SkippedExample,
     evidence_objects,
 )
-from barista_bench.metrics.choice_accuracy.scoring import choice_accuracy
+from barista_bench.core.typed_fields import Int64, TypedFields
+from barista_bench.metrics.choice_accuracy.inputs import as_questions
+from barista_bench.metrics.choice_accuracy.scoring import figures, question_sums, tables
 from barista_bench.scene_graph import Segment, VideoGraph
-
-if TYPE_CHECKING:
-    from datasets import Features
 
 FEWEST_CHOICES = 4
 """A question with fewer choices is not asked."""
@@ -63,13 +61,39 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _TAG = re.compile(r"<CHOICE_ID_([A-Za-z0-9_-]+)>", re.IGNORECASE)
 
 
-class Choice(TypedDict):
-    """`choice_id` is the letter shown; `class_id` and `verb` are for analysis and not shown."""
+class ActivityInputs(TypedFields):
+    choices: list[ActivityChoice]
 
+
+class ActivityTarget(TypedFields):
     choice_id: str
     class_id: str
-    text: str
+
+
+class ChosenActivity(TypedFields):
+    """A prediction."""
+
+    choice_id: str
+
+
+class ActivityMetadata(FrameMetadata):
+    """The segment's frames as the file has them; `segment_frames` counts those that the release counts to it."""
+
     verb: str
+    segment_start: Int64
+    segment_end: Int64
+    segment_frames: int
+    segment_seconds: float
+    activity_index: int
+    same_verb_distractors: int
+
+
+class ActivityEvidence(TypedFields):
+    """Objects that hands act on during the segment, and rows of the annotation file."""
+
+    object_ids: list[str]
+    activity_row: Int64
+    relation_rows: list[Int64]
 
 
 class Activity(GraphTask):
@@ -85,31 +109,10 @@ class Activity(GraphTask):
     row_note = "frames of one activity, its lettered choices, and the right one"
     protocol_rules = RULES[name]
 
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        choice = dict.fromkeys(("choice_id", "class_id", "text", "verb"), Value("string"))
-        return Features(
-            {
-                "inputs": {"choices": List(choice)},
-                "target": {"choice_id": Value("string"), "class_id": Value("string")},
-                "metadata": {
-                    **metadata_features(),
-                    "verb": Value("string"),
-                    "segment_start": Value("int64"),
-                    "segment_end": Value("int64"),
-                    "segment_frames": Value("int32"),
-                    "segment_seconds": Value("float64"),
-                    "activity_index": Value("int32"),
-                    "same_verb_distractors": Value("int32"),
-                },
-                "evidence": {
-                    "object_ids": List(Value("string")),
-                    "activity_row": Value("int64"),
-                    "relation_rows": List(Value("int64")),
-                },
-            }
-        )
+    inputs_type = ActivityInputs
+    target_type = ActivityTarget
+    metadata_type = ActivityMetadata
+    evidence_type = ActivityEvidence
 
     def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
         """(class id, name) pairs: the choices come from the classes of all sampled videos."""
@@ -162,13 +165,9 @@ class Activity(GraphTask):
         shown = _shown(frames, sampling)
         seed = "" if sampling.seed is None else f"{sampling.seed}:"
         rng = random.Random(f"{seed}{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311  (the released seed)
-        verbs = {class_id: _verb(name) for class_id, name in names.items()}
-        drawn = _draw(class_id, verbs, sampling, rng)
-        texts = _texts({item: names[item] for item in drawn})
-        choices = [
-            Choice(choice_id=_letters(place), class_id=item, text=texts[item], verb=shown_verb(names[item]))
-            for place, item in enumerate(drawn)
-        ]
+        choices = draw_choices(class_id, names, sampling, rng)
+        (truth,) = (choice for choice in choices if choice.class_id == class_id)
+        verb = released_verb(names[class_id])
         contacts = video.hand_contacts((frames.start, frames.stop))
         return Example(
             example_id=f"{self.upstream_name}:{video.video_id}:segment_{segment.start}_{segment.end}"
@@ -177,8 +176,8 @@ class Activity(GraphTask):
             task=self.name,
             label=names[class_id],
             frames=tuple(FrameRef(video.video_id, frame) for frame in shown),
-            inputs={"choices": cast("Json", choices)},
-            target={"choice_id": _letters(drawn.index(class_id)), "class_id": class_id},
+            inputs=ActivityInputs(choices).write(),
+            target=ActivityTarget(truth.choice_id, class_id).write(),
             metadata={
                 **frame_metadata(video, shown[0]),
                 "segment_start": segment.start,
@@ -186,8 +185,10 @@ class Activity(GraphTask):
                 "segment_frames": len(frames),
                 "segment_seconds": len(frames) / video.video.fps if video.video.fps else 0.0,
                 "activity_index": index,
-                "verb": shown_verb(names[class_id]),
-                "same_verb_distractors": sum(verbs[item] == verbs[class_id] for item in drawn) - 1,
+                "verb": truth.verb,
+                "same_verb_distractors": sum(
+                    released_verb(names[choice.class_id]) == verb for choice in choices if choice is not truth
+                ),
             },
             evidence={
                 "object_ids": sorted({contact.object.id for contact in contacts}),
@@ -198,106 +199,99 @@ class Activity(GraphTask):
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         count = len(example.frames)
-        choices = "\n".join(f"{choice['choice_id']}. {choice['text']}" for choice in _choices(example.inputs))
+        choices = "\n".join(f"{label}. {text}" for label, text in self.choices(example).items())
         return self.prompts.prompt(count, frame_count=str(count), last=str(count), choices=choices)
 
     def frozen_question(self, example: Example) -> str:
         return frozen_sentence(self, frame_count=str(len(example.frames)))
 
     def choices(self, example: Example) -> Mapping[str, str]:
-        return {choice["choice_id"]: choice["text"] for choice in _choices(example.inputs)}
+        return {choice.choice_id: choice.text for choice in _choices(example.inputs)}
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_answers.read_choice`; of a model that scores the choices, the best one.
+        """As `released_parsers.read_choice`; of a model that scores the choices, the best one.
 
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
         placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
         """
-        scores = read_scores(text, [choice["choice_id"] for choice in _choices(inputs)])
+        labels = [choice.choice_id for choice in _choices(inputs)]
+        scores = read_scores(text, labels)
         if scores is not None:
             return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
         if not self.follows_paper:
-            return released_answers.read_choice(text, {choice["choice_id"] for choice in _choices(inputs)})
+            return released_parsers.read_choice(text, labels)
         text = text[-MAX_ANSWER:]
-        known = {choice["choice_id"].casefold(): choice["choice_id"] for choice in _choices(inputs)}
-        ends = [match.end() for match in _ANSWER.finditer(text)]
-        said = (_TOKEN.search(_PLACEHOLDER.sub("", text[end : end + _TAIL])) for end in reversed(ends[-MAX_STARTS:]))
+        known = {label.casefold(): label for label in labels}
+        tails = [text[match.end() : match.end() + _TAIL] for match in list(_ANSWER.finditer(text))[-MAX_STARTS:]]
+        first_words = (_TOKEN.search(_PLACEHOLDER.sub("", tail)) for tail in reversed(tails))
         tags = reversed(_TAG.findall(text)[-MAX_STARTS:])
-        for token in chain((match[0] for match in said if match), tags):
+        for token in chain((match[0] for match in first_words if match), tags):
             if token.casefold() in known:
                 return Prediction({"choice_id": known[token.casefold()]})
         return ParseError("no line `ANSWER: <letter>` names one of the choices")
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """1 for the right choice, 0 for another one or none."""
-        right = prediction is not None and prediction.value["choice_id"] == example.target["choice_id"]
-        return {"accuracy": float(right)}
-
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """Accuracy over all samples, over the readable ones, by class and by verb, and what is mistaken for what."""
-        figures = choice_accuracy(
-            [None if s.prediction is None else str(s.prediction.value["choice_id"]) for s in samples],
-            [str(s.example.target["choice_id"]) for s in samples],
-            choices=[{choice["choice_id"]: choice["verb"] for choice in _choices(s.example.inputs)} for s in samples],
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        """Accuracy over all samples and over the readable ones, by class and by verb, and what is mistaken for what."""
+        questions = as_questions(
+            [ChosenActivity.read(s.prediction.value).choice_id if s.prediction else None for s in samples],
+            [ActivityTarget.read(s.example.target).choice_id for s in samples],
             classes=[s.example.label for s in samples],
+            choices=[{choice.choice_id: choice.verb for choice in _choices(s.example.inputs)} for s in samples],
         )
-        for name in ("per_class", "per_verb"):
-            for group in figures[name].values():
-                group["support"] = group.pop("n")
-        return _defined(figures)
+        names = {"accuracy": "accuracy"}
+        return SumStatistics([*map(question_sums, questions)], figures, sample_scores=names, tables=_defined_tables)
 
     @property
     def counts_provider_errors(self) -> bool:
         return not self.follows_paper
-
-    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        return choice_figures(
-            [self.score(s.example, s.prediction)["accuracy"] == 1 for s in samples],
-            [s.prediction is not None for s in samples],
-            [s.example.label for s in samples],
-            [1 / len(_choices(s.example.inputs)) for s in samples],
-            weights,
-        )
 
     def facets(self, example: Example) -> Fields:
         return {"activity": example.label}
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
         """What the chosen activity has otherwise than the true one, its verb or its object, or both."""
-        if prediction is None:
+        truth, chosen = _truth_and_chosen(example, prediction)
+        if chosen is None:
             return self.unreadable(example)
-        choices = {choice["choice_id"]: choice for choice in _choices(example.inputs)}
-        truth, said = (choices[str(fields["choice_id"])] for fields in (example.target, prediction.value))
-        if truth == said:
+        if truth == chosen:
             return ()
         objects = evidence_objects(example)
-        verb = (Failure("wrong_verb", objects),) if truth["verb"] != said["verb"] else ()
-        noun = (Failure("wrong_object", objects),) if not verb or _noun(truth["text"]) != _noun(said["text"]) else ()
+        verb = (Failure("wrong_verb", objects),) if truth.verb != chosen.verb else ()
+        noun = (Failure("wrong_object", objects),) if not verb or _noun(truth.text) != _noun(chosen.text) else ()
         return (*verb, *noun)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        choices = {choice["choice_id"]: choice for choice in _choices(example.inputs)}
-        truth = choices[str(example.target["choice_id"])]
-        answered = choices.get(str(prediction.value["choice_id"])) if prediction else None
-        if answered == truth:
-            return Explanation((ExplanationRow("hit", f"{truth['choice_id']}: {truth['text']}"),))
-        rows = [ExplanationRow("miss", f"{truth['choice_id']}: {truth['text']}")]
-        if answered is not None:
-            note = "same verb, another object" if answered["verb"] == truth["verb"] else "another verb"
-            rows.append(ExplanationRow("wrong", f"{answered['choice_id']}: {answered['text']} ({note})"))
+        truth, chosen = _truth_and_chosen(example, prediction)
+        is_right = truth == chosen
+        rows = [ExplanationRow("hit" if is_right else "miss", f"{truth.choice_id}: {truth.text}")]
+        if chosen is not None and not is_right:
+            note = "same verb, another object" if chosen.verb == truth.verb else "another verb"
+            rows.append(ExplanationRow("wrong", f"{chosen.choice_id}: {chosen.text} ({note})"))
         return Explanation(tuple(rows))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return f"ANSWER: {example.target['choice_id']}"
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
-        return f"ANSWER: {rng.choice(_choices(example.inputs))['choice_id']}"
+        return f"ANSWER: {rng.choice(_choices(example.inputs)).choice_id}"
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The choice that is the truth most often in other videos; at a tie the first by its text."""
         counts = class_counts(others)
-        ranked = sorted(_choices(example.inputs), key=lambda choice: (-counts[choice["class_id"]], choice["text"]))
-        return f"ANSWER: {ranked[0]['choice_id']}"
+        ranked = sorted(_choices(example.inputs), key=lambda choice: (-counts[choice.class_id], choice.text))
+        return f"ANSWER: {ranked[0].choice_id}"
+
+
+@remembered
+def class_counts(examples: Sequence[Example]) -> Counter[str]:
+    """How often each activity class is the truth."""
+    return Counter(str(example.target["class_id"]) for example in examples)
+
+
+def _truth_and_chosen(example: Example, prediction: Prediction | None) -> tuple[ActivityChoice, ActivityChoice | None]:
+    choices = {choice.choice_id: choice for choice in _choices(example.inputs)}
+    truth = choices[ActivityTarget.read(example.target).choice_id]
+    return truth, choices.get(ChosenActivity.read(prediction.value).choice_id) if prediction else None
 
 
 def _named(video: VideoGraph) -> list[Segment]:
@@ -315,18 +309,18 @@ def _frames(video: VideoGraph, segment: Segment) -> range:
 
 
 def _shown(frames: range, sampling: Sampling) -> list[int]:
-    return [frames[place] for place in even_places(len(frames), sampling.frames)]
+    return [frames[number] for number in even_places(len(frames), sampling.frames)]
 
 
 def _crowded(segments: Sequence[Segment]) -> frozenset[int]:
     """Places of the segments that share time with another one; what only touches does not."""
-    by_start = sorted(range(len(segments)), key=lambda place: segments[place].start)
+    by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
-    for rank, place in enumerate(by_start):
-        for other in by_start[rank + 1 :]:
-            if segments[other].start >= segments[place].end:
+    for rank, number in enumerate(by_start):
+        for later in by_start[rank + 1 :]:
+            if segments[later].start >= segments[number].end:
                 break
-            crowded |= {place, other}
+            crowded |= {number, later}
     return frozenset(crowded)
 
 
@@ -338,59 +332,16 @@ def _capped(candidates: Sequence[Candidate], sampling: Sampling) -> list[Candida
     if sampling.per_class is None:
         return list(candidates)
     by_class: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for place, candidate in enumerate(candidates):
-        by_class[candidate.group][candidate.video_id].append(place)
+    for number, candidate in enumerate(candidates):
+        by_class[candidate.group][candidate.video_id].append(number)
     rng = sampling.generator()
     kept: list[int] = []
     for by_video in by_class.values():
         queues = list(by_video.values())
         rng.shuffle(queues)
         rounds = chain.from_iterable(zip_longest(*queues))
-        kept += [place for place in rounds if place is not None][: sampling.per_class]
-    return [candidates[place] for place in sorted(kept)]
-
-
-def _draw(class_id: str, verbs: Mapping[str, str], sampling: Sampling, rng: random.Random) -> list[str]:
-    """The classes of one question, shuffled: the truth, distractors of its verb, and others of any verb.
-
-    The calls on the generator are the release's, in its order.
-    """
-    others = [item for item in sorted(verbs) if item != class_id]
-    alike = [item for item in others if verbs[item] == verbs[class_id]]
-    different = [item for item in others if verbs[item] != verbs[class_id]]
-    rng.shuffle(alike)
-    rng.shuffle(different)
-    drawn = [*alike, *different]
-    if sampling.choices is not None:
-        wrong = sampling.choices - 1
-        first = min(sampling.same_verb, len(alike), wrong)
-        pool = [*alike[first:], *different]
-        rng.shuffle(pool)
-        drawn = [*alike[:first], *pool][:wrong]
-    drawn.append(class_id)
-    if len(drawn) > 1:
-        rng.shuffle(drawn)
-    return drawn
-
-
-def _texts(names: Mapping[str, str]) -> dict[str, str]:
-    """What the classes of a question are called: those that share a name show their id too."""
-    times = Counter(names.values())
-    return {class_id: name if times[name] == 1 else f"{name} ({class_id})" for class_id, name in names.items()}
-
-
-def _verb(name: str) -> str:
-    """The verb of a `Verb noun` label, as choices are drawn by it; empty where the label begins with a blank."""
-    return name.split(" ", 1)[0]
-
-
-def shown_verb(name: str) -> str:
-    """The verb that figures are grouped by, which is never empty.
-
-    >>> shown_verb("Pour milk"), shown_verb(" Pour milk")
-    ('Pour', 'Pour')
-    """
-    return next(iter(name.split()), name)
+        kept += [number for number in rounds if number is not None][: sampling.per_class]
+    return [candidates[number] for number in sorted(kept)]
 
 
 def _noun(name: str) -> str:
@@ -398,24 +349,17 @@ def _noun(name: str) -> str:
     return name.partition(" ")[2].strip().casefold()
 
 
-def _letters(place: int) -> str:
-    """A, B, ..., Z, AA, AB, ..."""
-    name = ""
-    place += 1
-    while place:
-        place, letter = divmod(place - 1, 26)
-        name = chr(ord("A") + letter) + name
-    return name
+def _defined_tables(sums: Row) -> dict[str, Any]:
+    """The metric's tables without what these samples leave undefined, such as shares of no wrong answers."""
+    per_kind = tables(sums)
+    for name in ("per_class", "per_verb"):
+        for group in (per_kind[name] or {}).values():
+            group["support"] = group.pop("n")
+    if per_kind["distractors"]:
+        shares = per_kind["distractors"].items()
+        per_kind["distractors"] = {name: value for name, value in shares if value is not None}
+    return {name: value for name, value in per_kind.items() if value is not None}
 
 
-def _defined(figures: Mapping[str, Json]) -> dict[str, Json]:
-    """Without the figures that these samples leave undefined, e.g. shares of no wrong answers."""
-    return {
-        name: _defined(value) if isinstance(value, Mapping) else value
-        for name, value in figures.items()
-        if value is not None
-    }
-
-
-def _choices(inputs: Fields) -> list[Choice]:
-    return cast("list[Choice]", inputs["choices"])
+def _choices(inputs: Fields) -> list[ActivityChoice]:
+    return ActivityInputs.read(inputs).choices

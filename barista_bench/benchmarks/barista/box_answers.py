@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import TypeVar
 
 from barista_bench.core.boxes import GRID, Xyxy, from_grid, read_box, write_box
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.prompt_sets import PromptTexts
-from barista_bench.core.task import Fields, Json
+from barista_bench.core.task import Fields
+from barista_bench.core.typed_fields import TypedFields
 from barista_bench.errors import ConfigError, DataError
+
+BoxesT = TypeVar("BoxesT")
+
+
+class FrameSize(TypedFields):
+    """In pixels, of the frame that an example is about."""
+
+    frame_width: int
+    frame_height: int
 
 
 def frame_size(inputs: Fields) -> tuple[int, int]:
     """(width, height) in pixels of the frame that an example is about."""
-    width, height = inputs["frame_width"], inputs["frame_height"]
-    assert isinstance(width, int)
-    assert isinstance(height, int)
-    return width, height
+    size = FrameSize.read(inputs)
+    return size.frame_width, size.frame_height
 
 
 def read_pixels(numbers: Sequence[float], inputs: Fields, boxes: BoxFormat) -> list[float]:
@@ -38,23 +47,22 @@ def truth_scale(target: Fields) -> int:
     return scale
 
 
-def annotated(fields: Mapping[str, Json], name: str, example_id: str) -> Json:
-    """A box, or boxes, in pixels as annotated, from a target's field; released files have boxes on the grid alone.
+def annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
+    """A box, or boxes, in pixels as annotated; released files have boxes on the grid alone.
 
     Raises:
         DataError: the example has none.
     """
-    if name not in fields:
+    if boxes is None:
         raise DataError(
             f"{example_id}: has no {name!r}, the boxes in pixels that the paper's protocol scores against. "
             "Remedy: score it with protocol=release, or build the set from the annotations"
         )
-    return fields[name]
+    return boxes
 
 
-def on_usual_grid(box: Sequence[float], target: Fields) -> list[float]:
-    """One of an example's true boxes on the usual grid of 0..1000, as baselines take it."""
-    scale = truth_scale(target)
+def on_usual_grid(box: Sequence[float], scale: int) -> list[float]:
+    """A true box on the grid of 0..scale on the usual one of 0..1000, as baselines take it."""
     return list(box) if scale == GRID else [value / scale * GRID for value in box]
 
 
@@ -66,8 +74,8 @@ def write_grid(
     return write_box(from_grid(grid_box, width, height, scale), boxes, width, height)
 
 
-def box_places(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
-    """The places of a wording that speaks of boxes in its own words, for models that write them as `boxes` says.
+def box_fields(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
+    """The fields of a wording that describes boxes in its own words, for models that write them as `boxes` says.
 
     `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order.
 
@@ -80,8 +88,8 @@ def box_places(prompts: PromptTexts, boxes: BoxFormat) -> dict[str, str]:
             "Remedy: give another --box-format, such as xyxy/1000"
         )
     ending = f".{boxes.order}"
-    own = {name.removesuffix(ending): text for name, text in prompts.extra.items() if name.endswith(ending)}
-    return {"scale": str(boxes.scale), **own}
+    texts = {name.removesuffix(ending): text for name, text in prompts.extra.items() if name.endswith(ending)}
+    return {"scale": str(boxes.scale), **texts}
 
 
 def random_grid_box(rng: random.Random) -> list[float]:

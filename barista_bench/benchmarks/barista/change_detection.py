@@ -16,12 +16,13 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.core.task import Sampling
+from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
 
@@ -39,7 +40,7 @@ _IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
 """An id that a display name carries, such as ` (#9492f2cd)`."""
 
 
-class Change(TypedDict):
+class Change(TypedFields):
     """One change, or one part of it, as evidence.
 
     category: the question's category, one of `CATEGORIES`.
@@ -54,22 +55,22 @@ class Change(TypedDict):
     start, end: the keyframes between which it happens, or at which it holds; both included.
     """
 
-    category: Category
-    number: int
+    category: str
     kind: str
     subject: str
     value: str
+    number: int
     objects: list[str]
     object_ids: list[str]
-    rows: list[int]
-    start: int
-    end: int
+    rows: list[Int64]
+    start: Int64
+    end: Int64
 
 
 def clips(video: VideoGraph, sampling: Sampling) -> Iterator[Keyframes]:
     """Clips one after the other without overlap; the last one may be shorter, but not below 2 keyframes.
 
-    With a sampled frame range, those that lie in it whole.
+    With a sampled frame range, those that lie entirely in it.
     """
     low, high = sampling.frame_range or (0, video.frame_count)
     length = sampling.frames * sampling.spacing
@@ -93,8 +94,8 @@ class _Held(NamedTuple):
 class ClipView:
     """One clip's part of the graph as arrays (object or range, frame), for the detectors.
 
-    `frames` are those of all windows; `ends` are the columns of the first and of the last window; `categories` are
-    those that objects have here, by index of `VideoGraph.objects`.
+    `frames` are those of all windows; `end_windows` are the columns of the first and of the last window; `categories`
+    are those that objects have here, by index of `VideoGraph.objects`.
     """
 
     def __init__(self, video: VideoGraph, keyframes: Keyframes) -> None:
@@ -107,9 +108,9 @@ class ClipView:
         shown = np.logical_or.reduce(self.seen[:, np.searchsorted(self.frames, keyframes)], axis=1).tolist()
         named = zip(video.objects, shown, strict=True)
         self.categories = tuple(item.category if on_keyframe else UNNAMED for item, on_keyframe in named)
-        self.ends = (self.window(keyframes[0]), self.window(keyframes[-1]))
+        self.end_windows = (self.window(keyframes[0]), self.window(keyframes[-1]))
         known = np.array([category != UNNAMED for category in self.categories], dtype=bool)
-        first, last = (self.annotations[:, part].sum(axis=1) >= PERSISTENT for part in self.ends)
+        first, last = (self.annotations[:, part].sum(axis=1) >= PERSISTENT for part in self.end_windows)
         self.persistent: NDArray[np.bool_] = known & first & last
 
     def _annotations(self) -> NDArray[np.int32]:
@@ -196,14 +197,14 @@ def state_changes(view: ClipView) -> list[Change]:
         for position, frames in zip(group, view.stated(table, np.array(group)), strict=True):
             _, value, _, _, row = table.entry(position)
             entries[row] = (value, entries[row][1] | frames if row in entries else frames)
-        before, after = (_usual(entries, view.annotations[index], part) for part in view.ends)
+        before, after = (_usual(entries, view.annotations[index], part) for part in view.end_windows)
         description = _description(before, after)
         if description:
             category, ids = view.categories[index], view.ids([index])
             rows = [
                 row
                 for row, (value, frames) in entries.items()
-                if value in (before, after) and any(frames[part].any() for part in view.ends)
+                if value in (before, after) and any(frames[part].any() for part in view.end_windows)
             ]
             change = _change(view, "state_change", description, category, ids, rows)
             events.append(((category, description), [change]))
@@ -301,7 +302,7 @@ def relation_changes(view: ClipView) -> list[Change]:
         category, changes = view.categories[source], []
         for pair, held in sorted(pairs.items()):
             frames = np.logical_or.reduce([relation.frames for relation in held])
-            before, after = (2 * frames[part].sum() >= view.seen[source, part].sum() for part in view.ends)
+            before, after = (2 * frames[part].sum() >= view.seen[source, part].sum() for part in view.end_windows)
             if before != after:
                 kind, ids = "new" if after else "lost", view.ids((source, *(relation.target for relation in held)))
                 rows, (value, target) = [relation.row for relation in held], pair
@@ -309,8 +310,8 @@ def relation_changes(view: ClipView) -> list[Change]:
                     _change(view, "relation_change", kind, category, ids, rows, value=value, objects=[target])
                 )
         if changes:
-            changes.sort(key=lambda change: change["kind"] == "lost")
-            key = (category, *((change["kind"], change["value"], *change["objects"]) for change in changes))
+            changes.sort(key=lambda change: change.kind == "lost")
+            key = (category, *((change.kind, change.value, *change.objects) for change in changes))
             events.append((key, changes))
     return _numbered(events)
 
@@ -379,9 +380,9 @@ def _numbered(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Change]:
     merged: dict[Hashable, list[Change]] = {}
     for key, changes in events:
         for kept, again in zip(merged.setdefault(key, changes), changes, strict=True):
-            kept["object_ids"] = list(dict.fromkeys((*kept["object_ids"], *again["object_ids"])))
-            kept["rows"] = sorted({*kept["rows"], *again["rows"]})
+            kept.object_ids = list(dict.fromkeys((*kept.object_ids, *again.object_ids)))
+            kept.rows = sorted({*kept.rows, *again.rows})
     for number, changes in enumerate(merged.values()):
         for change in changes:
-            change["number"] = number
+            change.number = number
     return [change for changes in merged.values() for change in changes]

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from barista_bench.core.prompt_sets import FROZEN_QUESTION, packaged_prompts
 from barista_bench.core.task import Fields, Task
-from barista_bench.core.typed_fields import Int64, TypedFields, features_of
+from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.scene_graph import VideoGraph
-
-if TYPE_CHECKING:
-    from datasets import Features
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
 WORDING = "release@4086ce5"
@@ -47,8 +42,3 @@ def frozen_sentence(task: Task, **values: str) -> str:
     has_it = FROZEN_QUESTION in task.prompts.extra
     texts = task.prompts if has_it else packaged_prompts(task.prompt_package, task.name)
     return texts.text(FROZEN_QUESTION, **values)
-
-
-def metadata_features() -> Features:
-    """`datasets` features of `frame_metadata`."""
-    return features_of(FrameMetadata)

@@ -1,6 +1,6 @@
 """What hands do on a frame, read from the graph: which objects they act on, with which hands, and how.
 
-Who acts on what changes rarely; nothing here depends on boxes, only on which relations hold.
+Nothing here depends on boxes, only on which relations hold.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.frame_index import Bools
-from barista_bench.core.task import Fields
+from barista_bench.benchmarks.barista.frame_arrays import Bools
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class HandAction:
     """What hands do to one object; `target` and `hands` are indices in `VideoGraph.objects`."""
 
     target: int
@@ -26,16 +25,6 @@ class Action:
     hand_type: str
     verbs: frozenset[str]
     rows: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """All that hands do, with the parts of an example that are the same on all frames on which they do it."""
-
-    actions: tuple[Action, ...]
-    label: str
-    metadata: Fields
-    evidence: Fields
 
 
 def hand_side(category: str) -> str | None:
@@ -55,40 +44,27 @@ def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> lis
     return np.flatnonzero(np.isin(table.label, kinds) & np.isin(table.source, hands)).tolist()
 
 
-def state_at(video: VideoGraph, frame: int, contacts: Sequence[int], active: Bools) -> State:
-    return _state(video, [contacts[i] for i in np.flatnonzero(active[:, frame]).tolist()])
+def actions_at(video: VideoGraph, frame: int, contacts: Sequence[int], active: Bools) -> list[HandAction]:
+    """All that hands do on a frame, by the object acted on: several hands on one object are one interaction.
+
+    Args:
+        video: the annotations.
+        frame: which frame.
+        contacts: as `contact_ranges`.
+        active: (contacts, frames) whether each holds.
+    """
+    by_target: dict[int, list[int]] = defaultdict(list)
+    for number in np.flatnonzero(active[:, frame]).tolist():
+        by_target[int(video.relations_table.target[contacts[number]])].append(contacts[number])
+    return [_action(video, target, positions) for target, positions in by_target.items()]
 
 
-def _state(video: VideoGraph, positions: Sequence[int]) -> State:
-    """Contacts grouped by the object acted on: several hands on one object are one interaction."""
-    table, contacts = video.relations_table, defaultdict(list)
-    for position in positions:
-        contacts[int(table.target[position])].append(position)
-    actions = tuple(_action(video, target, group) for target, group in contacts.items())
-    hand_types = sorted({action.hand_type for action in actions})
-    return State(
-        actions,
-        label=" + ".join(hand_types),
-        metadata={
-            "interactions": len(actions),
-            "hand_types": hand_types,
-            "categories": sorted({video.objects[action.target].category for action in actions}),
-            "verbs": sorted({verb for action in actions for verb in action.verbs}),
-        },
-        evidence={
-            "object_ids": [video.objects[action.target].id for action in actions],
-            "hand_ids": [video.objects[i].id for i in dict.fromkeys(i for action in actions for i in action.hands)],
-            "relation_rows": sorted({row for action in actions for row in action.rows}),
-        },
-    )
-
-
-def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> Action:
+def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAction:
     table = video.relations_table
     hands = tuple(dict.fromkeys(int(table.source[i]) for i in positions))
     sides = {side for hand in hands if (side := hand_side(video.objects[hand].category))}
     entries = [table.entry(i) for i in positions]
-    return Action(
+    return HandAction(
         target,
         hands,
         hand_type="both" if len(sides) > 1 else sides.pop(),

@@ -7,9 +7,7 @@ answer are paired by what they have in common, the closest first; what finds no 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 from barista_bench.core.task import Failure, FailureKind
 from barista_bench.metrics.interaction_f1.scoring import box_iou
@@ -22,8 +20,10 @@ MATCHED = 0.5
 SMALL, LARGE = 32**2, 96**2
 """COCO's bounds of small, medium and large objects, in square pixels."""
 
+NEAR_MISSES: tuple[FailureKind, ...] = ("wrong_direction", "wrong_relation", "wrong_hand", "wrong_object")
+"""What a missed and a wrong relation may be of each other, the closest first."""
+
 Box = Sequence[float]
-ItemT = TypeVar("ItemT")
 
 
 def box_size(box: Box) -> str:
@@ -45,21 +45,21 @@ def box_failures(
         truth: in pixels.
         answered: in pixels.
         pairs: indices.
-        objects: id of the object of each true box; empty, or fewer, where the data do not tell.
+        objects: id of the object of each true box; empty, or fewer, where the data do not say.
     """
 
-    def named(place: int) -> tuple[str, ...]:
-        return tuple(name for name in objects[place : place + 1] if name)
+    def named(index: int) -> tuple[str, ...]:
+        return tuple(name for name in objects[index : index + 1] if name)
 
     matched = list(pairs)
     missed = [i for i in range(len(truth)) if i not in {i for i, _ in matched}]
     wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
-    found = [Failure("loose_box", named(i)) for i, _ in _paired(missed, wrong, truth, answered)]
-    found += [Failure("missed", named(i)) for i in missed]
+    failures = [Failure("loose_box", named(i)) for i, _ in _paired(missed, wrong, truth, answered)]
+    failures += [Failure("missed", named(i)) for i in missed]
     for j in wrong:
         again = [i for i, _ in matched if box_iou(truth[i], answered[j]) > MATCHED]
-        found.append(Failure("duplicate", named(again[0])) if again else Failure("hallucinated"))
-    return found
+        failures.append(Failure("duplicate", named(again[0])) if again else Failure("hallucinated"))
+    return failures
 
 
 def _paired(
@@ -67,13 +67,13 @@ def _paired(
 ) -> list[tuple[int, int]]:
     """Leftovers that overlap by `LOOSE` or more, the most first; taken out of both lists."""
     overlaps = sorted((-box_iou(truth[i], answered[j]), i, j) for i in missed for j in wrong)
-    found = []
+    pairs = []
     for overlap, i, j in overlaps:
         if -overlap >= LOOSE and i in missed and j in wrong:
-            found.append((i, j))
+            pairs.append((i, j))
             missed.remove(i)
             wrong.remove(j)
-    return found
+    return pairs
 
 
 def relation_failures(
@@ -87,55 +87,27 @@ def relation_failures(
         hands: marks of hands, which are mistaken for each other.
     """
     missed, wrong = list((truth - answered).elements()), list((answered - truth).elements())
-    found: list[tuple[FailureKind, tuple[int, ...]]] = []
-    for kind, alike in _NEAR_MISSES:
-        for true, said in _taken(sorted(missed), sorted(wrong), partial(alike, hands)):
-            missed.remove(true)
-            wrong.remove(said)
-            found.append((kind, tuple(dict.fromkeys((*true[:2], *said[:2])))))
-    found += [("missed", item[:2]) for item in sorted(missed)]
-    found += [("duplicate" if item in truth else "hallucinated", item[:2]) for item in sorted(wrong)]
-    return found
+    failures: list[tuple[FailureKind, tuple[int, ...]]] = []
+    for kind in NEAR_MISSES:
+        for true in sorted(missed):
+            answer = next((item for item in sorted(wrong) if _is_near_miss(kind, true, item, hands)), None)
+            if answer is not None:
+                missed.remove(true)
+                wrong.remove(answer)
+                failures.append((kind, tuple(dict.fromkeys((*true[:2], *answer[:2])))))
+    failures += [("missed", item[:2]) for item in sorted(missed)]
+    failures += [("duplicate" if item in truth else "hallucinated", item[:2]) for item in sorted(wrong)]
+    return failures
 
 
-def _taken(
-    missed: Sequence[ItemT], wrong: Sequence[ItemT], alike: Callable[[ItemT, ItemT], bool]
-) -> list[tuple[ItemT, ItemT]]:
-    """Pairs of a missed and a wrong item that are alike, each used once, in order."""
-    left, found = list(wrong), []
-    for true in missed:
-        said = next((item for item in left if alike(true, item)), None)
-        if said is not None:
-            left.remove(said)
-            found.append((true, said))
-    return found
-
-
-def _labels(relation: Relation) -> tuple[str, str]:
-    return relation.relation_type, relation.value
-
-
-def _reversed(hands: set[int], true: Relation, said: Relation) -> bool:
-    return true[:2] == said[:2][::-1] and _labels(true) == _labels(said)
-
-
-def _other_relation(hands: set[int], true: Relation, said: Relation) -> bool:
-    return true[:2] == said[:2]
-
-
-def _other_hand(hands: set[int], true: Relation, said: Relation) -> bool:
-    return {true.source_id, said.source_id} <= hands and true[1:] == said[1:]
-
-
-def _other_object(hands: set[int], true: Relation, said: Relation) -> bool:
-    one_end = (true.source_id == said.source_id) != (true.target_id == said.target_id)
-    return one_end and _labels(true) == _labels(said)
-
-
-_NEAR_MISSES: tuple[tuple[FailureKind, Callable[[set[int], Relation, Relation], bool]], ...] = (
-    ("wrong_direction", _reversed),
-    ("wrong_relation", _other_relation),
-    ("wrong_hand", _other_hand),
-    ("wrong_object", _other_object),
-)
-"""What a missed and a wrong relation may have in common, the closest first."""
+def _is_near_miss(kind: FailureKind, true: Relation, answer: Relation, hands: set[int]) -> bool:
+    same_label = true[2:] == answer[2:]
+    match kind:
+        case "wrong_direction":
+            return same_label and true[:2] == answer[:2][::-1]
+        case "wrong_relation":
+            return true[:2] == answer[:2]
+        case "wrong_hand":
+            return {true.source_id, answer.source_id} <= hands and true[1:] == answer[1:]
+        case _:
+            return same_label and (true.source_id == answer.source_id) != (true.target_id == answer.target_id)

@@ -14,8 +14,9 @@ from barista_bench.files.yaml_files import load_yaml
 def labelled(text: str, label: str) -> str:
     r"""What follows the last `<label>:` that begins a line, up to that line's end; the whole text where there is none.
 
-    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines (upstream.md 1.7 and 1.10). Leading
-    white space is looked for within one line here: that finds the same answers, in linear time for any text.
+    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines
+    (docs/upstream/barista.md). Leading white space is looked for within one line here: that finds the same answers, in
+    linear time for any text.
 
     >>> labelled("I see a cup.\nDescription: a red cup\nBye", "description")
     'a red cup'
@@ -23,8 +24,8 @@ def labelled(text: str, label: str) -> str:
     'A red cup.'
     """
     text = text[:MAX_ANSWER]
-    found = re.findall(rf"^[^\S\n]*{label}\s*:\s*(.+)$", text, re.IGNORECASE | re.MULTILINE)
-    return str(found[-1] if found else text).strip()
+    matches = re.findall(rf"^[^\S\n]*{label}\s*:\s*(.+)$", text, re.IGNORECASE | re.MULTILINE)
+    return str(matches[-1] if matches else text).strip()
 
 
 def after_last(text: str, marker: str) -> str:
@@ -34,8 +35,8 @@ def after_last(text: str, marker: str) -> str:
     'the lid\nwas opened.'
     """
     text = text[-MAX_ANSWER:]
-    found = list(re.finditer(re.escape(marker), text, re.IGNORECASE))
-    return text[found[-1].end() if found else 0 :].strip()
+    matches = list(re.finditer(re.escape(marker), text, re.IGNORECASE))
+    return text[matches[-1].end() if matches else 0 :].strip()
 
 
 @cache

@@ -1,14 +1,14 @@
-"""Phrase grounding (paper, sections 4.2.1, A.1 and A.2.1; released rules, upstream.md 1.5).
+"""Phrase grounding (paper, sections 4.2.1, A.1 and A.2.1; released rules, docs/upstream/barista.md).
 
 A frame and a phrase such as `white coffee cup held by the left hand`; the model boxes every object that the phrase
 means. Scored by COCO's mean average precision: each example is an image, its category the label, all scores 1; by
-the paper's protocol a detector may give its own (`Grounding.evaluated`).
+the paper's protocol a detector may give its own (`BoxStatistics`).
 
 Where the sources differ or are silent:
 * the truth is frozen on the release's grid of 0..1000 and scored from there, as the released code does; the paper
   says absolute pixels, which `target.boxes` keeps and `protocol="paper"` scores against;
-* the released configuration leaves the generator of the relations told unseeded; here it is `Sampling.draw_seed`, or
-  the seed of the shuffle. Which frames and categories are asked for does not depend on it;
+* the released configuration leaves the generator that draws a phrase's relation unseeded; here its seed is
+  `Sampling.draw_seed`, or that of the shuffle. Which frames and categories are asked for does not depend on it;
 * mean average precision of answers without confidences depends on the order of the examples. As in the release it is
   that of the frozen set; `tie_spread` says what other orders give, and the F1 figures depend on none.
 """
@@ -19,26 +19,24 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista import grounding_answers, released_answers
+from barista_bench.benchmarks.barista import grounding_answers, released_parsers
 from barista_bench.benchmarks.barista.box_answers import (
     annotated,
     as_xyxy,
-    box_places,
+    box_fields,
     grid_pixels,
+    on_usual_grid,
     random_grid_box,
-    truth_scale,
     write_grid,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, metadata_features
-from barista_bench.benchmarks.barista.draws import box_figures
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
-from barista_bench.benchmarks.barista.frame_index import Bools, FrameIndex, Frames, any_row, thinned
+from barista_bench.benchmarks.barista.frame_arrays import Bools, FrameArrays, Frames, any_row, thinned
+from barista_bench.benchmarks.barista.grounding_scores import AnsweredBoxes, BoxStatistics
 from barista_bench.benchmarks.barista.phrases import (
     Described,
     Phrase,
@@ -49,11 +47,10 @@ from barista_bench.benchmarks.barista.phrases import (
     make_phrase,
     range_keys,
 )
-from barista_bench.benchmarks.barista.priors import CENTRE, boxes_by_category
+from barista_bench.benchmarks.barista.priors import CENTRE, remembered, usual_boxes
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import grounding_schema
-from barista_bench.benchmarks.pooling import Floats
-from barista_bench.core.boxes import box_names, describe_format
+from barista_bench.core.boxes import GRID, box_names, describe_format
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.task import (
@@ -62,7 +59,6 @@ from barista_bench.core.task import (
     Failure,
     Fields,
     FrameRef,
-    Json,
     Overlay,
     ParseError,
     Prediction,
@@ -70,21 +66,50 @@ from barista_bench.core.task import (
     Scored,
     evidence_objects,
 )
+from barista_bench.core.typed_fields import GridBox, Int64, PixelBox, TypedFields
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
-from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, summarise
-from barista_bench.metrics.mean_ap.spread import spread_of
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 
-if TYPE_CHECKING:
-    from datasets import Features
+Boxes = list[PixelBox]
 
-    from barista_bench.metrics.mean_ap.inputs import RawImage
 
-SPREAD_ORDERS = 20
-"""Random orders that the spread of the mean average precision is taken over; its bounds hold for all."""
+class GroundingInputs(TypedFields):
+    """The size of the frame is in pixels."""
 
-Boxes = list[list[float]]
+    phrase: str
+    category: str
+    frame_width: int
+    frame_height: int
+
+
+class GroundingTarget(TypedFields, kw_only=True):
+    """[x0, y0, x1, y1] in pixels as annotated, which released files lack, and on the grid of 0..`bbox_scale`."""
+
+    boxes: list[PixelBox] | None = None
+    ground_truth_boxes: list[GridBox]
+    bbox_format: str = "xyxy"
+    bbox_scale: int = GRID
+
+
+class GroundingMetadata(FrameMetadata):
+    """What the phrase names, and how many objects it means."""
+
+    category: str
+    colors: list[str]
+    relation: str
+    related_category: str
+    objects: int
+
+
+class GroundingEvidence(TypedFields):
+    """Objects, and rows of the annotation file."""
+
+    object_ids: list[str]
+    related_object_id: str
+    instance_rows: list[Int64]
+    relation_rows: list[Int64]
+    attribute_rows: list[Int64]
 
 
 class Grounding(GraphTask):
@@ -102,44 +127,13 @@ class Grounding(GraphTask):
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
     protocol_rules = RULES[name]
 
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        strings, rows = List(Value("string")), List(Value("int64"))
-        return Features(
-            {
-                "inputs": {
-                    "phrase": Value("string"),
-                    "category": Value("string"),
-                    "frame_width": Value("int32"),
-                    "frame_height": Value("int32"),
-                },
-                "target": {
-                    "boxes": List(List(Value("float64"), length=4)),
-                    "ground_truth_boxes": List(List(Value("int32"), length=4)),
-                    "bbox_format": Value("string"),
-                    "bbox_scale": Value("int32"),
-                },
-                "metadata": {
-                    **metadata_features(),
-                    "category": Value("string"),
-                    "colors": strings,
-                    "relation": Value("string"),
-                    "related_category": Value("string"),
-                    "objects": Value("int32"),
-                },
-                "evidence": {
-                    "object_ids": strings,
-                    "related_object_id": Value("string"),
-                    "instance_rows": rows,
-                    "relation_rows": rows,
-                    "attribute_rows": rows,
-                },
-            }
-        )
+    inputs_type = GroundingInputs
+    target_type = GroundingTarget
+    metadata_type = GroundingMetadata
+    evidence_type = GroundingEvidence
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
-        """Of each frame, evenly thinned, the categories of which a phrase can tell a relation or a colour, sorted.
+        """Of each frame, evenly thinned, the categories of which a phrase can name a relation or a colour, sorted.
 
         `numbers` are how many keys each object of the category has that has any; `item` says which of them is
         described, -1 where that has none.
@@ -150,9 +144,9 @@ class Grounding(GraphTask):
         categories = [item.category for item in video.objects]
         for frame in view.frames(sampling).tolist():
             groups: dict[str, list[int]] = defaultdict(list)
-            for place in view.index.places_at(frame):
-                number = int(objects[place])
-                if large[place] and categories[number].lower() != UNNAMED:
+            for position in view.index.positions_at(frame):
+                number = int(objects[position])
+                if large[position] and categories[number].lower() != UNNAMED:
                     groups[categories[number]].append(number)
             for category in sorted(groups):
                 counts = [int(keys[number, frame]) for number in groups[category]]
@@ -165,7 +159,7 @@ class Grounding(GraphTask):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Candidate]:
-        """Draws the relation that each phrase tells: `item` then says which key, -1 for none.
+        """Draws the relation that each phrase names: `item` is then its key, -1 for none.
 
         One generator serves all videos, and every object with a key draws, described or not, as released.
         """
@@ -179,48 +173,41 @@ class Grounding(GraphTask):
     ) -> Iterator[Example]:
         view = _View(video, sampling)
         for candidate in candidates:
-            yield _example(view.index, candidate, view.question(candidate), sampling.box_scale)
+            yield _example(view.index, candidate, view.phrase(candidate), sampling.box_scale)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        places = {
+        fields = {
             "box_format": describe_format(boxes),
             "box_order": box_names(boxes),
             "phrase": str(example.inputs["phrase"]),
         }
-        return self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
+        return self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_answers.read_boxes`, which knows no confidences; by the paper as `grounding_answers.read`."""
+        """As `released_parsers.read_boxes`, which knows no confidences; by the paper as `grounding_answers.read`."""
         if self.follows_paper:
             return grounding_answers.read(text, inputs, boxes)
-        return released_answers.read_boxes(text, inputs, boxes)
+        return released_parsers.read_boxes(text, inputs, boxes)
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """Mean over the answered boxes of the best IoU with any true one; 0 without a readable or filled answer."""
-        truth, answered = self._truth(example), _boxes(prediction)
-        best = [max(box_iou(box, true) for true in truth) for box in answered]
-        return {"mean_best_iou": sum(best) / len(best) if best else 0.0}
-
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """COCO's figures in the order given, in torchmetrics' single precision; those without a reference left out."""
-        evaluated = self.evaluated(samples)
-        figures = {
-            # COCO says -1 where there is nothing of a size; only a figure can be a float.
-            name: value
-            for name, value in summarise(evaluated).items()
-            if not (isinstance(value, float) and value < 0)
-        }
-        spread = spread_of(evaluated, orders=SPREAD_ORDERS)
-        return {**figures, "tie_spread": {name: spread[name] for name in ("map", "map_50", "map_75")}}
-
-    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        return box_figures(self.evaluated(samples), weights)
+    def statistics(self, samples: Sequence[Scored]) -> BoxStatistics:
+        """COCO's figures in the order given, in torchmetrics' single precision; see `BoxStatistics`."""
+        categories = [GroundingInputs.read(sample.example.inputs).category for sample in samples]
+        return BoxStatistics(
+            [
+                AnsweredBoxes.read(sample.prediction.value).as_image(category) if sample.prediction else None
+                for sample, category in zip(samples, categories, strict=True)
+            ],
+            [
+                {"boxes": self._truth(sample.example), "labels": category}
+                for sample, category in zip(samples, categories, strict=True)
+            ],
+        )
 
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(box) for box in self._truth(example)})}
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
-        """By the boxes that are paired at an IoU above 0.5, as `explain` tells them."""
+        """By the boxes that are paired at an IoU above 0.5, as in `explain`."""
         if prediction is None:
             return self.unreadable(example)
         truth, answered = self._truth(example), _boxes(prediction)
@@ -232,8 +219,8 @@ class Grounding(GraphTask):
         return grounding_answers.explain_boxes(str(example.inputs["phrase"]), self._truth(example), _boxes(prediction))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        grid = cast("list[list[int]]", example.target["ground_truth_boxes"])
-        scale = truth_scale(example.target)
+        target = GroundingTarget.read(example.target)
+        grid, scale = target.ground_truth_boxes, target.bbox_scale
         return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes, scale) for box in grid]})
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
@@ -245,9 +232,9 @@ class Grounding(GraphTask):
 
         Without other videos, the box in the middle.
         """
-        usual = boxes_by_category(others)
-        found = usual.get(str(example.inputs["category"]), usual.get("", [list(CENTRE)]))
-        return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes) for box in found]})
+        by_category = usual_boxes_by_category(others)
+        usual = by_category.get(str(example.inputs["category"]), by_category.get("", [list(CENTRE)]))
+        return json.dumps({"bboxes": [write_grid(box, example.inputs, boxes) for box in usual]})
 
     def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
         return json.dumps({"bboxes": [write_grid(CENTRE, example.inputs, boxes)]})
@@ -260,43 +247,31 @@ class Grounding(GraphTask):
         truth = [Overlay(0, as_xyxy(box), "truth", phrase) for box in self._truth(example)]
         return (*truth, *(Overlay(0, as_xyxy(box), "predicted") for box in _boxes(prediction)))
 
-    def evaluated(self, samples: Sequence[Scored]) -> Evaluated:
-        """Each example as one image, its category the label.
-
-        All confidences are 1, as released, unless every sample that has boxes has `scores` for them, as only the
-        paper's protocol reads them: those of a detector rank its boxes over all images, while a mixture would rank
-        answers by whether they have any.
-        """
-        with_boxes = [s.prediction for s in samples if _boxes(s.prediction)]
-        scored = all(prediction is not None and "scores" in prediction.value for prediction in with_boxes)
-        return evaluate_images(
-            [_predicted(s.example, s.prediction, scored) for s in samples],
-            [{"boxes": self._truth(s.example), "labels": _category(s.example)} for s in samples],
-            rounding="float32",
-        )
-
     def _truth(self, example: Example) -> Boxes:
         """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
+        target = GroundingTarget.read(example.target)
         if self.follows_paper:
-            return cast("Boxes", annotated(example.target, "boxes", example.example_id))
-        scale = truth_scale(example.target)
-        return [grid_pixels(box, example.inputs, scale) for box in cast("Boxes", example.target["ground_truth_boxes"])]
+            return annotated(target.boxes, "boxes", example.example_id)
+        return [grid_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A phrase, with the parts of an example that are the same on all frames of one state of the graph."""
-
-    phrase: Phrase
-    metadata: Fields
-    evidence: Fields
+@remembered
+def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
+    """Usual boxes of each category, on the grid of 0..1000; under the empty name those of all categories together."""
+    by_category: dict[str, list[Boxes]] = defaultdict(list)
+    for example in examples:
+        target = GroundingTarget.read(example.target)
+        boxes = [on_usual_grid(box, target.bbox_scale) for box in target.ground_truth_boxes]
+        for name in (str(example.inputs["category"]), ""):
+            by_category[name].append(boxes)
+    return {name: usual_boxes(answers) for name, answers in by_category.items()}
 
 
 class _View:
-    """One video as grounding asks of it: what holds on which frame, and the question that one candidate is."""
+    """One video as grounding asks of it: what holds on which frame, and the phrase of a candidate."""
 
     def __init__(self, video: VideoGraph, sampling: Sampling) -> None:
-        self.video, self.index = video, FrameIndex(video, sampling.box_scale)
+        self.video, self.index = video, FrameArrays(video, sampling.box_scale)
         attributes = video.attributes_table
         self.relations = self.index.relations(range(len(video.relations_table.start)))
         kinds = [i for i, (kind, _) in enumerate(attributes.labels) if kind == "color"]
@@ -332,80 +307,55 @@ class _View:
             counts[number] += frames
         return counts
 
-    def question(self, candidate: Candidate) -> _Question:
-        """What is asked at a candidate that has been drawn."""
+    def phrase(self, candidate: Candidate) -> Phrase:
+        """The phrase of a candidate that has been drawn."""
         frame, category = candidate.frame, candidate.group
         keys = keys_of(self.video, np.flatnonzero(self.relations[:, frame]).tolist())
         colors = colors_of(self.video, [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()])
         numbers = self.video.instances_table.object
         group = [
-            Described(self.video.objects[number], place, colors.get(number, {}), keys.get(number, ()))
-            for place in self.index.places_at(frame)
-            for number in [int(numbers[place])]
-            if self.video.objects[number].category == category and self.large[place]
+            Described(self.video.objects[number], position, colors.get(number, {}), keys.get(number, ()))
+            for position in self.index.positions_at(frame)
+            for number in [int(numbers[position])]
+            if self.video.objects[number].category == category and self.large[position]
         ]
-        return _question(category, make_phrase(group, candidate.item))
+        return make_phrase(group, candidate.item)
 
 
-def _question(category: str, phrase: Phrase) -> _Question:
-    key, truth = phrase.key, phrase.truth
-    told = [own for item in truth for own in item.keys if key is not None and own.fits(key)]
-    return _Question(
-        phrase,
-        metadata={
-            "category": category,
-            "colors": sorted(truth[0].colors),
-            "relation": key.value if key else "",
-            "related_category": key.other.category if key else "",
-            "objects": len(truth),
-        },
-        evidence={
-            "object_ids": [item.object.id for item in truth],
-            "related_object_id": key.other.id if key else "",
-            "relation_rows": sorted({own.row for own in told}),
-            "attribute_rows": sorted({row for item in truth for row in item.colors.values()}),
-        },
-    )
-
-
-def _example(index: FrameIndex, candidate: Candidate, question: _Question, scale: int) -> Example:
-    video, phrase = index.video, question.phrase
+def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
+    video, key, truth = index.video, phrase.key, phrase.truth
     frame, category = candidate.frame, candidate.group
-    places = [item.place for item in phrase.truth]
+    positions = [item.position for item in truth]
+    fitting = [relation for item in truth for relation in item.keys if key is not None and relation.fits(key)]
     return Example(
         example_id=f"{Grounding.upstream_name}:{video.video_id}:{frame}:{category}",
         benchmark=Grounding.benchmark,
         task=Grounding.name,
         label=category,
         frames=(FrameRef(video.video_id, frame),),
-        inputs={
-            "phrase": phrase.text,
+        inputs=GroundingInputs(phrase.text, category, video.video.width, video.video.height).write(),
+        target=GroundingTarget(
+            boxes=[index.pixels(position) for position in positions],
+            ground_truth_boxes=[index.grid(position) for position in positions],
+            bbox_scale=scale,
+        ).write(),
+        metadata={
+            **index.metadata(frame),
             "category": category,
-            "frame_width": video.video.width,
-            "frame_height": video.video.height,
+            "colors": sorted(truth[0].colors),
+            "relation": key.value if key else "",
+            "related_category": key.other.category if key else "",
+            "objects": len(truth),
         },
-        target={
-            "boxes": [index.pixels(place) for place in places],
-            "ground_truth_boxes": [index.grid(place) for place in places],
-            "bbox_format": "xyxy",
-            "bbox_scale": scale,
-        },
-        metadata={**index.metadata(frame), **question.metadata},
-        evidence={**question.evidence, "instance_rows": [index.row(place) for place in places]},
+        evidence=GroundingEvidence(
+            object_ids=[item.object.id for item in truth],
+            related_object_id=key.other.id if key else "",
+            instance_rows=[index.row(position) for position in positions],
+            relation_rows=sorted({relation.row for relation in fitting}),
+            attribute_rows=sorted({row for item in truth for row in item.colors.values()}),
+        ).write(),
     )
 
 
-def _category(example: Example) -> str:
-    return str(example.inputs["category"])
-
-
 def _boxes(prediction: Prediction | None) -> Boxes:
-    return cast("Boxes", prediction.value["boxes"]) if prediction else []
-
-
-def _predicted(example: Example, prediction: Prediction | None, scored: bool) -> RawImage | None:
-    if prediction is None:
-        return None
-    boxes = _boxes(prediction)
-    scores = {"scores": prediction.value["scores"]} if scored and boxes else {}
-    return {"boxes": boxes, "labels": _category(example), **scores}
+    return AnsweredBoxes.read(prediction.value).boxes if prediction else []

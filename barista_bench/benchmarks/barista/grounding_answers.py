@@ -63,14 +63,14 @@ def _read(text: str, boxes: BoxFormat) -> _BoxAnswer | None:
         runs = [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
         return _BoxAnswer([_rounded(run, boxes) for run in runs], None, 0) if runs else None
     read = [_box_numbers(entry) for entry in listed]
-    found = [_rounded(numbers, boxes) for numbers in read if numbers is not None]
-    dropped = len(listed) - len(found) + begun
+    kept = [_rounded(numbers, boxes) for numbers in read if numbers is not None]
+    dropped = len(listed) - len(kept) + begun
     if "scores" not in answer:
-        return _BoxAnswer(found, None, dropped)
+        return _BoxAnswer(kept, None, dropped)
     scores = _confidences(answer["scores"], len(listed))
     if scores is None:
-        return _BoxAnswer(found, None, dropped + 1)
-    return _BoxAnswer(found, [s for s, numbers in zip(scores, read, strict=True) if numbers is not None], dropped)
+        return _BoxAnswer(kept, None, dropped + 1)
+    return _BoxAnswer(kept, [s for s, numbers in zip(scores, read, strict=True) if numbers is not None], dropped)
 
 
 def explain_boxes(phrase: str, truth: Sequence[list[float]], answered: Sequence[list[float]]) -> Explanation:

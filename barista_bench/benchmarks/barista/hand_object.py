@@ -1,4 +1,4 @@
-"""Egocentric hand-object interaction (paper, section A.2.2; released rules, upstream.md 1.6).
+"""Egocentric hand-object interaction (paper, section A.2.2; released rules, docs/upstream/barista.md).
 
 One frame; the model reports each object that the wearer's hands act on, with its box, the hands' boxes, and which
 hands they are. Scored by the F1 of interactions matched through their objects' boxes.
@@ -18,43 +18,44 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista import released_answers
+from barista_bench.benchmarks.barista import released_parsers
 from barista_bench.benchmarks.barista.box_answers import (
+    FrameSize,
     as_xyxy,
-    box_places,
+    box_fields,
     in_words,
     random_grid_box,
     read_pixels,
-    truth_scale,
     write_grid,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, metadata_features
-from barista_bench.benchmarks.barista.contacts import State, contact_ranges, state_at
-from barista_bench.benchmarks.barista.draws import interaction_figures
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
+from barista_bench.benchmarks.barista.contacts import HandAction, actions_at, contact_ranges
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
-from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row, thinned
+from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row, thinned
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
-    Interaction,
+    BoxedInteraction,
+    BoxedInteractions,
+    InteractionTarget,
+    TrueInteraction,
+    answered_interactions,
     central_interaction,
     true_interactions,
     usual_interactions,
 )
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import interactions_schema
-from barista_bench.benchmarks.parsing import json_arrays, unfenced
-from barista_bench.benchmarks.pooling import Floats
+from barista_bench.benchmarks.parsing import json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, describe_format, four_numbers
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt
+from barista_bench.core.statistics import Floats, SumStatistics
 from barista_bench.core.task import (
     Example,
     Explanation,
@@ -62,7 +63,6 @@ from barista_bench.core.task import (
     Failure,
     Fields,
     FrameRef,
-    Json,
     Overlay,
     OverlayKind,
     ParseError,
@@ -70,12 +70,58 @@ from barista_bench.core.task import (
     Sampling,
     Scored,
 )
+from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
-from barista_bench.metrics.interaction_f1.scoring import IOU_THRESHOLD, FrameScore, pool, score_frame
+from barista_bench.metrics.interaction_f1.scoring import (
+    IOU_THRESHOLD,
+    FrameScore,
+    Group,
+    figures,
+    frame_sums,
+    score_frame,
+    tables,
+)
 from barista_bench.scene_graph import VideoGraph
 
-if TYPE_CHECKING:
-    from datasets import Features
+
+class HandObjectMetadata(FrameMetadata):
+    """`interactions` counts them; the others are sorted, each once."""
+
+    interactions: int
+    hand_types: list[str]
+    categories: list[str]
+    verbs: list[str]
+
+
+class HandObjectEvidence(TypedFields):
+    """Objects acted on, hands, and rows of the annotation file."""
+
+    object_ids: list[str]
+    hand_ids: list[str]
+    instance_rows: list[Int64]
+    relation_rows: list[Int64]
+
+
+class InteractionStatistics(SumStatistics):
+    """Pooled over frames; the figures of all frames are summed pair by pair, as released, and not frame by frame.
+
+    Args:
+        frames: (S,) matched frames.
+        groups: (S,) of each true interaction of a frame, the groups of the tables `per_hand_type`, `per_category`.
+    """
+
+    def __init__(self, frames: Sequence[FrameScore], groups: Sequence[Sequence[Sequence[Group]]]) -> None:
+        rows = [frame_sums([frame], [groups_of]) for frame, groups_of in zip(frames, groups, strict=True)]
+        names = {name: name for name in ("precision", "recall", "f1")}
+        super().__init__(rows, figures, sample_scores=names, tables=tables)
+        self._frames, self._groups = frames, groups
+
+    def among(self, samples: Sequence[int]) -> InteractionStatistics:
+        return InteractionStatistics([self._frames[at] for at in samples], [self._groups[at] for at in samples])
+
+    def _total(self) -> Floats:
+        sums = frame_sums(self._frames, self._groups)
+        return np.array([sums.get(name, 0.0) for name in self._names])
 
 
 class HandObject(GraphTask):
@@ -91,47 +137,14 @@ class HandObject(GraphTask):
     row_note = "a frame, and every interaction of a hand with an object: boxes and hand"
     protocol_rules = RULES[name]
 
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        strings, rows = List(Value("string")), List(Value("int64"))
-        grid_box, pixel_box = List(Value("int32"), length=4), List(Value("float64"), length=4)
-        interaction = {
-            "object_id": Value("string"),
-            "category": Value("string"),
-            "hand_type": Value("string"),
-            "hand_boxes": List(grid_box),
-            "object_box": grid_box,
-            "hand_pixels": List(pixel_box),
-            "object_pixels": pixel_box,
-        }
-        return Features(
-            {
-                "inputs": {"frame_width": Value("int32"), "frame_height": Value("int32")},
-                "target": {
-                    "interactions": List(interaction),
-                    "bbox_format": Value("string"),
-                    "bbox_scale": Value("int32"),
-                },
-                "metadata": {
-                    **metadata_features(),
-                    "interactions": Value("int32"),
-                    "hand_types": strings,
-                    "categories": strings,
-                    "verbs": strings,
-                },
-                "evidence": {
-                    "object_ids": strings,
-                    "hand_ids": strings,
-                    "instance_rows": rows,
-                    "relation_rows": rows,
-                },
-            }
-        )
+    inputs_type = FrameSize
+    target_type = InteractionTarget
+    metadata_type = HandObjectMetadata
+    evidence_type = HandObjectEvidence
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
         """Of the video's frames, evenly thinned, those on which a hand acts on an object."""
-        index = FrameIndex(video)
+        index = FrameArrays(video)
         acted = any_row(index.relations(contact_ranges(video, sampling.relation_type)))
         for frame in thinned(index.frames(sampling), sampling.fraction).tolist():
             if acted[frame]:
@@ -140,112 +153,101 @@ class HandObject(GraphTask):
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        index, contacts = FrameIndex(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
+        index, contacts = FrameArrays(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
         active = index.relations(contacts)
         for candidate in candidates:
-            state = state_at(video, candidate.frame, contacts, active)
-            yield _example(index, candidate.frame, state, sampling.box_scale)
+            actions = actions_at(video, candidate.frame, contacts, active)
+            yield _example(index, candidate.frame, actions, sampling.box_scale)
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         exemplars = {name: _written(items, example.inputs, boxes) for name, items in EXEMPLARS.items()}
-        places = {"box_format": describe_format(boxes), **exemplars}
-        prompt = self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
+        fields = {"box_format": describe_format(boxes), **exemplars}
+        prompt = self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
         return replace(prompt, parts=(ImagePart(0),)) if self.follows_paper else prompt
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_answers.read_interactions`. By the paper's protocol numbers must be numbers, and within bounds.
+        """As `released_parsers.read_interactions`. By the paper's protocol numbers must be numbers, and within bounds.
 
         Also, arrays inside of another one are not looked at, and one that breaks off is read as far as its entries are
         complete.
         """
         if not self.follows_paper:
-            return released_answers.read_interactions(text, inputs, boxes)
+            return released_parsers.read_interactions(text, inputs, boxes)
         body = unfenced(text)
-        try:
-            whole = json.loads(body)
-        except (ValueError, RecursionError):
-            whole = None
-        for array in [whole] if isinstance(whole, list) else json_arrays(body):
-            interactions = [_interaction(item, inputs, boxes) for item in array]
-            if None not in interactions:
-                return Prediction({"interactions": cast("Json", interactions)})
-        if cut := cut_array(text):
-            interactions = [_interaction(item, inputs, boxes) for item in cut.entries]
-            if None not in interactions:
-                return Prediction({"interactions": cast("Json", interactions)}, dropped=cut.begun)
+        array_alone = whole_array(body)
+        for array in json_arrays(body) if array_alone is None else [array_alone]:
+            if prediction := _prediction(array, inputs, boxes):
+                return prediction
+        cut = cut_array(text)
+        if cut and (prediction := _prediction(cut.entries, inputs, boxes)):
+            return replace(prediction, dropped=cut.begun)
         return ParseError("the answer holds no JSON array of valid interactions")
 
-    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """Precision, recall and F1 of one frame; no readable answer scores 0 in all three."""
-        frame = self.frame_score(example, prediction)
-        return {"precision": frame.precision, "recall": frame.recall, "f1": frame.f1}
-
-    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """Pooled over frames, means over matched pairs; figures of which there is nothing are left out.
+    def statistics(self, samples: Sequence[Scored]) -> InteractionStatistics:
+        """Pooled over frames, means over matched pairs; no readable answer counts as one without interactions.
 
         `per_hand_type` and `per_category` give the share of true interactions found, and how well.
         """
-        scores = [self.frame_score(s.example, s.prediction) for s in samples]
-        figures: dict[str, Json] = {name: value for name, value in pool(scores).items() if value is not None}
-        for key, name in (("per_hand_type", "hand_type"), ("per_category", "category")):
-            figures[key] = _found_by([s.example for s in samples], scores, name)
-        return figures
-
-    def resampled(self, samples: Sequence[Scored], weights: Floats) -> dict[str, Floats]:
-        return interaction_figures([self.frame_score(s.example, s.prediction) for s in samples], weights)
+        targets = [InteractionTarget.read(sample.example.target) for sample in samples]
+        return InteractionStatistics(
+            [self.frame_score(sample.example, sample.prediction) for sample in samples],
+            [
+                [(("hand_type", item.hand_type), ("category", item.category)) for item in target.interactions]
+                for target in targets
+            ],
+        )
 
     def facets(self, example: Example) -> Fields:
-        truth = true_interactions(example, as_annotated=self.follows_paper)
-        return {"object_size": sorted({box_size(item["object_box"]) for item in truth})}
+        return {"object_size": sorted({box_size(item.object_box) for item in self._truth(example)})}
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
         """Of the matched interactions, wrong and loose hands; of the others, their objects' boxes."""
         if prediction is None:
             return self.unreadable(example)
-        objects = [str(item["object_id"]) for item in cast("list[Fields]", example.target["interactions"])]
-        named = [(name,) if name else () for name in objects]  # released files may not tell
-        truth = [item["object_box"] for item in true_interactions(example, as_annotated=self.follows_paper)]
+        objects = [item.object_id for item in InteractionTarget.read(example.target).interactions]
+        named = [(name,) if name else () for name in objects]  # released files may leave them out
         pairs = self.frame_score(example, prediction).pairs
-        found = [Failure("wrong_hand", named[pair.reference]) for pair in pairs if not pair.hand_type_right]
-        found += [
+        failures = [Failure("wrong_hand", named[pair.reference]) for pair in pairs if not pair.hand_type_right]
+        failures += [
             Failure("loose_hand", named[pair.reference])
             for pair in pairs
             if pair.hand_type_right and pair.hand_iou < IOU_THRESHOLD
         ]
-        answered = [item["object_box"] for item in _items(prediction.value)]
-        return (*found, *box_failures(truth, answered, [pair[:2] for pair in pairs], objects))
+        truth = [item.object_box for item in self._truth(example)]
+        answered = [item.object_box for item in answered_interactions(prediction)]
+        return (*failures, *box_failures(truth, answered, [pair[:2] for pair in pairs], objects))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        truth, frame = _items(example.target), self.frame_score(example, prediction)
-        answered = _items(prediction.value) if prediction else []
+        truth, frame = InteractionTarget.read(example.target).interactions, self.frame_score(example, prediction)
+        answered = answered_interactions(prediction)
         pairs = {pair.reference: pair for pair in frame.pairs}
         used = {pair.prediction for pair in frame.pairs}
         hits = [
             ExplanationRow(
                 "hit",
                 f"{_sentence(item)}: object IoU {pairs[i].object_iou:.2f}, hand IoU {pairs[i].hand_iou:.2f}, "
-                f"answered as {answered[pairs[i].prediction]['hand_type']}",
+                f"answered as {answered[pairs[i].prediction].hand_type}",
             )
             for i, item in enumerate(truth)
             if i in pairs
         ]
         misses = [ExplanationRow("miss", _sentence(item)) for i, item in enumerate(truth) if i not in pairs]
         wrong = [
-            ExplanationRow("wrong", f"{_hands(item['hand_type'])} on an object at {in_words(item['object_box'])}")
+            ExplanationRow("wrong", f"{_hands(item.hand_type)} on an object at {in_words(item.object_box)}")
             for i, item in enumerate(answered)
             if i not in used
         ]
         return Explanation((*hits, *misses, *wrong))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return _written(_items(example.target), example.inputs, boxes, truth_scale(example.target))
+        target = InteractionTarget.read(example.target)
+        return _written(target.interactions, example.inputs, boxes, target.bbox_scale)
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         """One interaction anywhere, with as many hands as its type says."""
         hand_type = rng.choice(HAND_TYPES)
         object_box, *hands = [random_grid_box(rng) for _ in range(3 if hand_type == "both" else 2)]
-        made_up = Interaction(hand_boxes=hands, object_box=object_box, hand_type=hand_type)
-        return _written([made_up], example.inputs, boxes)
+        return _written([BoxedInteraction(hands, object_box, hand_type)], example.inputs, boxes)
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """What hands do on most frames, where they usually do it; without other videos, as `centre_answer`."""
@@ -260,50 +262,64 @@ class HandObject(GraphTask):
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Hands and the objects that they act on."""
-        truth = true_interactions(example, as_annotated=self.follows_paper)
-        names = [str(item["category"]) for item in cast("list[dict[str, str]]", example.target["interactions"])]
-        answered = _items(prediction.value) if prediction else []
-        found = [drawn for item, name in zip(truth, names, strict=True) for drawn in _drawn(item, "truth", name)]
-        return (*found, *(drawn for item in answered for drawn in _drawn(item, "predicted", "object")))
+        truth, answered = self._truth(example), answered_interactions(prediction)
+        names = [item.category for item in InteractionTarget.read(example.target).interactions]
+        drawn = [overlay for item, name in zip(truth, names, strict=True) for overlay in _drawn(item, "truth", name)]
+        return (*drawn, *(overlay for item in answered for overlay in _drawn(item, "predicted", "object")))
 
     def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
         """One frame in pixels, matched as the protocol says."""
-        answered = _items(prediction.value) if prediction else None
-        matching = "highest_first" if self.follows_paper else "greedy"
-        return score_frame(answered, true_interactions(example, as_annotated=self.follows_paper), matching=matching)
+        answered = None if prediction is None else [item.write() for item in answered_interactions(prediction)]
+        truth = [item.write() for item in self._truth(example)]
+        return score_frame(answered, truth, matching="highest_first" if self.follows_paper else "greedy")
+
+    def _truth(self, example: Example) -> list[BoxedInteraction]:
+        target = InteractionTarget.read(example.target)
+        return true_interactions(example, target, as_annotated=self.follows_paper)
 
 
-def _example(index: FrameIndex, frame: int, state: State, scale: int) -> Example:
+def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scale: int) -> Example:
     video = index.video
-    place = {
-        number: int(index.place[number, frame]) for action in state.actions for number in (action.target, *action.hands)
-    }
-    interactions: list[Fields] = [
-        {
-            "object_id": video.objects[action.target].id,
-            "category": video.objects[action.target].category,
-            "hand_type": action.hand_type,
-            "hand_boxes": [index.grid(place[hand]) for hand in action.hands],
-            "object_box": index.grid(place[action.target]),
-            "hand_pixels": [index.pixels(place[hand]) for hand in action.hands],
-            "object_pixels": index.pixels(place[action.target]),
-        }
-        for action in state.actions
+    numbers = {number for action in actions for number in (action.target, *action.hands)}
+    box = {number: int(index.position[number, frame]) for number in numbers}
+    interactions = [
+        TrueInteraction(
+            object_id=video.objects[action.target].id,
+            category=video.objects[action.target].category,
+            hand_type=action.hand_type,
+            hand_boxes=[index.grid(box[hand]) for hand in action.hands],
+            object_box=index.grid(box[action.target]),
+            hand_pixels=[index.pixels(box[hand]) for hand in action.hands],
+            object_pixels=index.pixels(box[action.target]),
+        )
+        for action in actions
     ]
+    hand_types = sorted({action.hand_type for action in actions})
     return Example(
         example_id=f"{HandObject.upstream_name}:{video.video_id}:{frame}",
         benchmark=HandObject.benchmark,
         task=HandObject.name,
-        label=state.label,
+        label=" + ".join(hand_types),
         frames=(FrameRef(video.video_id, frame),),
-        inputs={"frame_width": video.video.width, "frame_height": video.video.height},
-        target={"interactions": interactions, "bbox_format": "xyxy", "bbox_scale": scale},
-        metadata={**index.metadata(frame), **state.metadata},
-        evidence={**state.evidence, "instance_rows": sorted(index.row(at) for at in place.values())},
+        inputs=FrameSize(video.video.width, video.video.height).write(),
+        target=InteractionTarget(interactions, "xyxy", scale).write(),
+        metadata={
+            **index.metadata(frame),
+            "interactions": len(actions),
+            "hand_types": hand_types,
+            "categories": sorted({item.category for item in interactions}),
+            "verbs": sorted({verb for action in actions for verb in action.verbs}),
+        },
+        evidence=HandObjectEvidence(
+            object_ids=[item.object_id for item in interactions],
+            hand_ids=[video.objects[i].id for i in dict.fromkeys(i for action in actions for i in action.hands)],
+            instance_rows=sorted(map(index.row, box.values())),
+            relation_rows=sorted({row for action in actions for row in action.rows}),
+        ).write(),
     )
 
 
-def _interaction(item: object, inputs: Fields, boxes: BoxFormat) -> Interaction | None:
+def _interaction(item: object, inputs: Fields, boxes: BoxFormat) -> BoxedInteraction | None:
     """An entry of an answer, its boxes in pixels; None unless all of it is valid."""
     if not isinstance(item, dict):
         return None
@@ -314,52 +330,39 @@ def _interaction(item: object, inputs: Fields, boxes: BoxFormat) -> Interaction 
     if None in numbers:
         return None
     pixels = [read_pixels(box, inputs, boxes) for box in numbers if box is not None]
-    return Interaction(hand_boxes=pixels[:-1], object_box=pixels[-1], hand_type=str(hand_type))
+    return BoxedInteraction(pixels[:-1], pixels[-1], str(hand_type))
 
 
-def _written(items: Sequence[Interaction], inputs: Fields, boxes: BoxFormat, scale: int = GRID) -> str:
+def _prediction(entries: Sequence[object], inputs: Fields, boxes: BoxFormat) -> Prediction | None:
+    """None unless all entries are valid."""
+    interactions = [_interaction(entry, inputs, boxes) for entry in entries]
+    valid = [item for item in interactions if item is not None]
+    return Prediction(BoxedInteractions(valid).write()) if len(valid) == len(interactions) else None
+
+
+def _written(
+    items: Sequence[BoxedInteraction | TrueInteraction], inputs: Fields, boxes: BoxFormat, scale: int = GRID
+) -> str:
     """Interactions on the grid of 0..scale as a model writes them."""
     return json.dumps(
         [
             {
-                "hand_boxes": [write_grid(box, inputs, boxes, scale) for box in item["hand_boxes"]],
-                "object_box": write_grid(item["object_box"], inputs, boxes, scale),
-                "hand_type": item["hand_type"],
+                "hand_boxes": [write_grid(box, inputs, boxes, scale) for box in item.hand_boxes],
+                "object_box": write_grid(item.object_box, inputs, boxes, scale),
+                "hand_type": item.hand_type,
             }
             for item in items
         ]
     )
 
 
-def _items(fields: Fields) -> list[Interaction]:
-    return cast("list[Interaction]", fields["interactions"])
+def _drawn(item: BoxedInteraction, kind: OverlayKind, name: str) -> list[Overlay]:
+    hands = [Overlay(0, as_xyxy(box), kind, _hands(item.hand_type)) for box in item.hand_boxes]
+    return [*hands, Overlay(0, as_xyxy(item.object_box), kind, name)]
 
 
-def _found_by(examples: Sequence[Example], scores: Sequence[FrameScore], key: str) -> dict[str, Json]:
-    """Recall, and mean IoUs of what was found, for each value of `key` among the true interactions."""
-    support: Counter[str] = Counter()
-    found: dict[str, list[tuple[float, float, bool]]] = defaultdict(list)
-    for example, score in zip(examples, scores, strict=True):
-        names = [str(item[key]) for item in cast("list[dict[str, str]]", example.target["interactions"])]
-        support.update(names)
-        for pair in score.pairs:
-            found[names[pair.reference]].append((pair.object_iou, pair.hand_iou, pair.hand_type_right))
-    rows: dict[str, Json] = {}
-    figure_names = ("object_iou", "hand_iou", "hand_type_accuracy")
-    for name in sorted(support):
-        figures = np.array(found[name], dtype=float).reshape(-1, 3)
-        means = zip(figure_names, figures.mean(axis=0).tolist(), strict=True) if len(figures) else ()
-        rows[name] = {"recall": len(figures) / support[name], **dict(means), "support": support[name]}
-    return rows
-
-
-def _drawn(item: Interaction, kind: OverlayKind, name: str) -> list[Overlay]:
-    hands = [Overlay(0, as_xyxy(box), kind, _hands(item["hand_type"])) for box in item["hand_boxes"]]
-    return [*hands, Overlay(0, as_xyxy(item["object_box"]), kind, name)]
-
-
-def _sentence(item: Interaction) -> str:
-    return f"{_hands(item['hand_type'])} on {cast('dict[str, str]', item)['category']}"
+def _sentence(item: TrueInteraction) -> str:
+    return f"{_hands(item.hand_type)} on {item.category}"
 
 
 def _hands(hand_type: str) -> str:

@@ -1,107 +1,122 @@
-"""Hand-object interactions as answers hold them: their type, made-up exemplars, a schema, and what is usual."""
+"""Hand-object interactions as examples and answers hold them, made-up exemplars, and what is usual."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict, cast
 
-from barista_bench.benchmarks.barista.box_answers import annotated, grid_pixels, on_usual_grid, truth_scale
+from barista_bench.benchmarks.barista.box_answers import annotated, grid_pixels, on_usual_grid
 from barista_bench.benchmarks.barista.priors import CENTRE, most_frequent, remembered, usual_boxes
-from barista_bench.core.task import Example, Fields
+from barista_bench.core.boxes import GRID
+from barista_bench.core.task import Example, Fields, Prediction
+from barista_bench.core.typed_fields import GridBox, PixelBox, TypedFields
 
 
-class Interaction(TypedDict):
-    """Boxes on the release's grid in `target` and exemplars, in pixels in predictions and scores."""
+class BoxedInteraction(TypedFields):
+    """Boxes are [x0, y0, x1, y1], in pixels in predictions, on the release's grid of 0..1000 in exemplars."""
 
-    hand_boxes: list[list[float]]
-    object_box: list[float]
+    hand_boxes: list[PixelBox]
+    object_box: PixelBox
     hand_type: str
 
 
-EXEMPLARS: dict[str, list[Interaction]] = {
-    "one_hand": [{"hand_boxes": [[588, 431, 742, 655]], "object_box": [471, 282, 640, 560], "hand_type": "right"}],
-    "both_hands": [
-        {
-            "hand_boxes": [[96, 612, 251, 828], [719, 604, 884, 817]],
-            "object_box": [183, 506, 797, 742],
-            "hand_type": "both",
-        }
-    ],
+class BoxedInteractions(TypedFields):
+    """A prediction."""
+
+    interactions: list[BoxedInteraction]
+
+
+class TrueInteraction(TypedFields):
+    """Boxes on the grid of 0..`bbox_scale`, and in pixels as annotated, which released files lack."""
+
+    object_id: str
+    category: str
+    hand_type: str
+    hand_boxes: list[GridBox]
+    object_box: GridBox
+    hand_pixels: list[PixelBox] | None = None
+    object_pixels: PixelBox | None = None
+
+
+class InteractionTarget(TypedFields):
+    interactions: list[TrueInteraction]
+    bbox_format: str = "xyxy"
+    bbox_scale: int = GRID
+
+
+EXEMPLARS: dict[str, list[BoxedInteraction]] = {
+    "one_hand": [BoxedInteraction([[588, 431, 742, 655]], [471, 282, 640, 560], "right")],
+    "both_hands": [BoxedInteraction([[96, 612, 251, 828], [719, 604, 884, 817]], [183, 506, 797, 742], "both")],
     "two_objects": [
-        {"hand_boxes": [[212, 540, 366, 731]], "object_box": [318, 455, 477, 698], "hand_type": "left"},
-        {"hand_boxes": [[530, 268, 688, 441]], "object_box": [409, 330, 561, 574], "hand_type": "right"},
+        BoxedInteraction([[212, 540, 366, 731]], [318, 455, 477, 698], "left"),
+        BoxedInteraction([[530, 268, 688, 441]], [409, 330, 561, 574], "right"),
     ],
 }
 """The three inline exemplars (paper, A.2.2: right hand, both hands, two interactions), on the grid."""
 
 
-def central_interaction() -> Interaction:
+def central_interaction() -> BoxedInteraction:
     """One interaction in the middle, on the grid. Hand and object share the box; `right` is the commoner hand."""
-    return Interaction(hand_boxes=[list(CENTRE)], object_box=list(CENTRE), hand_type="right")
+    return BoxedInteraction([list(CENTRE)], list(CENTRE), "right")
 
 
-def true_interactions(example: Example, *, as_annotated: bool) -> list[Interaction]:
+def answered_interactions(prediction: Prediction | None) -> list[BoxedInteraction]:
+    return BoxedInteractions.read(prediction.value).interactions if prediction else []
+
+
+def true_interactions(example: Example, target: InteractionTarget, *, as_annotated: bool) -> list[BoxedInteraction]:
     """The truth in pixels: from the grid on which it is frozen, or as annotated.
 
     Raises:
         DataError: annotated boxes are asked for, and the example has none.
     """
     if as_annotated:
-        items = cast("list[Fields]", example.target["interactions"])
         return [
-            Interaction(
-                hand_boxes=cast("list[list[float]]", annotated(item, "hand_pixels", example.example_id)),
-                object_box=cast("list[float]", annotated(item, "object_pixels", example.example_id)),
-                hand_type=str(item["hand_type"]),
+            BoxedInteraction(
+                annotated(item.hand_pixels, "hand_pixels", example.example_id),
+                annotated(item.object_pixels, "object_pixels", example.example_id),
+                item.hand_type,
             )
-            for item in items
+            for item in target.interactions
         ]
-    scale = truth_scale(example.target)
-    return [
-        Interaction(
-            hand_boxes=[grid_pixels(box, example.inputs, scale) for box in item["hand_boxes"]],
-            object_box=grid_pixels(item["object_box"], example.inputs, scale),
-            hand_type=item["hand_type"],
-        )
-        for item in _items(example)
-    ]
+    return [_in_pixels(item, example.inputs, target.bbox_scale) for item in target.interactions]
+
+
+def _in_pixels(item: TrueInteraction, inputs: Fields, scale: int) -> BoxedInteraction:
+    hands = [grid_pixels(box, inputs, scale) for box in item.hand_boxes]
+    return BoxedInteraction(hands, grid_pixels(item.object_box, inputs, scale), item.hand_type)
 
 
 @remembered
-def usual_interactions(examples: Sequence[Example]) -> list[Interaction]:
+def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
     """On the grid: the commonest combination of hand types, each interaction at its mean place in it.
 
     Interactions of a frame are paired by hand type, then from left to right; hands as in `usual_boxes`. Empty where
     there are no examples.
     """
     frames = [
-        sorted(_on_usual_grid(example), key=lambda item: (item["hand_type"], item["object_box"]))
-        for example in examples
+        sorted(_on_usual_grid(example), key=lambda item: (item.hand_type, item.object_box)) for example in examples
     ]
     if not frames:
         return []
-    types = most_frequent(tuple(item["hand_type"] for item in frame) for frame in frames)
-    alike = [frame for frame in frames if tuple(item["hand_type"] for item in frame) == types]
+    types = most_frequent(tuple(item.hand_type for item in frame) for frame in frames)
+    alike = [frame for frame in frames if tuple(item.hand_type for item in frame) == types]
     return [
-        Interaction(
-            hand_boxes=usual_boxes([item["hand_boxes"] for item in column]),
-            object_box=usual_boxes([[item["object_box"]] for item in column])[0],
-            hand_type=column[0]["hand_type"],
+        BoxedInteraction(
+            usual_boxes([item.hand_boxes for item in column]),
+            usual_boxes([[item.object_box] for item in column])[0],
+            column[0].hand_type,
         )
         for column in zip(*alike, strict=True)
     ]
 
 
-def _on_usual_grid(example: Example) -> list[Interaction]:
+def _on_usual_grid(example: Example) -> list[BoxedInteraction]:
+    target = InteractionTarget.read(example.target)
     return [
-        Interaction(
-            hand_boxes=[on_usual_grid(box, example.target) for box in item["hand_boxes"]],
-            object_box=on_usual_grid(item["object_box"], example.target),
-            hand_type=item["hand_type"],
+        BoxedInteraction(
+            [on_usual_grid(box, target.bbox_scale) for box in item.hand_boxes],
+            on_usual_grid(item.object_box, target.bbox_scale),
+            item.hand_type,
         )
-        for item in _items(example)
+        for item in target.interactions
     ]
-
-
-def _items(example: Example) -> list[Interaction]:
-    return cast("list[Interaction]", example.target["interactions"])

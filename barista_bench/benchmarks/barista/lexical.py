@@ -5,17 +5,17 @@ A floor, not the published score. The paper's figures for referring and temporal
 therefore called `lexical_*`, and they must never be reported as the paper's Correctness, Accuracy or Completeness.
 
 Words are case-folded runs of letters and digits; stop words are dropped; plural and third-person endings are cut; words
-are matched as multisets. Shares run from 0 to 1. Needs the standard library only.
+are matched as multisets. Shares run from 0 to 1.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
-from barista_bench.core.task import Json
+from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 
 _WORD = re.compile(r"[^\W_]+")
 # Function words. Words of place and number (on, under, inside, no, left, right, open) say something and stay.
@@ -85,7 +85,7 @@ def content_words(text: str) -> list[str]:
     return [stem(word) for word in words]
 
 
-def overlap(answer: str, reference: str, *, context: str = "", asked: str = "") -> Overlap:
+def overlap(answer: str, reference: str, context: str = "", asked: str = "") -> Overlap:
     """Multiset overlap of content words; all 0 where either side has none.
 
     Words of `context` are true as well but not asked for: they count neither for the answer nor against it. Words of
@@ -100,15 +100,15 @@ def overlap(answer: str, reference: str, *, context: str = "", asked: str = "") 
     0.0
     """
     wanted = Counter(content_words(reference))
-    passed = set(content_words(asked))
-    if wanted.keys() <= passed:
-        passed = set()
-    wanted = Counter({word: count for word, count in wanted.items() if word not in passed})
-    said = Counter(word for word in content_words(answer) if word not in passed)
-    hits = (said & wanted).total()
+    ignored = set(content_words(asked))
+    if wanted.keys() <= ignored:
+        ignored = set()
+    wanted = Counter({word: count for word, count in wanted.items() if word not in ignored})
+    answered = Counter(word for word in content_words(answer) if word not in ignored)
+    hits = (answered & wanted).total()
     if not hits:
         return NO_OVERLAP
-    wrong = (said - wanted - Counter(content_words(context))).total()
+    wrong = (answered - wanted - Counter(content_words(context))).total()
     precision, recall = hits / (hits + wrong), hits / wanted.total()
     return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
 
@@ -132,35 +132,36 @@ def unexpected(answer: str, *texts: str) -> list[str]:
     return [word for word in dict.fromkeys(content_words(answer)) if word not in known]
 
 
-def sample_figures(score: Overlap) -> dict[str, float]:
-    return {"lexical_f1": score.f1, "lexical_precision": score.precision, "lexical_recall": score.recall}
+FIGURES = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall": "recall"}
+"""Figures, and the field of `Overlap` that each is a mean of."""
 
 
-def summary(scores: Sequence[Overlap | None], groups: Iterable[str], per: str) -> dict[str, Json]:
-    """Means over all samples, and per group under the key `per`; None is a sample without a readable answer: 0.
+def lexical_statistics(overlaps: Sequence[Overlap | None], categories: Iterable[str]) -> SumStatistics:
+    """Means over all samples, and `per_category`; None is a sample without a readable answer: 0.
 
-    Raises:
-        ValueError: there are no scores, or not one group for each.
-
-    >>> result = summary([Overlap(1.0, 1.0, 1.0), None], ["a", "b"], "per_letter")
-    >>> result["lexical_f1"], result["coverage"], result["per_letter"]["b"]["support"]
+    >>> result = lexical_statistics([Overlap(1.0, 1.0, 1.0), None], ["a", "b"]).published()
+    >>> result["lexical_f1"], result["coverage"], result["per_category"]["b"]["support"]
     (0.5, 0.5, 1)
     """
-    if not scores:
-        raise ValueError("no samples to average; give at least one")
-    by_group: dict[str, list[Overlap]] = defaultdict(list)
-    for score, group in zip(scores, groups, strict=True):
-        by_group[group].append(score or NO_OVERLAP)
-    failed = sum(score is None for score in scores)
-    return {
-        **_means([score or NO_OVERLAP for score in scores]),
-        per: {name: {**_means(part), "support": len(part)} for name, part in sorted(by_group.items())},
-        "n": len(scores),
-        "n_failed": failed,
-        "coverage": 1 - failed / len(scores),
+    rows: list[Row] = []
+    for overlap_or_none, category in zip(overlaps, categories, strict=True):
+        score = overlap_or_none or NO_OVERLAP
+        row: dict[Hashable, float] = {name: getattr(score, field) for name, field in FIGURES.items()}
+        row |= {(category, name): value for name, value in row.items()}
+        row |= {(category, "support"): 1.0, "n_failed": float(overlap_or_none is None)}
+        rows.append(row)
+    return SumStatistics(rows, _means, sample_scores={name: name for name in FIGURES}, tables=_tables)
+
+
+def _means(sums: Sums) -> Figures:
+    means = {name: share(sums[name], sums["n"]) for name in FIGURES}
+    return {**means, "coverage": 1 - share(sums["n_failed"], sums["n"])}
+
+
+def _tables(sums: Row) -> dict[str, Any]:
+    support = {key[0]: count for key, count in sums.items() if isinstance(key, tuple) and key[1] == "support" and count}
+    per_category = {
+        category: {**{name: sums[category, name] / count for name in FIGURES}, "support": int(count)}
+        for category, count in sorted(support.items())
     }
-
-
-def _means(scores: Sequence[Overlap]) -> dict[str, float]:
-    precision, recall, f1 = (sum(column) / len(scores) for column in zip(*scores, strict=True))
-    return sample_figures(Overlap(precision, recall, f1))
+    return {"per_category": per_category, "n": int(sums["n"]), "n_failed": int(sums["n_failed"])}

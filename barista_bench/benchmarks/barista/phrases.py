@@ -15,7 +15,7 @@ from barista_bench.scene_graph import SceneObject, VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 NO_COLOR = "skin"
-"""A `color` value that is no colour: hands are not told apart by it."""
+"""A `color` value that is no colour: it does not distinguish hands."""
 
 AS_SOURCE = {
     "under": "under",
@@ -42,11 +42,11 @@ AS_TARGET = {
     "touches": "touched by",
     "turns": "turned by",
 }
-"""The same for its target. under, on, attached to and part of are told from the source's side only."""
+"""The same for its target. under, on, attached to and part of are named from the source's side only."""
 
 
 class Key(NamedTuple):
-    """A relation that a phrase may tell of an object: `value` in lower case; `row` is its place in the file."""
+    """A relation that a phrase may name: `value` in lower case; `row` is its place in the file."""
 
     value: str
     other: SceneObject
@@ -58,28 +58,28 @@ class Key(NamedTuple):
         """For example `held by left hand`."""
         return f"{(AS_SOURCE if self.as_source else AS_TARGET)[self.value]} {self.other.category}"
 
-    def fits(self, told: Key) -> bool:
-        """Whether an object with this key is meant by a phrase that tells another; direction does not count."""
-        return self.value == told.value and self.other.category == told.other.category
+    def fits(self, other: Key) -> bool:
+        """Whether an object with this key is meant by a phrase that uses the other one; direction does not count."""
+        return self.value == other.value and self.other.category == other.other.category
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One annotation of an object on a frame; `place` is its row in the instances table.
+    """One annotation of an object on a frame; `position` is its own in the instances table.
 
     `colors` maps each colour that a phrase may use to the row of the attribute that states it; `keys` stand in the
     order of the frame's relations, a relation that is stated twice twice.
     """
 
     object: SceneObject
-    place: int
+    position: int
     colors: Mapping[str, int]
     keys: Sequence[Key]
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase, the key that it tells, and all annotations that it means."""
+    """A phrase, the key that it names, and all annotations that it means."""
 
     text: str
     key: Key | None
@@ -91,7 +91,7 @@ def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
 
     Args:
         group: the category's objects in the order of the file.
-        choice: which key of the object described is told; -1 where it has none.
+        choice: which key of the object described the phrase names; -1 where it has none.
     """
     subject = group[described_in([len(item.keys) for item in group], [len(item.colors) for item in group])]
     key = subject.keys[choice] if choice >= 0 else None
@@ -100,7 +100,7 @@ def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
     truth = (
         item
         for item in group
-        if item.colors.keys() == colors and (key is None or any(own.fits(key) for own in item.keys))
+        if item.colors.keys() == colors and (key is None or any(item_key.fits(key) for item_key in item.keys))
     )
     return Phrase(" ".join(words), key, tuple(truth))
 

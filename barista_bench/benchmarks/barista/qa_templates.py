@@ -51,26 +51,25 @@ def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
     return QaPair(question=question, answer=answer, category=category)
 
 
-def told(changes: Sequence[Change]) -> list[Change]:
-    """The changes that are told in words: of activities that go on, those alone that neither begin nor end, once."""
-    said = {change["subject"] for change in changes if change["kind"] in ("started", "ended")}
-    going_on = {c["subject"]: c for c in reversed(changes) if c["kind"] == "continuing" and c["subject"] not in said}
-    others = [change for change in changes if change["kind"] != "continuing"]
+def changes_to_tell(changes: Sequence[Change]) -> list[Change]:
+    """The changes that an answer names: of activities that go on, those alone that neither begin nor end, once."""
+    bounded = {change.subject for change in changes if change.kind in ("started", "ended")}
+    going_on = {c.subject: c for c in reversed(changes) if c.kind == "continuing" and c.subject not in bounded}
+    others = [change for change in changes if change.kind != "continuing"]
     return [*others, *(going_on[name] for name in sorted(going_on))]
 
 
 def describe_change(change: Change) -> str:
     """One change in words, for explanations.
 
-    >>> describe_change({"category": "relation_change", "kind": "lost", "subject": "lid", "value": "on",
-    ...     "number": 0, "objects": ["jar"], "object_ids": [], "rows": [], "start": 0, "end": 120})
+    >>> describe_change(Change("relation_change", "lost", "lid", "on", 0, ["jar"], [], [], start=0, end=120))
     'the lid is no longer on the jar'
     """
-    if change["category"] == "state_change":
+    if change.category == "state_change":
         return _state(change)
-    if change["category"] == "action_transition":
-        return f"the {change['subject']} touches {_things(change)}"
-    if change["category"] == "relation_change":
+    if change.category == "action_transition":
+        return f"the {change.subject} touches {_things(change)}"
+    if change.category == "relation_change":
         return _relation(change)
     return _activity(change)
 
@@ -81,14 +80,14 @@ def _write_states(changes: Sequence[Change]) -> tuple[str, str]:
 
 
 def _write_contacts(changes: Sequence[Change]) -> tuple[str, str]:
-    hands = list(dict.fromkeys(change["subject"] for change in changes))
+    hands = list(dict.fromkeys(change.subject for change in changes))
     question = (
         f"Following the clip from its first frame to its last, what {'do' if len(hands) > 1 else 'does'} "
         f"{listing([f'the {hand}' for hand in hands])} touch, one after the other?"
     )
     parts = []
     for hand in hands:
-        first, *rest = [_things(change) for change in changes if change["subject"] == hand]
+        first, *rest = [_things(change) for change in changes if change.subject == hand]
         parts.append(f"the {hand} first touches {first}, then {', then '.join(rest)}")
     return question, f"Following the frames of this clip one after the other in their given order, {'; '.join(parts)}."
 
@@ -100,7 +99,7 @@ def _write_relations(changes: Sequence[Change]) -> tuple[str, str]:
 
 def _write_activities(changes: Sequence[Change]) -> tuple[str, str]:
     question = "How do the activities of the person who films follow each other while this clip runs?"
-    facts = [_activity(change) for change in told(changes)]
+    facts = [_activity(change) for change in changes_to_tell(changes)]
     return (
         question,
         f"Following the frames of this clip one after the other in their given order, {', then '.join(facts)}.",
@@ -122,29 +121,29 @@ def _compared(changes: Sequence[Change]) -> str:
 
 def _state(change: Change) -> str:
     """`the lid was opened`, `the coffee machine started rinsing`."""
-    verb = "was " if change["kind"] in ("opened", "closed") else ""
-    return f"the {change['subject']} {verb}{change['kind']}"
+    verb = "was " if change.kind in ("opened", "closed") else ""
+    return f"the {change.subject} {verb}{change.kind}"
 
 
 def _relation(change: Change) -> str:
     """`the lid is now on the jar`, or `the jar no longer contains the lid`."""
-    word = "now" if change["kind"] == "new" else "no longer"
-    verb = f"is {word}" if is_place(change["value"]) else word
-    return f"the {change['subject']} {verb} {change['value']} the {change['objects'][0]}"
+    word = "now" if change.kind == "new" else "no longer"
+    verb = f"is {word}" if is_place(change.value) else word
+    return f"the {change.subject} {verb} {change.value} the {change.objects[0]}"
 
 
 def _activity(change: Change) -> str:
-    name = change["subject"][:1].lower() + change["subject"][1:]
-    verb = {"started": "begins", "ended": "ends", "continuing": "goes on throughout"}[change["kind"]]
+    name = change.subject[:1].lower() + change.subject[1:]
+    verb = {"started": "begins", "ended": "ends", "continuing": "goes on throughout"}[change.kind]
     return f'"{name}" {verb}'
 
 
 def _things(change: Change) -> str:
-    return listing([f"the {name}" for name in change["objects"]]) or "nothing"
+    return listing([f"the {name}" for name in change.objects]) or "nothing"
 
 
 def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
-    """What a model that writes a question is told of a clip: objects, activities, and the changes to ask about.
+    """What a model that writes a question is given about a clip: objects, activities, and the changes to ask about.
 
     Exactly the released text (BARISTA release, question generation).
     """
@@ -161,19 +160,19 @@ def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
 def _lines(changes: Sequence[Change]) -> list[str]:
     """One line a change, of all its parts."""
     lines = []
-    for _, group in groupby(changes, key=lambda change: change["number"]):
+    for _, group in groupby(changes, key=lambda change: change.number):
         parts = list(group)
-        category, subject = parts[0]["category"], parts[0]["subject"]
+        category, subject = parts[0].category, parts[0].subject
         if category == "state_change":
-            text = f'"{subject}" {parts[0]["kind"]}'
+            text = f'"{subject}" {parts[0].kind}'
         elif category == "action_transition":
-            steps = (" & ".join(part["objects"]) or "idle" for part in parts)
+            steps = (" & ".join(part.objects) or "idle" for part in parts)
             text = f'"{subject}" contacts: {" -> ".join(steps)}'
         else:
             texts: dict[str, list[str]] = {}
             for part in parts:
-                name = f"{part['value']} {part['objects'][0]}" if category == "relation_change" else part["subject"]
-                texts.setdefault(part["kind"], []).append(name)
+                name = f"{part.value} {part.objects[0]}" if category == "relation_change" else part.subject
+                texts.setdefault(part.kind, []).append(name)
             text = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in texts.items())
             text = f'"{subject}" \N{EM DASH} {text}' if category == "relation_change" else text
         lines.append(f"- {category}: {text}")

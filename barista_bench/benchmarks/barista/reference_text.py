@@ -1,6 +1,6 @@
-"""What the graph says of one object on one frame: the structured reference of the release, and one sentence of it.
+"""What the graph states about one object on one frame: the structured reference of the release, and one sentence of it.
 
-The structured reference (upstream.md 1.7; paper, section A.2.3), line by line:
+The structured reference (docs/upstream/barista.md; paper, section A.2.3), line by line:
 
     Object: coffee cup
     Attributes: color=white, state=empty
@@ -129,7 +129,7 @@ def statements(facts: FrameFacts, index: int) -> list[Statement]:
     return _grouped(facts, index, direct)
 
 
-def told(facts: FrameFacts, index: int) -> list[Statement]:
+def readable_statements(facts: FrameFacts, index: int) -> list[Statement]:
     """`statements` for people: without things of unknown name, repetitions, and what only says an earlier entry the
     other way round, as `coffee cup contains milk` does."""
     kept: list[Statement] = []
@@ -176,7 +176,7 @@ def one_sentence(facts: FrameFacts, index: int) -> str:
     before = [item.value for item in listed if item.type not in ("type", "state", "color")]
     before += [item.value for item in listed if item.type == "color" and item.value != "skin"]
     clauses = [f"that is {item.value}" for item in listed if item.type == "state"]
-    clauses += [_clause(entry) for entry in told(facts, index)]
+    clauses += [_clause(entry) for entry in readable_statements(facts, index)]
     sentence = f"{with_article(' '.join([*before, noun]))} {listing(clauses)}".strip()
     return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -246,7 +246,7 @@ def _properties(facts: FrameFacts, index: int) -> str:
 
 
 def _context(facts: FrameFacts, index: int, described: int) -> str:
-    """What is said of a related object; empty where there is nothing."""
+    """The context of a related object; empty where there is none."""
     stated = _grouped(facts, index, (link for link in facts.links.get(index, ()) if link.other != described))
     parts = (_properties(facts, index), ", ".join(map(str, stated)))
     return "; ".join(part for part in parts if part)

@@ -1,6 +1,6 @@
-"""Referring: describe the object in a box (paper, sections 4.2.1 and A.2.3; released rules, upstream.md 1.7).
+"""Referring: describe the object in a box (paper, sections 4.2.1 and A.2.3; released rules, docs/upstream/barista.md).
 
-A frame and one box are given; the model writes one sentence that tells which object it is. The reference is the graph's
+A frame and one box are given; the model writes one sentence that identifies the object. The reference is the graph's
 structured text (`reference_text.py`). A judge scores the answer (`judged`, `rubrics/referring.yaml`). Without one,
 `lexical_f1` compares its words with the reference: a floor that must not be published as the paper's Correctness
 (`lexical.py`).
@@ -20,28 +20,27 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.box_answers import box_places
-from barista_bench.benchmarks.barista.common import frame_metadata, frozen_sentence, metadata_features
+from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence
 from barista_bench.benchmarks.barista.failures import box_size
-from barista_bench.benchmarks.barista.frame_index import FrameIndex
+from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
-from barista_bench.benchmarks.barista.priors import typical_sentence
+from barista_bench.benchmarks.barista.lexical_task import Compared, LexicalTask, ReferenceFact
+from barista_bench.benchmarks.barista.priors import most_typical, remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
     one_sentence,
+    readable_statements,
     statements,
     structured_reference,
-    told,
 )
-from barista_bench.core.boxes import Xyxy, describe_format, write_box, xywh_to_xyxy
+from barista_bench.core.boxes import describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.task import (
@@ -49,7 +48,6 @@ from barista_bench.core.task import (
     FailureKind,
     Fields,
     FrameRef,
-    Json,
     Judged,
     Overlay,
     ParseError,
@@ -58,25 +56,73 @@ from barista_bench.core.task import (
     SkippedExample,
     evidence_objects,
 )
+from barista_bench.core.typed_fields import Int64, PixelBox, TypedFields
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
-
-if TYPE_CHECKING:
-    from datasets import Features
 
 SMALL_SHARE = 0.05
 """A fragment is an object that covers less of the frame than this..."""
 EDGE = 2
 """...and whose box comes this close to an edge of it, in pixels."""
 COLORS = ("black", "white", "silver", "red", "blue", "green", "brown", "transparent")
-PLACES = ("under", "on", "inside", "attached to", "part of")
+RELATIONS_OF_PLACE = ("under", "on", "inside", "attached to", "part of")
 
 
-class _Listed(TypedDict):
+class ReferringInputs(TypedFields):
+    """In pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as the file has it."""
+
+    frame_width: int
+    frame_height: int
+    box: PixelBox
+    bbox_xywh: PixelBox
+
+
+class ListedFact(TypedFields):
     """One thing to say of the object; `kind` is object, relation, or the type of an attribute."""
 
     kind: str
     text: str
+
+
+class StatedAttribute(TypedFields):
+    attribute_type: str
+    value: str
+
+
+class StatedRelation(TypedFields):
+    """A relation of the object; `is_source` says which end of it the object is."""
+
+    relation_type: str
+    value: str
+    target_category: str
+    target_object_id: str
+    is_source: bool
+
+
+class ReferringTarget(TypedFields):
+    """`reference` is what judges compare with, `sentence` what `lexical_f1` does."""
+
+    category: str
+    reference: str
+    sentence: str
+    facts: list[ListedFact]
+    attributes: list[StatedAttribute]
+    relations: list[StatedRelation]
+
+
+class ReferringMetadata(FrameMetadata):
+    """`box_share` is the part of the frame's area that the box has."""
+
+    box_share: float
+
+
+class ReferringEvidence(TypedFields):
+    """The object, then those that it is related to, and rows of the annotation file."""
+
+    object_ids: list[str]
+    instance_rows: list[Int64]
+    attribute_rows: list[Int64]
+    relation_rows: list[Int64]
 
 
 class Referring(LexicalTask):
@@ -89,49 +135,18 @@ class Referring(LexicalTask):
     row_note = "a frame and a box, and what a description of that object must say"
     protocol_rules = RULES[name]
 
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        return Features(
-            {
-                "inputs": {
-                    "frame_width": Value("int32"),
-                    "frame_height": Value("int32"),
-                    "box": List(Value("float64"), length=4),
-                    "bbox_xywh": List(Value("float64"), length=4),
-                },
-                "target": {
-                    "category": Value("string"),
-                    "reference": Value("string"),
-                    "sentence": Value("string"),
-                    "facts": List({"kind": Value("string"), "text": Value("string")}),
-                    "attributes": List({"attribute_type": Value("string"), "value": Value("string")}),
-                    "relations": List(
-                        {
-                            **dict.fromkeys(
-                                ("relation_type", "value", "target_category", "target_object_id"), Value("string")
-                            ),
-                            "is_source": Value("bool"),
-                        }
-                    ),
-                },
-                "metadata": {**metadata_features(), "box_share": Value("float64")},
-                "evidence": {
-                    "object_ids": List(Value("string")),
-                    "instance_rows": List(Value("int64")),
-                    "attribute_rows": List(Value("int64")),
-                    "relation_rows": List(Value("int64")),
-                },
-            }
-        )
+    inputs_type = ReferringInputs
+    target_type = ReferringTarget
+    metadata_type = ReferringMetadata
+    evidence_type = ReferringEvidence
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
-        index = FrameIndex(video)
+        index = FrameArrays(video)
         frames = index.frames(sampling)
         for frame, facts in zip(frames.tolist(), frame_facts(video, frames), strict=True):
-            for place in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
-                number = int(video.instances_table.object[place])
-                yield Candidate(video.video_id, frame, video.objects[number].category, place)
+            for position in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
+                number = int(video.instances_table.object[position])
+                yield Candidate(video.video_id, frame, video.objects[number].category, position)
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
@@ -148,18 +163,16 @@ class Referring(LexicalTask):
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        """`box` is [x0, y0, x1, y1] in pixels, `bbox_xywh` the same as the file has it."""
         frames = sorted({candidate.frame for candidate in candidates})
         facts = dict(zip(frames, frame_facts(video, np.array(frames, dtype=np.int64)), strict=True))
         for candidate in candidates:
             yield self.stamped(_example(video, candidate, facts[candidate.frame], every_context=self.follows_paper))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        inputs = example.inputs
-        box = cast("Xyxy", tuple(cast("list[float]", inputs["box"])))
-        written = write_box(box, boxes, cast("int", inputs["frame_width"]), cast("int", inputs["frame_height"]))
-        places = {"format": describe_format(boxes), "box": json.dumps(written)}
-        return self.prompts.prompt(1, **(box_places(self.prompts, boxes) | places))
+        asked = ReferringInputs.read(example.inputs)
+        written = write_box(as_xyxy(asked.box), boxes, asked.frame_width, asked.frame_height)
+        fields = {"format": describe_format(boxes), "box": json.dumps(written)}
+        return self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Description:`, else the whole text; nothing left of it is a parse failure."""
@@ -168,64 +181,69 @@ class Referring(LexicalTask):
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The box of the question; answers are text."""
-        box = cast("Xyxy", tuple(cast("list[float]", example.inputs["box"])))
-        return (Overlay(0, box, "given", str(example.target["category"])),)
+        box = as_xyxy(ReferringInputs.read(example.inputs).box)
+        return (Overlay(0, box, "given", self.category(example)),)
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
-        return Judged(self.frozen_question(example), str(example.target["reference"]), self.said(prediction))
+        reference = ReferringTarget.read(example.target).reference
+        return Judged(self.frozen_question(example), reference, self.text_of(prediction))
 
     def frozen_question(self, example: Example) -> str:
         """For judges, who see no frame: its place for the box is not filled in, as released."""
         return str(example.metadata.get("question") or frozen_sentence(self))
 
     def facets(self, example: Example) -> Fields:
-        return {"category": example.label, "object_size": box_size(cast("list[float]", example.inputs["box"]))}
+        return {"category": example.label, "object_size": box_size(ReferringInputs.read(example.inputs).box)}
 
     def compared(self, example: Example) -> Compared:
-        return Compared(str(example.target["sentence"]), context=str(example.target["reference"]))
+        target = ReferringTarget.read(example.target)
+        return Compared(target.sentence, context=target.reference)
+
+    def category(self, example: Example) -> str:
+        return ReferringTarget.read(example.target).category
 
     def described(self, example: Example) -> tuple[str, ...]:
         return evidence_objects(example)[:1]
 
-    def facts(self, example: Example) -> list[Fact]:
+    def facts(self, example: Example) -> list[ReferenceFact]:
         """With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`."""
         kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
-        listed, objects = cast("list[_Listed]", example.target["facts"]), self.described(example)
+        objects = self.described(example)
         return [
-            Fact(fact["text"], f"{fact['kind']}: {fact['text']}", objects, kinds.get(fact["kind"], "wrong_attribute"))
-            for fact in listed
+            ReferenceFact(fact.text, f"{fact.kind}: {fact.text}", objects, kinds.get(fact.kind, "wrong_attribute"))
+            for fact in ReferringTarget.read(example.target).facts
         ]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return f"Description: {example.target['sentence']}"
+        return f"Description: {ReferringTarget.read(example.target).sentence}"
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         names = sorted(domain_vocabulary())
-        color, place = rng.choice(COLORS), rng.choice(PLACES)
-        return f"Description: A {color} {rng.choice(names)} that is {place} the {rng.choice(names)}."
+        color, position = rng.choice(COLORS), rng.choice(RELATIONS_OF_PLACE)
+        return f"Description: A {color} {rng.choice(names)} that is {position} the {rng.choice(names)}."
 
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
-        """The most typical sentence of other videos, whatever the object: the question does not tell its category.
+        """The most typical sentence of other videos, whatever the object: the question does not name its category.
 
         Without other videos, `An object.`
         """
         return f"Description: {typical_sentence(others) or 'An object.'}"
 
 
-def _drawn(index: FrameIndex, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool) -> list[int]:
+def _drawn(index: FrameArrays, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool) -> list[int]:
     """Places of the boxes that are the frame's candidates; of more than `limit`, as many by the released seed.
 
     `fragments` says that objects which the edge of the frame cuts off count too.
     """
     video, numbers = index.video, index.video.instances_table.object
     candidates = [
-        place
-        for place in index.places_at(frame)
-        for number in [int(numbers[place])]
+        position
+        for position in index.positions_at(frame)
+        for number in [int(numbers[position])]
         if video.objects[number].category.lower() != UNNAMED
         and number in facts.properties
         and number in facts.links
-        and (fragments or not _is_fragment(index, frame, place))
+        and (fragments or not _is_fragment(index, frame, position))
     ]
     if limit is not None and len(candidates) > limit:
         random.Random(f"{video.video_id}:{frame}").shuffle(candidates)  # noqa: S311  (the released seed)
@@ -233,31 +251,38 @@ def _drawn(index: FrameIndex, frame: int, facts: FrameFacts, limit: int | None, 
     return candidates
 
 
-def _is_fragment(index: FrameIndex, frame: int, place: int) -> bool:
+def _is_fragment(index: FrameArrays, frame: int, position: int) -> bool:
     """Whether an object is cut off by the frame's edge and too little of it is left: see `SMALL_SHARE` and `EDGE`."""
     video = index.video
     width, height = video.video.width, video.video.height
-    x, y, box_width, box_height = video.instances_table.bbox[place].tolist()
+    x, y, box_width, box_height = video.instances_table.bbox[position].tolist()
     inside = x > EDGE and y > EDGE and x + box_width < width - EDGE and y + box_height < height - EDGE
-    return not inside and _area(index, frame, place) / (width * height) < SMALL_SHARE
+    return not inside and _area(index, frame, position) / (width * height) < SMALL_SHARE
 
 
-def _area(index: FrameIndex, frame: int, place: int) -> float:
+def _area(index: FrameArrays, frame: int, position: int) -> float:
     """Pixels of the object's mask on the frame, of two usable masks the last; of the box where there is none."""
     video, objects = index.video, index.video.instances_table.object
-    annotated = [video.instance(other) for other in index.places_at(frame) if objects[other] == objects[place]]
+    annotated = [video.instance(other) for other in index.positions_at(frame) if objects[other] == objects[position]]
     masks = [rle for rle in video.rles(annotated) if isinstance(rle, Rle)]
     if not masks:
-        width, height = video.instances_table.bbox[place, 2:].tolist()
+        width, height = video.instances_table.bbox[position, 2:].tolist()
         return float(width * height)
     return float(coco_mask.area({"size": list(masks[-1].size), "counts": masks[-1].counts.encode("ascii")}))
 
 
-def listed_facts(facts: FrameFacts, index: int) -> list[_Listed]:
+@remembered
+def typical_sentence(examples: Sequence[Example]) -> str | None:
+    """The most typical reference sentence; None where there are no examples."""
+    sentences = [ReferringTarget.read(example.target).sentence for example in examples]
+    return most_typical(sentences) if sentences else None
+
+
+def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
     """What an answer should say of an object: its category, its attributes, its direct relations."""
-    listed = [_Listed(kind="object", text=facts.category(index))]
-    listed += [_Listed(kind=entry.type, text=entry.value) for entry in facts.properties.get(index, ())]
-    return listed + [_Listed(kind="relation", text=str(entry)) for entry in told(facts, index)]
+    listed = [ListedFact("object", facts.category(index))]
+    listed += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
+    return listed + [ListedFact("relation", str(entry)) for entry in readable_statements(facts, index)]
 
 
 def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, every_context: bool) -> Example:
@@ -275,34 +300,29 @@ def _example(video: VideoGraph, candidate: Candidate, facts: FrameFacts, *, ever
         task=Referring.name,
         label=target.category,
         frames=(FrameRef(video.video_id, frame),),
-        inputs={
-            "frame_width": width,
-            "frame_height": height,
-            "box": list(box),
-            "bbox_xywh": list(video.stated_box(candidate.item)),
-        },
-        target={
-            "category": target.category,
-            "reference": structured_reference(facts, index, every_context=every_context),
-            "sentence": one_sentence(facts, index),
-            "facts": cast("Json", listed_facts(facts, index)),
-            "attributes": [{"attribute_type": entry.type, "value": entry.value} for entry in properties],
-            "relations": [
-                {
-                    "relation_type": link.type,
-                    "value": link.value,
-                    "target_category": facts.category(link.other),
-                    "target_object_id": facts.objects[link.other].id,
-                    "is_source": link.as_source,
-                }
+        inputs=ReferringInputs(width, height, list(box), list(video.stated_box(candidate.item))).write(),
+        target=ReferringTarget(
+            category=target.category,
+            reference=structured_reference(facts, index, every_context=every_context),
+            sentence=one_sentence(facts, index),
+            facts=listed_facts(facts, index),
+            attributes=[StatedAttribute(entry.type, entry.value) for entry in properties],
+            relations=[
+                StatedRelation(
+                    relation_type=link.type,
+                    value=link.value,
+                    target_category=facts.category(link.other),
+                    target_object_id=facts.objects[link.other].id,
+                    is_source=link.as_source,
+                )
                 for link in facts.links[index]
             ],
-        },
+        ).write(),
         metadata={**frame_metadata(video, frame), "box_share": (x1 - x0) * (y1 - y0) / (width * height)},
-        evidence={
-            "object_ids": [target.id, *others],
-            "instance_rows": [instance.row],
-            "attribute_rows": [entry.row for entry in properties],
-            "relation_rows": sorted({row for entry in stated for row in entry.rows}),
-        },
+        evidence=ReferringEvidence(
+            object_ids=[target.id, *others],
+            instance_rows=[instance.row],
+            attribute_rows=[entry.row for entry in properties],
+            relation_rows=sorted({row for entry in stated for row in entry.rows}),
+        ).write(),
     )

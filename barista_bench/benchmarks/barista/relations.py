@@ -9,26 +9,38 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import Annotated
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks.barista import released_answers
+from barista_bench.benchmarks.barista import released_parsers
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.failures import relation_failures
-from barista_bench.benchmarks.barista.frame_index import FrameIndex, any_row
-from barista_bench.benchmarks.barista.priors import likely_relations, marked_categories
+from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row
+from barista_bench.benchmarks.barista.marked_relations import (
+    MarkedObject,
+    MarkedRelation,
+    MarkLook,
+    RelationInputs,
+    RelationSet,
+    VocabularyEntry,
+    likely_relations,
+    mark_look,
+    mark_order,
+    marked_categories,
+    marked_objects,
+    relations_answer,
+    vocabulary_entries,
+)
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import relations_schema
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
-from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced
+from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
@@ -48,69 +60,12 @@ from barista_bench.core.task import (
     Scored,
     Verdict,
 )
-from barista_bench.core.typed_fields import Int64, PixelBox, TypedFields
+from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.errors import DataError
 from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, example_sums, figures, tables
-from barista_bench.scene_graph import Instance, Rle, VideoGraph, decode_mask
+from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.scene_graph.video_graph import HANDS
-
-
-class Segmentation(TypedFields):
-    """A COCO encoding; empty where the annotated mask cannot be used."""
-
-    size: Annotated[list[int], msgspec.Meta(min_length=2, max_length=2)]
-    counts: str
-
-
-class MarkedObject(TypedFields):
-    """`mark` is the number shown; `bbox` is [x, y, width, height] in pixels."""
-
-    mark: int
-    object_id: str
-    category: str
-    bbox: PixelBox
-    segmentation: Segmentation
-
-
-class VocabularyEntry(TypedFields):
-    """A relation type and the values that it takes in the data."""
-
-    relation_type: str
-    values: list[str]
-
-
-class MarkLook(TypedFields):
-    """What the marks look like: fields of `Sampling`."""
-
-    mask_alpha: float
-    boundary_alpha: float
-    font_size: float
-
-
-class RelationInputs(TypedFields):
-    """Sizes in pixels, those of the annotations."""
-
-    frame_width: int
-    frame_height: int
-    objects: list[MarkedObject]
-    vocabulary: list[VocabularyEntry]
-    marks: MarkLook
-
-
-class MarkedRelation(TypedFields):
-    """A relation between two marks."""
-
-    source_id: int
-    target_id: int
-    relation_type: str
-    value: str
-
-
-class RelationSet(TypedFields):
-    """The target, and a prediction."""
-
-    relations: list[MarkedRelation]
 
 
 class RelationEvidence(TypedFields):
@@ -145,7 +100,7 @@ class Relations(GraphTask):
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
         """Frames with a relation, at the stride."""
-        index = FrameIndex(video)
+        index = FrameArrays(video)
         related = any_row(index.relations(range(len(video.relations_table.start))))
         frames = index.frames(sampling)
         for frame in frames[related[frames]].tolist():
@@ -154,7 +109,7 @@ class Relations(GraphTask):
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
-        index = FrameIndex(video)
+        index = FrameArrays(video)
         active = index.relations(range(len(video.relations_table.start)))
         entries = vocabulary_entries(vocabulary)
         for candidate in candidates:
@@ -180,20 +135,17 @@ class Relations(GraphTask):
         return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_answers.read_relations`. By the paper's protocol ids must be whole, types and values texts.
+        """As `released_parsers.read_relations`. By the paper's protocol ids must be whole, types and values texts.
 
         Also, arrays inside of another one are not looked at, and one that breaks off is read as far as its entries are
         complete.
         """
         if not self.follows_paper:
-            return released_answers.read_relations(text)
+            return released_parsers.read_relations(text)
         body = unfenced(text)
-        try:
-            whole = json.loads(body)
-        except (ValueError, RecursionError):
-            whole = None
-        if isinstance(whole, list):
-            return _prediction(whole)
+        array_alone = whole_array(body)
+        if array_alone is not None:
+            return _prediction(array_alone)
         for array in json_arrays(body):
             prediction = _prediction(array)
             if not array or prediction.value["relations"]:
@@ -266,7 +218,7 @@ class Relations(GraphTask):
     def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
         """The relations that objects of these categories usually have, as far as answering them pays (pooled F1).
 
-        The legend tells the categories; `priors.likely_relations` tells what is worth answering. Without other
+        The legend gives the categories, `likely_relations` what is worth answering. Without other
         videos, none.
         """
         likely, names = likely_relations(others), marked_categories(example)
@@ -295,7 +247,7 @@ class Relations(GraphTask):
 
     @property
     def _groups_of(self) -> GroupsOf:
-        """The release's figures by type leave out the truths of examples that were not answered."""
+        """The release's figures by type leave out the true relations of examples that were not answered."""
         return "all" if self.follows_paper else "answered"
 
     def _relations(self, fields: Fields) -> Counter[Relation]:
@@ -327,37 +279,6 @@ def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray
         f"{example_id}: mark {item.mark} ({item.category}) cannot be drawn: {problem}. "
         "Remedy: annotate its mask, or rebuild the dataset with the annotations' own videos"
     )
-
-
-def mark_order(video: VideoGraph, frame: int) -> list[Instance]:
-    """The annotations of a frame in the order of their marks, from 1; an object annotated twice has two."""
-    return sorted(video.instances(frame), key=lambda i: (i.object.category.lower(), i.object.id))
-
-
-def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[MarkedObject]:
-    """What the marks stand for. A mask that cannot be used is empty: whoever draws the marks says so."""
-    marked = []
-    for mark, (instance, rle) in enumerate(zip(instances, video.rles(instances), strict=True), start=1):
-        segmentation = Segmentation(list(rle.size), rle.counts) if isinstance(rle, Rle) else Segmentation([0, 0], "")
-        item = instance.object
-        marked.append(MarkedObject(mark, item.id, item.category, list(instance.bbox), segmentation))
-    return marked
-
-
-def mark_look(sampling: Sampling) -> MarkLook:
-    return MarkLook(*(float(getattr(sampling, name)) for name in MarkLook.__struct_fields__))
-
-
-def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry]:
-    """(relation type, value) pairs as a question lists them: types and values sorted.
-
-    >>> vocabulary_entries([("position", "on"), ("human_actions", "holds"), ("position", "inside")])[1]
-    VocabularyEntry(relation_type='position', values=['inside', 'on'])
-    """
-    values: dict[str, set[str]] = defaultdict(set)
-    for kind, value in pairs:
-        values[kind].add(value)
-    return [VocabularyEntry(kind, sorted(values[kind])) for kind in sorted(values)]
 
 
 def _example(
@@ -403,16 +324,13 @@ def _as_json(relations: Iterable[MarkedRelation]) -> str:
     return json.dumps([relation.write() for relation in relations])
 
 
-def _prediction(array: list[object]) -> Prediction:
-    relations = [relation for item in array if (relation := _relation(item)) is not None]
-    return Prediction(RelationSet(relations).write(), dropped=len(array) - len(relations))
+def _prediction(entries: Sequence[object]) -> Prediction:
+    return relations_answer(entries, _relation)
 
 
-def _relation(item: object) -> MarkedRelation | None:
-    if not isinstance(item, dict):
-        return None
-    source, target = integer(item.get("source_id")), integer(item.get("target_id"))
-    kind, value = item.get("relation_type"), item.get("value")
+def _relation(entry: Mapping[str, object]) -> MarkedRelation | None:
+    source, target = integer(entry.get("source_id")), integer(entry.get("target_id"))
+    kind, value = entry.get("relation_type"), entry.get("value")
     if source is None or target is None or not is_text(kind) or not is_text(value):
         return None
     return MarkedRelation(source, target, kind, value)

@@ -16,13 +16,13 @@ from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.box_answers import frame_size, read_pixels, truth_scale
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.interactions import Interaction
+from barista_bench.benchmarks.barista.interactions import BoxedInteraction, BoxedInteractions
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, Fields, Json, Prediction, Scored, Task
-from barista_bench.metrics.interaction_f1.scoring import pool
+from barista_bench.metrics.interaction_f1.scoring import frame_sums, pool
 from barista_bench.metrics.mean_ap.accumulate import STATISTICS
 from barista_bench.metrics.mean_ap.scoring import summarise
 from barista_bench.metrics.tuple_f1.scoring import tuple_f1
@@ -70,12 +70,12 @@ def task_result(task: Task, example: Example, prediction: Prediction | None, box
             return _activity_result(example, prediction)
         case Referring():
             reference = example.target["reference"]
-            said = {"description": prediction.value["description"]} if prediction else {}
-            return {**said, "structured": reference, "reference_structured": reference}
+            answer = {"description": prediction.value["description"]} if prediction else {}
+            return {**answer, "structured": reference, "reference_structured": reference}
         case TemporalVQA():
-            said = {"predicted_answer": prediction.value["answer"]} if prediction else {}
+            answer = {"predicted_answer": prediction.value["answer"]} if prediction else {}
             kept = {"category": example.target["category"], "question": example.inputs["question"]}
-            return {**said, **kept, "reference_answer": example.target["answer"]}
+            return {**answer, **kept, "reference_answer": example.target["answer"]}
     raise _no_released_task(task)
 
 
@@ -141,18 +141,18 @@ def _hand_object_result(
         "num_pred_interactions": frame.n_predicted,
     }
     if prediction is not None:
-        answered = cast("list[Interaction]", prediction.value["interactions"])
+        answered = BoxedInteractions.read(prediction.value).interactions
         scaled = [_mapped(item, lambda box: _released_box(box, example, boxes)) for item in answered]
         written = prediction.value["written"] if _as_written(prediction, example, boxes) else scaled
         result["interactions"] = written
     return result
 
 
-def _mapped(item: Interaction, convert: Callable[[list[float]], Sequence[float]]) -> Fields:
+def _mapped(item: BoxedInteraction, convert: Callable[[list[float]], Sequence[float]]) -> Fields:
     return {
-        "hand_boxes": [convert(box) for box in item["hand_boxes"]],
-        "hand_type": item["hand_type"],
-        "object_box": convert(item["object_box"]),
+        "hand_boxes": [convert(box) for box in item.hand_boxes],
+        "hand_type": item.hand_type,
+        "object_box": convert(item.object_box),
     }
 
 
@@ -179,9 +179,9 @@ def _by_type(groups: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
 def _activity_result(example: Example, prediction: Prediction | None) -> dict[str, Json]:
     choices = cast("list[Fields]", example.inputs["choices"])
     truth = example.target["choice_id"]
-    said = {"parsed_choice_id": prediction.value["choice_id"]} if prediction else {}
+    answer = {"parsed_choice_id": prediction.value["choice_id"]} if prediction else {}
     return {
-        **said,
+        **answer,
         "choices": [{"choice_id": choice["choice_id"], "text": choice["text"]} for choice in choices],
         "correct_choice_id": truth,
         "is_correct": prediction.value["choice_id"] == truth if prediction else None,
@@ -253,7 +253,7 @@ def _prediction(task: Task, record: ReleasedRecord) -> Prediction:
         case Grounding():
             return Prediction({"boxes": [pixels(box) for box in cast("list[list[float]]", result["predicted_boxes"])]})
         case HandObject():
-            items = cast("list[Interaction]", result["interactions"])
+            items = BoxedInteractions.read({"interactions": result["interactions"]}).interactions
             return Prediction({"interactions": [_mapped(item, pixels) for item in items]})
         case Relations():
             return Prediction({"relations": result["predicted_relations"]})
@@ -265,24 +265,23 @@ def _grounding_metrics(task: Grounding, records: Sequence[ReleasedRecord]) -> di
     samples = _scored(task, records)
     if not samples:
         return {**dict.fromkeys(STATISTICS), "per_category": {}}
-    figures = summarise(task.evaluated(samples))
+    figures = summarise(task.statistics(samples).evaluated)
     per_category = {name: {"map": row["ap"], "mar_100": row["ar_100"]} for name, row in figures["per_category"].items()}
     return {**{name: figures[name] for name in STATISTICS}, "per_category": per_category}
 
 
 def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     frames = [task.frame_score(sample.example, sample.prediction) for sample in _scored(task, records)]
-    pairs = [pair for frame in frames for pair in frame.pairs]
-    asked = [frame for frame in frames if frame.n_reference]
+    sums = {str(name): value for name, value in frame_sums(frames).items()}
     figures = pool(frames) if frames else {}
     return {
-        "total_gt": sum(frame.n_reference for frame in frames),
-        "total_pred": sum(frame.n_predicted for frame in frames),
-        "matched_gt": len(pairs),
-        "matched_pred": len(pairs),
-        "hand_type_correct": sum(pair.hand_type_right for pair in pairs),
-        "frames_with_gt": len(asked),
-        "frames_with_gt_but_zero_pred": sum(frame.n_predicted == 0 for frame in asked),
+        "total_gt": int(sums["n_reference"]),
+        "total_pred": int(sums["n_predicted"]),
+        "matched_gt": int(sums["n_matched"]),
+        "matched_pred": int(sums["n_matched"]),
+        "hand_type_correct": int(sums["hand_type_accuracy"]),
+        "frames_with_gt": int(sums.get("n_with_reference", 0)),
+        "frames_with_gt_but_zero_pred": int(sums.get("n_undetected", 0)),
         "interaction_recall": figures.get("recall", 0.0),
         "interaction_precision": figures.get("precision", 0.0),
         "hand_iou": figures.get("hand_iou"),
@@ -294,9 +293,10 @@ def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) ->
 
 def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     samples = _scored(task, records)
-    figures = task.aggregate(samples)
-    parsed = [sample for sample in samples if sample.prediction is not None]
-    total = _sum([task.score(sample.example, sample.prediction)["f1"] for sample in parsed])
+    statistics = task.statistics(samples)
+    figures, scores = statistics.published(), statistics.scores()["f1"].tolist()
+    parsed = [f1 for f1, sample in zip(scores, samples, strict=True) if sample.prediction is not None]
+    total = _sum(parsed)
     return {
         "micro_tp": figures["tp"],
         "micro_pred": figures["n_predicted"],

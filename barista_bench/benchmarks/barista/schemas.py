@@ -6,10 +6,8 @@ box format can need for its frame. It allows nothing that the task's parser woul
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
-
 from barista_bench.benchmarks.barista.box_answers import frame_size
+from barista_bench.benchmarks.barista.marked_relations import RelationInputs
 from barista_bench.core.boxes import GRID
 from barista_bench.core.task import Fields, Json
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
@@ -30,21 +28,20 @@ def interactions_schema(inputs: Fields) -> Fields:
 
 def relations_schema(inputs: Fields) -> Fields:
     """An array of objects with the four fields; marks and (type, value) pairs are those of the question."""
-    marks = [item["mark"] for item in cast("Sequence[Mapping[str, Json]]", inputs["objects"])]
-    vocabulary = cast("Sequence[Mapping[str, Json]]", inputs["vocabulary"])
-    if not marks or not vocabulary:
-        return {"type": "array", "maxItems": 0}  # nothing could be said
-    mark: Fields = {"type": "integer", "enum": marks}
+    asked = RelationInputs.read(inputs)
+    if not asked.objects or not asked.vocabulary:
+        return {"type": "array", "maxItems": 0}  # nothing could be answered
+    mark: Fields = {"type": "integer", "enum": [item.mark for item in asked.objects]}
     kinds: list[Json] = [
         _object(
             {
                 "source_id": mark,
                 "target_id": mark,
-                "relation_type": {"type": "string", "const": entry["relation_type"]},
-                "value": {"type": "string", "enum": entry["values"]},
+                "relation_type": {"type": "string", "const": entry.relation_type},
+                "value": {"type": "string", "enum": entry.values},
             }
         )
-        for entry in vocabulary
+        for entry in asked.vocabulary
     ]
     return {"type": "array", "items": {"anyOf": kinds}}
 

@@ -8,7 +8,7 @@ floor that must not be published as the paper's Accuracy or Completeness (`lexic
 release leaves it out of its mean.
 
 Questions are drawn before they are written: of each category up to `per_class` over all videos, by one generator.
-Files hold what was drawn when they were written, and are taken whole.
+Files hold what was drawn when they were written, and are taken as they are.
 
 Where the sources differ:
 * the paper reads all that follows the last `Answer:`: so does `protocol="paper"`;
@@ -18,9 +18,10 @@ Where the sources differ:
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from barista_bench.benchmarks.barista.change_detection import (
     Category,
@@ -29,19 +30,19 @@ from barista_bench.benchmarks.barista.change_detection import (
     clips,
     detect_changes,
 )
-from barista_bench.benchmarks.barista.common import frame_metadata, metadata_features
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.free_text import after_last, domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical import overlap
-from barista_bench.benchmarks.barista.lexical_task import Compared, Fact, LexicalTask
-from barista_bench.benchmarks.barista.priors import answers_by_question
+from barista_bench.benchmarks.barista.lexical import content_words, overlap
+from barista_bench.benchmarks.barista.lexical_task import Compared, LexicalTask, ReferenceFact
+from barista_bench.benchmarks.barista.priors import most_typical, remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
     QaPair,
+    changes_to_tell,
     describe_change,
     read_pairs,
     read_writer,
-    told,
     write_pair,
 )
 from barista_bench.core.graph_task import Candidate, Vocabulary
@@ -57,11 +58,9 @@ from barista_bench.core.task import (
     Sampling,
     SkippedExample,
 )
+from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
-
-if TYPE_CHECKING:
-    from datasets import Features
 
 _ROWS = {
     "state_change": "attribute_rows",
@@ -70,6 +69,37 @@ _ROWS = {
     "activity_progression": "activity_rows",
 }
 """Which part of the file the rows of a category's changes count in."""
+
+
+class TemporalInputs(TypedFields):
+    question: str
+    n_frames: int
+
+
+class TemporalTarget(TypedFields):
+    """The category is one of `CATEGORIES`, but for pairs that others wrote."""
+
+    answer: str
+    category: str
+
+
+class TemporalMetadata(FrameMetadata):
+    """The clip by its first frame, its keyframes, and who wrote the question."""
+
+    clip_index: int
+    qa_index: int
+    original_frame_indices: list[int]
+    writer: str
+
+
+class TemporalEvidence(TypedFields):
+    """Rows of the annotation file, and the changes that the answer is about."""
+
+    object_ids: list[str]
+    activity_rows: list[Int64]
+    attribute_rows: list[Int64]
+    relation_rows: list[Int64]
+    changes: list[Change]
 
 
 class TemporalVQA(LexicalTask):
@@ -87,30 +117,10 @@ class TemporalVQA(LexicalTask):
     row_note = "frames of a clip, and a question about what changes in it"
     protocol_rules = RULES[name]
 
-    def features(self) -> Features:
-        from datasets import Features, List, Value
-
-        rows = {name: List(Value("int64")) for name in sorted(set(_ROWS.values()))}
-        change = {
-            **dict.fromkeys(("category", "kind", "subject", "value"), Value("string")),
-            "number": Value("int32"),
-            **dict.fromkeys(("objects", "object_ids"), List(Value("string"))),
-            "rows": List(Value("int64")),
-            **dict.fromkeys(("start", "end"), Value("int64")),
-        }
-        return Features(
-            {
-                "inputs": {"question": Value("string"), "n_frames": Value("int32")},
-                "target": {"answer": Value("string"), "category": Value("string")},
-                "metadata": {
-                    **metadata_features(),
-                    **dict.fromkeys(("clip_index", "qa_index"), Value("int32")),
-                    "original_frame_indices": List(Value("int32")),
-                    "writer": Value("string"),
-                },
-                "evidence": {"object_ids": List(Value("string")), **rows, "changes": List(change)},
-            }
-        )
+    inputs_type = TemporalInputs
+    target_type = TemporalTarget
+    metadata_type = TemporalMetadata
+    evidence_type = TemporalEvidence
 
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
         """A clip's categories of changes, or the pairs that were written about it.
@@ -123,9 +133,9 @@ class TemporalVQA(LexicalTask):
         for keyframes in clips(video, sampling):
             first = _selected(keyframes, sampling.max_frames)[0]
             changes = detect_changes(ClipView(video, keyframes))
-            places = {category: place for place, category in enumerate(sorted(changes))}
+            numbers = {category: number for number, category in enumerate(sorted(changes))}
             for category in changes:
-                yield Candidate(video.video_id, first, category, keyframes[0], (places[category],))
+                yield Candidate(video.video_id, first, category, keyframes[0], (numbers[category],))
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
@@ -144,8 +154,8 @@ class TemporalVQA(LexicalTask):
             drawn += group[: sampling.per_class]
         drawn.sort(key=lambda candidate: (candidate.video_id, candidate.item, candidate.group))
         for _, of_clip in groupby(drawn, key=lambda candidate: (candidate.video_id, candidate.item)):
-            for place, candidate in enumerate(of_clip):
-                yield candidate._replace(numbers=(place,))
+            for number, candidate in enumerate(of_clip):
+                yield candidate._replace(numbers=(number,))
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
@@ -158,14 +168,14 @@ class TemporalVQA(LexicalTask):
             frames = {line: _inside(video, clip) for line, clip in enumerate(written)}
         changes: dict[int, dict[Category, list[Change]]] = {}
         for candidate in candidates:
-            item, (place,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
+            item, (number,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
             if item not in changes:
                 changes[item] = detect_changes(ClipView(video, frames[item]))
             about = changes[item].get(category, [])
-            pair = write_pair(category, about) if written is None else written[item]["qa_pairs"][place]
+            pair = write_pair(category, about) if written is None else written[item]["qa_pairs"][number]
             metadata: Fields = {
                 "clip_index": item if written is None else written[item]["clip_index"],
-                "qa_index": place,
+                "qa_index": number,
                 "original_frame_indices": list(frames[item]),
                 "writer": writer,
             }
@@ -173,8 +183,8 @@ class TemporalVQA(LexicalTask):
             yield self.stamped(_example(video, selected, pair, about, metadata))
 
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
-        count = cast("int", example.inputs["n_frames"])
-        return self.prompts.prompt(count, count=str(count), question=str(example.inputs["question"]))
+        asked = TemporalInputs.read(example.inputs)
+        return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), question=asked.question)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Answer:`, else the whole text. Never a parse failure, as released.
@@ -184,22 +194,29 @@ class TemporalVQA(LexicalTask):
         return Prediction({"answer": after_last(text, "answer:") if self.follows_paper else labelled(text, "answer")})
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
-        return Judged(str(example.inputs["question"]), str(example.target["answer"]), self.said(prediction))
+        asked, target = TemporalInputs.read(example.inputs), TemporalTarget.read(example.target)
+        return Judged(asked.question, target.answer, self.text_of(prediction))
 
     def facets(self, example: Example) -> Fields:
-        return {"category": str(example.target["category"])}
+        return {"category": self.category(example)}
 
     def compared(self, example: Example) -> Compared:
-        return Compared(str(example.target["answer"]), asked=str(example.inputs["question"]))
+        asked = TemporalInputs.read(example.inputs)
+        return Compared(TemporalTarget.read(example.target).answer, asked=asked.question)
 
-    def facts(self, example: Example) -> list[Fact]:
-        changes = told(cast("list[Change]", example.evidence["changes"]))
+    def category(self, example: Example) -> str:
+        return TemporalTarget.read(example.target).category
+
+    def facts(self, example: Example) -> list[ReferenceFact]:
+        changes = changes_to_tell(TemporalEvidence.read(example.evidence).changes)
         return [
-            Fact(text, text, tuple(change["object_ids"])) for change in changes for text in [describe_change(change)]
+            ReferenceFact(text, text, tuple(change.object_ids))
+            for change in changes
+            for text in [describe_change(change)]
         ]
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
-        return f"Answer: {' '.join(str(example.target['answer']).split())}"
+        return f"Answer: {' '.join(TemporalTarget.read(example.target).answer.split())}"
 
     def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
         first, second, third = rng.sample(sorted(domain_vocabulary()), 3)
@@ -211,14 +228,23 @@ class TemporalVQA(LexicalTask):
 
         Without other videos, `Nothing changes.`
         """
-        question, known = str(example.inputs["question"]), answers_by_question(others)
+        question, known = TemporalInputs.read(example.inputs).question, answers_by_question(others)
         alike = max(sorted(known), key=lambda asked: (asked == question, overlap(asked, question).f1), default=None)
         answer = known[alike] if alike is not None else "Nothing changes."
         return f"Answer: {' '.join(answer.split())}"
 
 
+@remembered
+def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
+    """Questions, word for word, and the most typical answer to each."""
+    answers: dict[str, list[str]] = defaultdict(list)
+    for example in examples:
+        answers[TemporalInputs.read(example.inputs).question].append(TemporalTarget.read(example.target).answer)
+    return {question: most_typical(texts, set(content_words(question))) for question, texts in answers.items()}
+
+
 def _written(video: VideoGraph, sampling: Sampling, clips: Sequence[ClipPairs]) -> Iterator[Candidate | SkippedExample]:
-    """The pairs of a file, in its order, of the clips that lie in the sampled frame range whole."""
+    """The pairs of a file, in its order, of the clips that lie entirely in the sampled frame range."""
     low, high = sampling.frame_range or (0, video.frame_count)
     for line, clip in enumerate(clips):
         frames = _inside(video, clip)
@@ -227,11 +253,11 @@ def _written(video: VideoGraph, sampling: Sampling, clips: Sequence[ClipPairs]) 
             yield SkippedExample(first, f"clip {clip['clip_index']}: none of its frames is in the video")
         elif low <= min(frames) and max(frames) < high:
             first = FrameRef(video.video_id, _selected(frames, sampling.max_frames)[0])
-            for place, pair in enumerate(clip["qa_pairs"]):
+            for number, pair in enumerate(clip["qa_pairs"]):
                 if pair["question"].strip() and pair["answer"].strip():
-                    yield Candidate(video.video_id, first.frame_index, pair["category"], line, (place,))
+                    yield Candidate(video.video_id, first.frame_index, pair["category"], line, (number,))
                 else:
-                    yield SkippedExample(first, f"clip {clip['clip_index']}: pair {place} lacks question or answer")
+                    yield SkippedExample(first, f"clip {clip['clip_index']}: pair {number} lacks question or answer")
 
 
 def _inside(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:
@@ -252,7 +278,7 @@ def _example(
     category = pair["category"]
     rows: dict[str, Json] = {name: [] for name in sorted(set(_ROWS.values()))}
     if changes:
-        rows[_ROWS[category]] = sorted({row for change in changes for row in change["rows"]})
+        rows[_ROWS[category]] = sorted({row for change in changes for row in change.rows})
     named = ("clip", metadata["clip_index"]), ("frames", f"{frames[0]}_{frames[-1]}"), ("qa", metadata["qa_index"])
     parts = [TemporalVQA.upstream_name, video.video_id, *(f"{name}_{value}" for name, value in named)]
     return Example(
@@ -261,12 +287,12 @@ def _example(
         task=TemporalVQA.name,
         label=category,
         frames=tuple(FrameRef(video.video_id, frame) for frame in frames),
-        inputs={"question": pair["question"], "n_frames": len(frames)},
-        target={"answer": pair["answer"], "category": category},
+        inputs=TemporalInputs(pair["question"], len(frames)).write(),
+        target=TemporalTarget(pair["answer"], category).write(),
         metadata={**frame_metadata(video, frames[0]), **metadata},
         evidence={
-            "object_ids": list(dict.fromkeys(item for change in changes for item in change["object_ids"])),
+            "object_ids": list(dict.fromkeys(item for change in changes for item in change.object_ids)),
             **rows,
-            "changes": cast("Json", list(changes)),
+            "changes": [change.write() for change in changes],
         },
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista import release_prompts
-from barista_bench.benchmarks.barista.release_prompts import (
+from barista_bench.benchmarks.barista import released_wording
+from barista_bench.benchmarks.barista.released_wording import (
     SHA256,
     SHOWN,
     WORDING,
@@ -33,7 +33,7 @@ NO_MASK = {"size": [0, 0], "counts": ""}
 INPUTS: dict[str, Fields] = {
     "grounding": {"phrase": "red {image} cup", "category": "cup"},
     "hand_object": {},
-    "referring": {"box": [0.0, 18.0, 64.0, 36.0]},
+    "referring": {"box": [0.0, 18.0, 64.0, 36.0], "bbox_xywh": [0.0, 18.0, 64.0, 18.0]},
     "relations": {
         "objects": [
             {"mark": mark, "category": category, "object_id": category, "bbox": [0, 0, 1, 1], "segmentation": NO_MASK}
@@ -167,21 +167,21 @@ def test_another_clone_has_a_wording_of_its_own(clone: Path, caplog: pytest.LogC
 
 
 def test_a_clone_with_every_known_hash_is_the_release(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = release_prompts._Clone(clone)
+    known = released_wording._Clone(clone)
     texts = {key: known.file(key[0]).text(key[1]) for key in SHA256}
     monkeypatch.setattr(
-        release_prompts, "SHA256", {key: sha256(text.encode()).hexdigest() for key, text in texts.items()}
+        released_wording, "SHA256", {key: sha256(text.encode()).hexdigest() for key, text in texts.items()}
     )
     shown = {name: sha256(read().encode()).hexdigest() for name, read in known._shown.items()}
     assert set(shown) == set(SHOWN)
-    monkeypatch.setattr(release_prompts, "SHOWN", shown)
+    monkeypatch.setattr(released_wording, "SHOWN", shown)
     assert {released_prompts(clone, name).wording for name in TASKS} == {WORDING}
     assert released_rubric(clone, "referring").wording == released_writer(clone).wording == WORDING
     monkeypatch.setitem(shown, "activity question", "0" * 64)
     assert released_prompts(clone, "grounding").wording != WORDING
     monkeypatch.undo()
-    monkeypatch.setattr(release_prompts, "SHOWN", {})
-    monkeypatch.setattr(release_prompts, "SHA256", {("gone.py", "X"): "0" * 64})
+    monkeypatch.setattr(released_wording, "SHOWN", {})
+    monkeypatch.setattr(released_wording, "SHA256", {("gone.py", "X"): "0" * 64})
     assert released_prompts(clone, "grounding").wording != WORDING
 
 

@@ -1,4 +1,4 @@
-"""Texts out of somebody's Python source, by its syntax tree alone: nothing of it is ever run.
+"""Texts in Python source, read from its syntax tree alone: none of the code is ever run.
 
 What is understood: string constants (also implicitly joined), `+`, f-strings, `"...".join` of a list display, names of
 the module and of a function that are bound once, and displays of lists and dicts. Whatever else stands in a text is a

@@ -1,7 +1,7 @@
-"""Lines that the release froze as examples of ours, task by task; the inverse of `released_lines.py`.
+"""Lines that the release froze as examples of ours, task by task; the inverse of `frozen_line_writer.py`.
 
 Boxes are frozen on an integer grid, so that there are no pixel boxes: the paper's protocol, which scores against those,
-refuses such examples. What only annotations tell and no line needs (activities, device, evidence, ...) stays empty:
+refuses such examples. What only annotations hold and no line needs (activities, device, evidence, ...) stays empty:
 the same file gives the same example wherever it is read. Frame sizes, masks and the vocabulary of relations come from
 the release beside the file.
 """
@@ -10,47 +10,51 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 import msgspec
 
-from barista_bench.benchmarks.barista.activity import Activity, shown_verb
-from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.benchmarks.barista.activity import Activity, ActivityInputs, ActivityTarget
+from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, shown_verb
+from barista_bench.benchmarks.barista.box_answers import FrameSize
+from barista_bench.benchmarks.barista.common import FrameMetadata
+from barista_bench.benchmarks.barista.grounding import Grounding, GroundingInputs
 from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
-from barista_bench.benchmarks.barista.referring import Referring, listed_facts
-from barista_bench.benchmarks.barista.relations import (
+from barista_bench.benchmarks.barista.marked_relations import (
+    MarkedRelation,
     RelationInputs,
-    Relations,
+    RelationSet,
     mark_look,
     mark_order,
     marked_objects,
     vocabulary_entries,
 )
-from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
+from barista_bench.benchmarks.barista.referring import (
+    Referring,
+    ReferringInputs,
+    ReferringTarget,
+    StatedAttribute,
+    StatedRelation,
+    listed_facts,
+)
+from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, TemporalTarget, TemporalVQA
 from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.core.released_records import FilledText, FrameIndex, FrozenLine, ReleaseRoot, converted
+from barista_bench.core.released_records import FilledText, FrozenLine, ReleaseRoot, converted
 from barista_bench.core.task import Example, Fields, Json, Task
+from barista_bench.core.typed_fields import GridBox
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
 
-UNTOLD = "unknown"
-"""Stands for what a released line does not say and analysis groups by."""
-_COMMON: Fields = {
-    "preparation": UNTOLD,
-    "split": UNTOLD,
-    "activities": [],
-    "steps": [],
-    "device": UNTOLD,
-    "frame_count": 0,
-    "fps": 0.0,
-}
+UNSTATED = "unknown"
+"""Stands for what a released line leaves out and analysis groups by."""
+_COMMON = FrameMetadata(UNSTATED, UNSTATED, [], [], UNSTATED, 0, 0.0)
 _MARK_LINE = re.compile(r"\s*(\d{1,6}): (.*)", re.DOTALL)
 
 Side = Annotated[int, msgspec.Meta(ge=1, le=16384)]
 Scale = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
-Box = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]
-PixelBox = Annotated[list[int | float], msgspec.Meta(min_length=4, max_length=4)]
+StatedBox = Annotated[list[int | float], msgspec.Meta(min_length=4, max_length=4)]
 
 
 class _OnGrid(msgspec.Struct, kw_only=True):
@@ -62,26 +66,29 @@ class _OnGrid(msgspec.Struct, kw_only=True):
     bbox_scale: Scale
 
     @property
-    def size(self) -> Fields:
-        return {"frame_width": self.frame_width, "frame_height": self.frame_height}
+    def size(self) -> tuple[int, int]:
+        return self.frame_width, self.frame_height
 
-    def checked(self, boxes: Sequence[list[int]]) -> Json:
+    def target(self, name: str, value: Json) -> Fields:
+        """The target of an example, which has no boxes in pixels."""
+        return {name: value, "bbox_format": self.bbox_format, "bbox_scale": self.bbox_scale}
+
+    def check(self, boxes: Sequence[list[int]]) -> None:
         for box in boxes:
             if not all(0 <= value <= self.bbox_scale for value in box):
                 raise DataError(f"task_data: box {box} is not within 0 to {self.bbox_scale}. Remedy: correct it")
-        return cast("Json", boxes)
 
 
 class _Grounding(_OnGrid, kw_only=True):
     phrase: FilledText
     category: str
-    ground_truth_boxes: Annotated[list[Box], msgspec.Meta(min_length=1)]
+    ground_truth_boxes: Annotated[list[GridBox], msgspec.Meta(min_length=1)]
 
 
 class _Interaction(msgspec.Struct):
     object_id: str
-    hand_boxes: Annotated[list[Box], msgspec.Meta(min_length=1)]
-    object_box: Box
+    hand_boxes: Annotated[list[GridBox], msgspec.Meta(min_length=1)]
+    object_box: GridBox
     hand_type: Literal["left", "right", "both"]
 
 
@@ -89,25 +96,12 @@ class _HandObject(_OnGrid, kw_only=True):
     ground_truth: Annotated[list[_Interaction], msgspec.Meta(min_length=1)]
 
 
-class _Attribute(msgspec.Struct):
-    attribute_type: str
-    value: str
-
-
-class _DirectRelation(msgspec.Struct):
-    relation_type: str
-    value: str
-    target_category: str
-    target_object_id: str
-    is_source: bool
-
-
 class _Described(msgspec.Struct):
     category: str
-    bbox_xywh: PixelBox
+    bbox_xywh: StatedBox
     object_id: str
-    attributes: list[_Attribute]
-    relations: list[_DirectRelation]
+    attributes: list[StatedAttribute]
+    relations: list[StatedRelation]
 
 
 class _Referring(msgspec.Struct):
@@ -116,16 +110,9 @@ class _Referring(msgspec.Struct):
     question: str | None = None
 
 
-class _RelationRow(msgspec.Struct):
-    source_id: FrameIndex
-    target_id: FrameIndex
-    relation_type: str
-    value: str
-
-
 class _Relations(msgspec.Struct):
     object_id_category_lines: list[str]
-    ground_truth_relations: Annotated[list[_RelationRow], msgspec.Meta(min_length=1)]
+    ground_truth_relations: Annotated[list[MarkedRelation], msgspec.Meta(min_length=1)]
 
 
 class _Choice(msgspec.Struct):
@@ -193,7 +180,7 @@ def _example(
         frames=line.frame_refs,
         inputs=inputs,
         target=target,
-        metadata={**_COMMON, **metadata, **asked},
+        metadata={**_COMMON.write(), **metadata, **asked},
         evidence=evidence,
     )
 
@@ -205,13 +192,13 @@ def _empty(*names: str) -> Fields:
 def _grounding(line: FrozenLine, root: ReleaseRoot) -> Example:
     del root
     data = converted(line.task_data, _Grounding, "task_data")
-    boxes = data.checked(data.ground_truth_boxes)
+    data.check(data.ground_truth_boxes)
     return _example(
         Grounding,
         line,
         label=data.category,
-        inputs={"phrase": data.phrase, "category": data.category, **data.size},
-        target={"ground_truth_boxes": boxes, "bbox_format": data.bbox_format, "bbox_scale": data.bbox_scale},
+        inputs=GroundingInputs(data.phrase, data.category, *data.size).write(),
+        target=data.target("ground_truth_boxes", data.ground_truth_boxes),
         metadata={"category": data.category, "objects": len(data.ground_truth_boxes)},
         evidence={
             **_empty("object_ids", "instance_rows", "relation_rows", "attribute_rows"),
@@ -223,24 +210,17 @@ def _grounding(line: FrozenLine, root: ReleaseRoot) -> Example:
 def _hand_object(line: FrozenLine, root: ReleaseRoot) -> Example:
     del root
     data = converted(line.task_data, _HandObject, "task_data")
-    interactions: list[Fields] = [
-        {
-            "object_id": item.object_id,
-            "category": "",
-            "hand_type": item.hand_type,
-            "hand_boxes": data.checked(item.hand_boxes),
-            "object_box": cast("list[Json]", data.checked([item.object_box]))[0],
-        }
-        for item in data.ground_truth
-    ]
+    for item in data.ground_truth:
+        data.check([*item.hand_boxes, item.object_box])
+    interactions: list[Json] = [{**msgspec.to_builtins(item), "category": ""} for item in data.ground_truth]
     hand_types = sorted({item.hand_type for item in data.ground_truth})
     return _example(
         HandObject,
         line,
         label=" + ".join(hand_types),
-        inputs=data.size,
-        target={"interactions": interactions, "bbox_format": data.bbox_format, "bbox_scale": data.bbox_scale},
-        metadata={"interactions": len(interactions), "hand_types": cast("Json", hand_types)},
+        inputs=FrameSize(*data.size).write(),
+        target=data.target("interactions", interactions),
+        metadata={"interactions": len(interactions), "hand_types": hand_types},
         evidence={
             **_empty("hand_ids", "instance_rows", "relation_rows"),
             "object_ids": [item.object_id for item in data.ground_truth],
@@ -258,20 +238,17 @@ def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
         Referring,
         line,
         label=described.category,
-        inputs={
-            "frame_width": width,
-            "frame_height": height,
-            "box": list(xywh_to_xyxy((x, y, box_width, box_height))),
-            "bbox_xywh": cast("Json", described.bbox_xywh),
-        },
-        target={
-            "category": described.category,
-            "reference": data.structured,
-            "sentence": one_sentence(facts, 0),
-            "facts": cast("Json", listed_facts(facts, 0)),
-            "attributes": cast("Json", msgspec.to_builtins(described.attributes)),
-            "relations": cast("Json", msgspec.to_builtins(described.relations)),
-        },
+        inputs=ReferringInputs(
+            width, height, list(xywh_to_xyxy((x, y, box_width, box_height))), list(described.bbox_xywh)
+        ).write(),
+        target=ReferringTarget(
+            category=described.category,
+            reference=data.structured,
+            sentence=one_sentence(facts, 0),
+            facts=listed_facts(facts, 0),
+            attributes=described.attributes,
+            relations=described.relations,
+        ).write(),
         metadata={"box_share": box_width * box_height / (width * height)},
         evidence={
             **_empty("instance_rows", "attribute_rows", "relation_rows"),
@@ -282,7 +259,7 @@ def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
 
 
 def _facts(described: _Described) -> FrameFacts:
-    """What the line tells of its object, which has index 0, and of no other; rows of the file are not told: -1."""
+    """What the line states about its object, which has index 0, and no other; rows of the file are unknown: -1."""
     others = {item.target_object_id: item.target_category for item in described.relations}
     objects = (SceneObject(described.object_id, described.category), *(SceneObject(*other) for other in others.items()))
     numbers = {object_id: number for number, object_id in enumerate(others, start=1)}
@@ -297,31 +274,29 @@ def _facts(described: _Described) -> FrameFacts:
 def _activity(line: FrozenLine, root: ReleaseRoot) -> Example:
     del root
     data, segment = converted(line.task_data, _Activity, "task_data"), converted(line.metadata, _Segment, "metadata")
-    choices = [
-        {"choice_id": item.choice_id, "class_id": "", "text": item.text, "verb": shown_verb(item.text)}
-        for item in data.choices
-    ]
-    right = [choice for choice in choices if choice["choice_id"] == data.correct_choice_id]
-    if len({choice["choice_id"] for choice in choices}) < len(choices) or not right:
+    choices = [ActivityChoice(item.choice_id, "", item.text, shown_verb(item.text)) for item in data.choices]
+    by_id = {choice.choice_id: choice for choice in choices}
+    if len(by_id) < len(choices) or data.correct_choice_id not in by_id:
         raise DataError(
             f"task_data: correct_choice_id {data.correct_choice_id!r:.80} is not that of one of the choices, or two "
             "choices have one id. Remedy: correct it"
         )
-    right[0]["class_id"] = segment.activity_class_id
+    truth = by_id[data.correct_choice_id]
+    truth.class_id = segment.activity_class_id
     return _example(
         Activity,
         line,
         label=line.label,
-        inputs={"choices": cast("Json", choices)},
-        target={"choice_id": data.correct_choice_id, "class_id": segment.activity_class_id},
+        inputs=ActivityInputs(choices).write(),
+        target=ActivityTarget(truth.choice_id, truth.class_id).write(),
         metadata={
-            "verb": right[0]["verb"],
+            "verb": truth.verb,
             "segment_start": segment.segment_frame_start,
             "segment_end": segment.segment_frame_end,
             "segment_frames": segment.segment_num_frames,
             "segment_seconds": 0.0,
             "activity_index": segment.activity_index,
-            "same_verb_distractors": sum(choice["verb"] == right[0]["verb"] for choice in choices) - 1,
+            "same_verb_distractors": sum(choice.verb == truth.verb for choice in choices) - 1,
         },
         evidence={**_empty("object_ids", "relation_rows"), "activity_row": -1},
         question=data.question,
@@ -357,7 +332,7 @@ def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
             vocabulary_entries(root.relation_labels()),
             mark_look(Relations.sampling),
         ).write(),
-        target={"relations": cast("Json", msgspec.to_builtins(data.ground_truth_relations))},
+        target=RelationSet(data.ground_truth_relations).write(),
         metadata={},
         evidence={
             **_empty("relation_rows", "instance_rows"),
@@ -373,12 +348,12 @@ def _temporal_vqa(line: FrozenLine, root: ReleaseRoot) -> Example:
         TemporalVQA,
         line,
         label=data.category,
-        inputs={"question": data.question, "n_frames": len(line.frames)},
-        target={"answer": data.reference_answer, "category": data.category},
+        inputs=TemporalInputs(data.question, len(line.frames)).write(),
+        target=TemporalTarget(data.reference_answer, data.category).write(),
         metadata={
             "clip_index": clip.clip_index,
             "qa_index": clip.qa_index,
-            "original_frame_indices": cast("Json", clip.original_frame_indices),
+            "original_frame_indices": clip.original_frame_indices,
             "writer": "released",
         },
         evidence=_empty("object_ids", "attribute_rows", "relation_rows", "activity_rows", "changes"),

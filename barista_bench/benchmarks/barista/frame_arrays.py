@@ -20,40 +20,40 @@ Bools = NDArray[np.bool_]
 Frames = NDArray[np.int64]
 
 
-class FrameIndex:
-    """`place[object, frame]` is where that object's box stands in the instances table, or -1.
+class FrameArrays:
+    """`position[object, frame]` is the position of that object's box in the instances table, or -1.
 
     Of an object that is annotated twice on a frame it is the last one, as released. `pixels`, `grid` and `row` say of
-    the box at a place: its corners in pixels as annotated, its corners on the grid of 0..`scale`, and its row in the
+    the box at a position: its corners in pixels as annotated, its corners on the grid of 0..`scale`, and its row in the
     file.
     """
 
     def __init__(self, video: VideoGraph, scale: int = GRID) -> None:
         table = video.instances_table
         self.video = video
-        self.place = np.full((len(video.objects), video.frame_count), -1, dtype=np.int32)
-        self.place[table.object, table.frame] = np.arange(len(table.frame))
-        self.seen: Bools = self.place >= 0
+        self.position = np.full((len(video.objects), video.frame_count), -1, dtype=np.int32)
+        self.position[table.object, table.frame] = np.arange(len(table.frame))
+        self.seen: Bools = self.position >= 0
         corners = np.hstack([table.bbox[:, :2], table.bbox[:, :2] + table.bbox[:, 2:]])
         size = np.array([video.video.width, video.video.height] * 2)
         # The array form of boxes.to_grid: rint rounds halves to even, as Python's round does.
         self._grid = np.clip(np.rint(corners / size * scale), 0, scale).astype(np.int64)
         self._pixels = corners
-        ends = {end for segment in (*video.activities(), *video.steps()) for end in (segment.start, segment.end)}
-        turns = np.array(sorted(ends), dtype=np.int64)
-        self._run: list[int] = np.searchsorted(turns, np.arange(video.frame_count), side="right").tolist()
+        segments = (*video.activities(), *video.steps())
+        boundaries = np.array(sorted({end for part in segments for end in (part.start, part.end)}), dtype=np.int64)
+        self._run: list[int] = np.searchsorted(boundaries, np.arange(video.frame_count), side="right").tolist()
         self._metadata: dict[int, Fields] = {}
 
-    def pixels(self, place: int) -> list[float]:
-        return self._pixels[place].tolist()
+    def pixels(self, position: int) -> list[float]:
+        return self._pixels[position].tolist()
 
-    def grid(self, place: int) -> list[int]:
-        return self._grid[place].tolist()
+    def grid(self, position: int) -> list[int]:
+        return self._grid[position].tolist()
 
-    def row(self, place: int) -> int:
-        return int(self.video.instances_table.row[place])
+    def row(self, position: int) -> int:
+        return int(self.video.instances_table.row[position])
 
-    def places_at(self, frame: int) -> range:
+    def positions_at(self, frame: int) -> range:
         """Where the boxes of a frame stand in the instances table, in the order of the file."""
         part = self.video.instances_table.slice(frame)
         return range(part.start, part.stop)

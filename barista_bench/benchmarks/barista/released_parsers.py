@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import wraps
 from itertools import chain
 from math import isfinite
@@ -17,6 +17,8 @@ from typing import ParamSpec, cast
 
 from barista_bench.benchmarks.barista.box_answers import read_pixels
 from barista_bench.benchmarks.barista.grounding_answers import FRACTIONS
+from barista_bench.benchmarks.barista.interactions import BoxedInteraction, BoxedInteractions
+from barista_bench.benchmarks.barista.marked_relations import MarkedRelation, relations_answer
 from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_arrays
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Fields, Json, ParseError, Prediction
@@ -64,13 +66,13 @@ def body_of(text: str) -> str:
     return fence[1].strip() if fence else text
 
 
-def whole_list(body: str) -> list[object] | None:
+def array_in(body: str) -> list[object] | None:
     """The body as a JSON list; None where it is anything else."""
     try:
-        whole = json.loads(body)
+        array_alone = json.loads(body)
     except ValueError:
         return None
-    return whole if isinstance(whole, list) else None
+    return array_alone if isinstance(array_alone, list) else None
 
 
 @_within_bounds
@@ -146,16 +148,17 @@ def read_interactions(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction
     An empty list says that there is none. `written` are the interactions as answered.
     """
     body = body_of(text)
-    whole = whole_list(body)
-    for entries in json_arrays(body, nested=True) if whole is None else [whole]:
+    array_alone = array_in(body)
+    for entries in json_arrays(body, nested=True) if array_alone is None else [array_alone]:
         written = [_interaction(entry, boxes) for entry in entries]
         if None not in written:
-            pixels = [_in_pixels(entry, inputs, boxes) for entry in written if entry is not None]
-            return Prediction({"interactions": cast("Json", pixels), "written": cast("Json", written)})
+            valid = [entry for entry in written if entry is not None]
+            pixels = BoxedInteractions([_in_pixels(entry, inputs, boxes) for entry in valid])
+            return Prediction({**pixels.write(), "written": [entry.write() for entry in valid]})
     return ParseError("the answer holds no JSON array of valid interactions")
 
 
-def _interaction(entry: object, boxes: BoxFormat) -> Fields | None:
+def _interaction(entry: object, boxes: BoxFormat) -> BoxedInteraction | None:
     if not isinstance(entry, dict):
         return None
     hands, target, hand_type = (entry.get(name) for name in ("hand_boxes", "object_box", "hand_type"))
@@ -168,29 +171,21 @@ def _interaction(entry: object, boxes: BoxFormat) -> Fields | None:
         numbers = [[_coordinate(value, boxes) for value in cast("list[object]", box)] for box in listed]
     except (TypeError, ValueError):
         return None
-    return {
-        "hand_boxes": cast("Json", numbers[:-1]),
-        "object_box": cast("Json", numbers[-1]),
-        "hand_type": str(hand_type),
-    }
+    return BoxedInteraction(numbers[:-1], numbers[-1], str(hand_type))
 
 
-def _in_pixels(interaction: Fields, inputs: Fields, boxes: BoxFormat) -> Fields:
-    hands = cast("list[list[float]]", interaction["hand_boxes"])
-    return {
-        "hand_boxes": [_pixels(box, inputs, boxes) for box in hands],
-        "object_box": _pixels(cast("list[float]", interaction["object_box"]), inputs, boxes),
-        "hand_type": interaction["hand_type"],
-    }
+def _in_pixels(entry: BoxedInteraction, inputs: Fields, boxes: BoxFormat) -> BoxedInteraction:
+    hands = [_pixels(box, inputs, boxes) for box in entry.hand_boxes]
+    return BoxedInteraction(hands, _pixels(entry.object_box, inputs, boxes), entry.hand_type)
 
 
 @_within_bounds
 def read_relations(text: str) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it that is empty or has a valid entry; others go."""
     body = body_of(text)
-    whole = whole_list(body)
-    if whole is not None:
-        return _relations(whole)
+    array_alone = array_in(body)
+    if array_alone is not None:
+        return _relations(array_alone)
     for entries in json_arrays(body, nested=True):
         prediction = _relations(entries)
         if prediction.value["relations"] or not entries:
@@ -199,21 +194,19 @@ def read_relations(text: str) -> Prediction | ParseError:
 
 
 def _relations(entries: Sequence[object]) -> Prediction:
-    relations = [relation for entry in entries if (relation := _relation(entry)) is not None]
-    return Prediction({"relations": cast("Json", relations)}, dropped=len(entries) - len(relations))
+    return relations_answer(entries, _relation)
 
 
-def _relation(entry: object) -> Fields | None:
+def _relation(entry: Mapping[str, object]) -> MarkedRelation | None:
     """Numbers as `int` makes them of numbers and texts, types and values as text whatever they are."""
-    names = ("source_id", "target_id", "relation_type", "value")
-    if not isinstance(entry, dict) or any(entry.get(name) is None for name in names):
+    source, target, kind, value = (entry.get(name) for name in MarkedRelation.__struct_fields__)
+    if source is None or target is None or kind is None or value is None:
         return None
     try:
-        source, target = int(entry["source_id"]), int(entry["target_id"])
+        ends = [int(cast("int", end)) for end in (source, target)]
     except (TypeError, ValueError):
         return None
-    kind, value = _as_text(entry["relation_type"]), _as_text(entry["value"])
-    return {"source_id": source, "target_id": target, "relation_type": kind, "value": value}
+    return MarkedRelation(ends[0], ends[1], _as_text(kind), _as_text(value))
 
 
 def _as_text(value: object) -> str:

@@ -15,9 +15,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from barista_bench.benchmarks.barista.box_answers import box_places
+from barista_bench.benchmarks.barista.box_answers import box_fields
 from barista_bench.benchmarks.barista.common import WORDING as WORDING
-from barista_bench.benchmarks.barista.release_source import Pieces, SourceFile
+from barista_bench.benchmarks.barista.python_texts import Pieces, SourceFile
 from barista_bench.core.benchmark import ReleasedRubric
 from barista_bench.core.prompt import BoxFormat, TextPart
 from barista_bench.core.prompt_sets import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, by_hash, fill
@@ -82,8 +82,8 @@ def released_prompts(clone: Path, task: str) -> PromptTexts:
     Raises:
         ConfigError: the clone does not hold it; names file and constant or function.
     """
-    found = _Clone(clone)
-    return found.prompts(found.asked[task]())
+    clone_texts = _Clone(clone)
+    return clone_texts.prompts(clone_texts.asked[task]())
 
 
 def released_writer(clone: Path) -> PromptTexts:
@@ -92,8 +92,8 @@ def released_writer(clone: Path) -> PromptTexts:
     Raises:
         ConfigError: as `released_prompts`.
     """
-    found = _Clone(clone)
-    return found.prompts(found.writer())
+    clone_texts = _Clone(clone)
+    return clone_texts.prompts(clone_texts.writer())
 
 
 def released_rubric(clone: Path, task: str) -> ReleasedRubric:
@@ -102,11 +102,11 @@ def released_rubric(clone: Path, task: str) -> ReleasedRubric:
     Raises:
         ConfigError: as `released_prompts`; also for a task that no judge scores there.
     """
-    found = _Clone(clone)
-    if task not in found.judged:
-        raise ConfigError(f"the release has no judge for {task}. Remedy: judge {' or '.join(found.judged)}")
-    content: dict[str, object] = {"version": 0, "introduction": "", **found.judged[task]()}
-    return ReleasedRubric(content, found.wording(str(content)))
+    clone_texts = _Clone(clone)
+    if task not in clone_texts.judged:
+        raise ConfigError(f"the release has no judge for {task}. Remedy: judge {' or '.join(clone_texts.judged)}")
+    content: dict[str, object] = {"version": 0, "introduction": "", **clone_texts.judged[task]()}
+    return ReleasedRubric(content, clone_texts.wording(str(content)))
 
 
 class _Clone:
@@ -169,7 +169,7 @@ class _Clone:
     @cached_property
     def _shown(self) -> dict[str, Callable[[], str]]:
         """Texts as a model sees them that do not depend on an example, by their name in `SHOWN`."""
-        found: dict[str, Callable[[], str]] = {
+        texts: dict[str, Callable[[], str]] = {
             "hand_object request": lambda: _texts(self._hand_object(), 1)[0],
             "relations heading of the frame": lambda: _texts(self._relations(), 2)[0],
             "relations heading of the marks": lambda: _texts(self._relations(), 2)[1],
@@ -177,13 +177,13 @@ class _Clone:
         }
         for task in ("grounding", "hand_object", "referring"):
             for order in _ORDERS:
-                found[f"{task} system text, {order}"] = partial(self._system, task, order)
-        return found
+                texts[f"{task} system text, {order}"] = partial(self._system, task, order)
+        return texts
 
     def _system(self, task: str, order: Literal["yxyx", "xyxy"]) -> str:
         system, user, extra = self.asked[task]()
-        places = box_places(PromptTexts(0, system, user, "", extra), BoxFormat(order, 1000))
-        return fill(system, places)
+        fields = box_fields(PromptTexts(0, system, user, "", extra), BoxFormat(order, 1000))
+        return fill(system, fields)
 
     @staticmethod
     def _hash(read: Callable[[], str]) -> str:
@@ -269,9 +269,9 @@ class _Clone:
         return {"question": plain.text("_QUESTION_TEMPLATE"), **self._rubric(source)}
 
     def _rubric(self, source: SourceFile) -> dict[str, object]:
-        found = source.value(source.constant("_CRITERIA"))
+        stated = source.value(source.constant("_CRITERIA"))
         try:
-            criteria = [_criterion(key, fields) for key, fields in found.items()]  # type: ignore[attr-defined]
+            criteria = [_criterion(key, fields) for key, fields in stated.items()]  # type: ignore[attr-defined]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise source.lacks("_CRITERIA of names, criteria and rubrics") from error
         return {"criteria": criteria}
@@ -279,25 +279,25 @@ class _Clone:
     def _descriptions(self) -> dict[str, str]:
         """How a box is described, in either order."""
         source = self.file("bbox.py", _SOURCE)
-        found = source.constants(source.function("format_description"), returned=True)
-        by_order = {"xyxy" if text.find("x") < text.find("y") else "yxyx": text for text in found}
-        if set(by_order) != set(_ORDERS) or len(found) != len(_ORDERS):
+        descriptions = source.constants(source.function("format_description"), returned=True)
+        by_order = {"xyxy" if text.find("x") < text.find("y") else "yxyx": text for text in descriptions}
+        if set(by_order) != set(_ORDERS) or len(descriptions) != len(_ORDERS):
             raise source.lacks("format_description of two orders")
         return {f"coord_desc.{order}": text for order, text in by_order.items()}
 
     def _in_either_order(self, source: SourceFile) -> dict[str, str]:
         function = source.function("default_system_prompt")
-        found = source.assigned(function, "coord_order")
-        if len(found) != len(_ORDERS):
+        orders = source.assigned(function, "coord_order")
+        if len(orders) != len(_ORDERS):
             raise source.lacks("coord_order of two orders")
-        texts = [source.closed(source.pieces(node), "coord_order") for node in found]
+        texts = [source.closed(source.pieces(node), "coord_order") for node in orders]
         return self._descriptions() | {f"coord_order.{o}": text for o, text in zip(_ORDERS, texts, strict=True)}
 
 
 def _formatted(source: SourceFile, name: str, fields: Sequence[str]) -> str:
     """A template of `str.format` as one of ours: `{field}` stays, `{{` becomes `{`."""
     pieces: Pieces = []
-    found = []
+    names = []
     try:
         for text, field, spec, conversion in string.Formatter().parse(source.text(name)):
             pieces.append(text)
@@ -305,10 +305,10 @@ def _formatted(source: SourceFile, name: str, fields: Sequence[str]) -> str:
                 if field not in fields or spec or conversion:
                     raise ValueError(f"a place {field!r}")
                 pieces.append(None)
-                found.append(field)
+                names.append(field)
     except ValueError as error:
         raise source.lacks(f"{name} with the places {', '.join(fields)} ({error})") from error
-    return _placed(source, pieces, found)
+    return _placed(source, pieces, names)
 
 
 def _placed(source: SourceFile, pieces: Pieces, names: Sequence[str]) -> str:
@@ -319,8 +319,8 @@ def _placed(source: SourceFile, pieces: Pieces, names: Sequence[str]) -> str:
     """
     following = iter(names)
     text = "".join(f"{{{next(following, '')}}}" if piece is None else piece for piece in pieces)
-    places = sum(text.count(f"{{{name}}}") for name in _PLACES)
-    if not sum(piece is None for piece in pieces) == len(names) == places:
+    count = sum(text.count(f"{{{name}}}") for name in _PLACES)
+    if not sum(piece is None for piece in pieces) == len(names) == count:
         known = ", ".join(names) or "none"
         raise source.lacks(f"text with just these places: {known} (it begins {text[:40]!r})")
     return text
@@ -337,10 +337,10 @@ def _texts(asked: Asked, images: int) -> list[str]:
     return [part.text for part in prompt.parts if isinstance(part, TextPart)]
 
 
-def _only(source: SourceFile, found: Sequence[ast.expr], name: str) -> ast.expr:
-    if len(found) != 1:
+def _only(source: SourceFile, values: Sequence[ast.expr], name: str) -> ast.expr:
+    if len(values) != 1:
         raise source.lacks(f"{name} that is set once")
-    return found[0]
+    return values[0]
 
 
 def _criterion(key: str, fields: dict[str, Any]) -> dict[str, object]:

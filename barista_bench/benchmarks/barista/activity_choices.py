@@ -1,0 +1,84 @@
+"""The lettered choices of an activity question: which classes are drawn, in which order, and what they are called."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+
+from barista_bench.core.sampling import Sampling
+from barista_bench.core.typed_fields import TypedFields
+
+
+class ActivityChoice(TypedFields):
+    """`choice_id` is the letter shown; `class_id` and `verb` are for analysis and not shown."""
+
+    choice_id: str
+    class_id: str
+    text: str
+    verb: str
+
+
+def draw_choices(
+    class_id: str, names: Mapping[str, str], sampling: Sampling, rng: random.Random
+) -> list[ActivityChoice]:
+    """The choices of one question in the order shown, the truth among them; `names` are those of all classes."""
+    drawn = _drawn_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
+    texts = _texts({item: names[item] for item in drawn})
+    return [
+        ActivityChoice(_letters(number), item, texts[item], shown_verb(names[item]))
+        for number, item in enumerate(drawn)
+    ]
+
+
+def _drawn_classes(class_id: str, verbs: Mapping[str, str], sampling: Sampling, rng: random.Random) -> list[str]:
+    """The classes of one question, shuffled: the truth, distractors of its verb, and others of any verb.
+
+    The calls on the generator are the release's, in its order.
+    """
+    others = [item for item in sorted(verbs) if item != class_id]
+    alike = [item for item in others if verbs[item] == verbs[class_id]]
+    different = [item for item in others if verbs[item] != verbs[class_id]]
+    rng.shuffle(alike)
+    rng.shuffle(different)
+    drawn = [*alike, *different]
+    if sampling.choices is not None:
+        wrong = sampling.choices - 1
+        first = min(sampling.same_verb, len(alike), wrong)
+        pool = [*alike[first:], *different]
+        rng.shuffle(pool)
+        drawn = [*alike[:first], *pool][:wrong]
+    drawn.append(class_id)
+    if len(drawn) > 1:
+        rng.shuffle(drawn)
+    return drawn
+
+
+def _texts(names: Mapping[str, str]) -> dict[str, str]:
+    """What the classes of a question are called: those that share a name show their id too."""
+    times = Counter(names.values())
+    return {class_id: name if times[name] == 1 else f"{name} ({class_id})" for class_id, name in names.items()}
+
+
+def released_verb(name: str) -> str:
+    """The verb of a `Verb noun` label, as choices are drawn by it; empty where the label begins with a blank."""
+    return name.split(" ", 1)[0]
+
+
+def shown_verb(name: str) -> str:
+    """The verb that figures are grouped by, which is never empty.
+
+    >>> shown_verb("Pour milk"), shown_verb(" Pour milk")
+    ('Pour', 'Pour')
+    """
+    return next(iter(name.split()), name)
+
+
+def _letters(number: int) -> str:
+    """A, B, ..., Z, AA, AB, ..."""
+    name = ""
+    number += 1
+    while number:
+        number, letter = divmod(number - 1, 26)
+        name = chr(ord("A") + letter) + name
+    return name

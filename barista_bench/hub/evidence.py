@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,16 +20,13 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.prompt_sets import PromptTexts, by_hash
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
-from barista_bench.judging.geval import judge_prompts
-from barista_bench.judging.items import distinct, judged_samples
-from barista_bench.judging.reasoning import METHOD as REASONING
-from barista_bench.judging.reasoning import rationales_of, reasoned_samples
+from barista_bench.judging.answers import REASONING, RunAnswers
+from barista_bench.judging.forms import judge_prompts
+from barista_bench.judging.judge_folder import JUDGE_FILE, VERDICTS_FILE, JudgeDescription, plain_json
 from barista_bench.judging.released_verdicts import METHOD as RELEASED
 from barista_bench.judging.released_verdicts import verdict_key
 from barista_bench.judging.rubric import Rubric, load_rubric
-from barista_bench.judging.rubric_judge import reasoning_questions
-from barista_bench.judging.session import JUDGE_FILE, VERDICTS_FILE, JudgeDescription, forms
-from barista_bench.models import GenerationConfig
+from barista_bench.judging.session import judge_questions
 from barista_bench.runs.log.keys import asked_inputs, digest, sample_keys
 from barista_bench.runs.log.record import decode_record
 from barista_bench.runs.log.sample_log import log_files, whole_lines
@@ -136,22 +134,21 @@ def check_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) ->
 def _expected_verdicts(run: ScoredRun, described: JudgeDescription, where: str) -> Expected:
     method = described.identity["method"]
     if method == RELEASED:
-        criteria = [criterion["name"] for criterion in described.rubric["criteria"]]
         samples = [(sample.example.example_id, sample.record.run) for sample in run.samples]
-        keys = {verdict_key(*sample, name): sample for sample in samples for name in criteria}
+        keys = {verdict_key(*sample, name): sample for sample in samples for name in described.criteria}
         return {key: Place(*sample, key) for key, sample in keys.items()}
-    config = GenerationConfig(**{**described.generation, "stop": tuple(described.generation["stop"])})
+    if plain_json(asdict(described.config)) != described.generation:
+        raise TypeError("generation: lacks settings")
     if method == REASONING:
         prompt = judge_prompts(REASONING)
         _check_rubric(described, (prompt.version, prompt.sha256, prompt.wording), where)
-        questions = reasoning_questions(rationales_of(reasoned_samples(run)), described.identity["model"], config)
     else:
         rubric = Rubric.model_validate(described.rubric)
         ours = load_rubric(run.task)
         if (rubric.wording == ours.wording) != (rubric.model_copy(update={"wording": ours.wording}) == ours):
             raise DataError(f"{where}: rubric: is called {rubric.wording!r}, which it is not. Remedy: judge anew")
         _check_rubric(described, (rubric.version, rubric.sha256, rubric.wording), where)
-        questions = forms(rubric, distinct(judged_samples(run)), described, config)
+    questions = judge_questions(described, RunAnswers.of(run).distinct)
     return {
         key: Place(question.item, draw, question.fingerprint)
         for question in questions

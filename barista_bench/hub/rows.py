@@ -13,9 +13,9 @@ from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import is_floor, judged_share, leaderboard, published
 from barista_bench.hub.evidence import check_answers, check_verdicts, first_difference
+from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
 from barista_bench.judging.scoring import read_judged_run
-from barista_bench.judging.session import read_judge
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 

@@ -42,8 +42,8 @@ from barista_bench.hub.schemas import (
     checked,
     valid,
 )
+from barista_bench.judging.judge_folder import JUDGES
 from barista_bench.judging.results import JudgedResults
-from barista_bench.judging.session import JUDGES
 from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results
 

@@ -47,12 +47,12 @@ from barista_bench.core.task import Json, Sampling, Status
 from barista_bench.errors import ConfigError
 from barista_bench.files.atomic import write_whole
 from barista_bench.files.owned_folders import check_place
-from barista_bench.judging.asking import Asked, Question, ask
-from barista_bench.judging.geval import judge_prompts
+from barista_bench.judging.asking import AskCounts, Question, ask, draw_keys
+from barista_bench.judging.config import QuestionConfig
+from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.question_checks import SCHEMA, read_pair, too_short, wrong_with
-from barista_bench.judging.question_config import QuestionConfig
 from barista_bench.judging.verdicts import Unusable
-from barista_bench.models import Completion, Failure, Model
+from barista_bench.models import Model
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.log.keys import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
@@ -68,23 +68,13 @@ MEANINGS: Mapping[Category, str] = {
 
 
 @dataclass(slots=True)
-class QuestionSession:
+class QuestionSession(AskCounts):
     """One start. `refused` says for each question that was given up why its last reply was not used."""
 
     folder: Path
     wanted: int = 0
     written: int = 0
-    asked: int = 0
-    already_done: int = 0
-    failed: int = 0
-    first_failure: str = ""
     refused: list[str] = field(default_factory=list)
-
-    def add(self, done: Asked) -> None:
-        self.asked += done.asked
-        self.already_done += done.already_done
-        self.failed += done.failed
-        self.first_failure = self.first_failure or done.first_failure
 
 
 @dataclass(slots=True)
@@ -215,21 +205,14 @@ def _ask_all(
         waiting = [question for question in wanted if question.pair is None and question.attempt == attempt]
         if not waiting:
             return
-        asked = {
-            question.item: Question.of(
-                question.item,
-                question_prompt(prompts, question.category, question.context, question.again),
-                identity,
-                config.generation,
-                first=attempt,
-                schema=SCHEMA,
-            )
-            for question in waiting
-        }
-        done = ask(model, config.generation, list(asked.values()), log, _status, progress=config.progress)
-        session.add(done)
+        asked = []
         for question in waiting:
-            _take(question, done.records[asked[question.item].keys[attempt]], config)
+            prompt = question_prompt(prompts, question.category, question.context, question.again)
+            keys = draw_keys(question.item, identity, asdict(config.generation), [attempt])
+            asked.append(Question(question.item, prompt, keys, SCHEMA))
+        records = ask(model, config.generation, asked, log, read_pair, session, progress=config.progress)
+        for question, sent in zip(waiting, asked, strict=True):
+            _take(question, records[sent.keys[attempt]], config)
 
 
 def _take(question: _Wanted, record: SampleRecord, config: QuestionConfig) -> None:
@@ -244,17 +227,6 @@ def _take(question: _Wanted, record: SampleRecord, config: QuestionConfig) -> No
     paper = config.protocol == "paper"
     question.again = wrong_with(pair, question.category, question.changes) if paper else too_short(pair)
     question.pair = None if question.again else pair
-
-
-def _status(reply: Completion | Failure) -> tuple[Status, str | None]:
-    if isinstance(reply, Failure):
-        return Status.INFRA_ERROR, reply.error
-    if reply.finish_reason == "refusal":
-        return Status.REFUSED, "the model refused"
-    pair = read_pair(reply.text)
-    if not isinstance(pair, Unusable):
-        return Status.OK, None
-    return (Status.TRUNCATED if reply.finish_reason == "length" else Status.PARSE_ERROR), pair.why
 
 
 def _provenance(folder: Path) -> _Provenance | None:

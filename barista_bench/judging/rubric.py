@@ -101,6 +101,14 @@ class Rubric(_File):
     def names(self) -> tuple[str, ...]:
         return tuple(criterion.name for criterion in self.criteria)
 
+    @property
+    def vocabulary_text(self) -> str:
+        """`words` as a form shows them."""
+        if not self.words:
+            return ""
+        heading = "Categories of this domain. Synonyms that people really use are fine; a vaguer name is worse."
+        return "\n".join(["", heading, *(f"- {word}: {text}" for word, text in self.words.items()), ""])
+
 
 def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     """The rubric of a task: ours, a user's file, or with `release:FOLDER` that of a clone of the release.

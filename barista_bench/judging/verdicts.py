@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-
-from barista_bench.core.task import Status
-from barista_bench.models import Completion, Failure
 
 MAX_REPLY = 100_000
 """Characters of a reply that are read; an honest one has a few hundred."""
@@ -109,22 +105,3 @@ def read_verdict(text: str, form: Form = GEVAL_FORM) -> Verdict | Unusable:
     if not isinstance(reason, str):
         return Unusable(f"{form.reason} is a {type(reason).__name__}, not text")
     return Verdict(score, reason)
-
-
-def reply_status(completion: Completion | Failure, form: Form) -> tuple[Status, str | None]:
-    """What became of a reply, and why where it is not ok. A truncated reply that is whole all the same counts."""
-    if isinstance(completion, Failure):
-        return Status.INFRA_ERROR, completion.error
-    if completion.finish_reason == "refusal":
-        return Status.REFUSED, "the judge refused"
-    verdict = read_verdict(completion.text, form)
-    if isinstance(verdict, Verdict):
-        return Status.OK, None
-    if completion.finish_reason == "length":
-        return Status.TRUNCATED, "the reply reached max_new_tokens"
-    return Status.PARSE_ERROR, verdict.why
-
-
-def as_text(fields: Mapping[str, object]) -> str:
-    """A reply as a judge writes it; what the offline judges say."""
-    return json.dumps(fields)

@@ -19,9 +19,9 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError
 from barista_bench.hub.submission import Submission, make_submission
+from barista_bench.judging.judge_folder import JUDGE_FILE, VERDICTS_FILE, judge_folders
 from barista_bench.judging.results import write_judged
 from barista_bench.judging.scoring import score_judged
-from barista_bench.judging.session import JUDGE_FILE, VERDICTS_FILE, judge_folders
 from barista_bench.runs.log.keys import digest, sample_key
 from barista_bench.runs.log.record import decode_record, encode_record
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord

@@ -17,8 +17,8 @@ from barista_bench.core.task import Example, Sampling
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.judging.config import QuestionConfig
 from barista_bench.judging.question_checks import invented, read_pair, too_short, unmentioned, wrong_with
-from barista_bench.judging.question_config import QuestionConfig
 from barista_bench.judging.questions import QuestionSession, write_questions
 from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Completion, Failure, Request

@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.core.task import Status
-from barista_bench.judging.verdicts import (
-    GEVAL_FORM,
-    MAX_REPLY,
-    REASONING_FORM,
-    Unusable,
-    Verdict,
-    read_verdict,
-    reply_status,
-)
+from barista_bench.judging.asking import reply_status
+from barista_bench.judging.verdicts import GEVAL_FORM, MAX_REPLY, REASONING_FORM, Unusable, Verdict, read_verdict
 from barista_bench.models import Completion, Failure
 
 GOOD = '{"score": 7, "reason": "one slip"}'
@@ -68,7 +61,7 @@ def test_anything_else_is_none_and_says_why(text: str) -> None:
     found = read_verdict(text)
     assert isinstance(found, Unusable)
     assert found.why
-    assert reply_status(Completion(text), GEVAL_FORM)[0] is Status.PARSE_ERROR
+    assert reply_status(Completion(text), read_verdict)[0] is Status.PARSE_ERROR
 
 
 @given(st.text())
@@ -96,7 +89,7 @@ def test_scores_from_0_to_10_are_read_and_no_others(score: int, reason: str) -> 
     ],
 )
 def test_every_reply_has_its_status(reply: Completion | Failure, status: Status) -> None:
-    assert reply_status(reply, GEVAL_FORM)[0] is status
+    assert reply_status(reply, read_verdict)[0] is status
 
 
 def test_the_form_of_the_reasoning_judge_ends_at_five() -> None:

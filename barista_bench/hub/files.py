@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,7 @@ def model_files(submission: Submission, existing: Existing) -> dict[str, bytes]:
     """`.eval_results/<benchmark>.yaml` and README.md of the model repository."""
     path = eval_results_path(submission.benchmark)
     merged = _with_others(submission.eval_results(), existing.eval_results, path)
-    text = dump_yaml(_listed(as_plain(merged)))
+    text = dump_yaml(as_plain(merged))
     read_eval_results(text, path)
     name = submission.target.model_repo.partition("/")[2]
     try:
@@ -110,11 +111,6 @@ def _with_others(ours: EvalResults, existing: bytes | None, path: str) -> EvalRe
     others = read_eval_results(existing, path).root
     kept = [one for one in others if (one.dataset.id, one.dataset.task_id) not in mine]
     return EvalResults([*kept, *ours.root])
-
-
-def _listed(content: object) -> list[object]:
-    assert isinstance(content, list)
-    return content
 
 
 def results_files(submission: Submission) -> dict[str, bytes]:
@@ -166,7 +162,7 @@ def _shown(primary: str) -> str:
 def dataset_files(benchmark: str, folder: str | Path | None) -> dict[str, Content]:
     """`eval.yaml`; with `folder` also all files of the built dataset, and `leaderboard.yaml`, by which a leaderboard
     knows results on its examples. Raises DataError where the folder is not fit."""
-    text = dump_yaml(_mapping(as_plain(eval_file(benchmark))))
+    text = dump_yaml(as_plain(eval_file(benchmark)))
     read_eval_file(text, EVAL_FILE)
     files: dict[str, Content] = {}
     if folder is not None:
@@ -191,11 +187,6 @@ def _content_hashes(benchmark: str, folder: Path) -> dict[str, object]:
 def _wordings(benchmark: Benchmark) -> list[str]:
     """Those that have leaderboards: ours, and the release's where it can be had."""
     return [OURS, *filter(None, [benchmark.released_wording])]
-
-
-def _mapping(content: object) -> dict[str, object]:
-    assert isinstance(content, dict)
-    return content
 
 
 def _folder_files(folder: Path) -> dict[str, Content]:
@@ -266,22 +257,16 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
         for name, content in wanted.items():
             target = confined(fresh, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            _put(content, target)
+            if isinstance(content, bytes):
+                target.write_bytes(content)
+            else:
+                place_file(content, target)
     return changed
 
 
 def _same(target: Path, content: Content) -> bool:
     if not target.is_file():
         return False
-    if isinstance(content, Path):
-        return target.samefile(content) or (
-            target.stat().st_size == content.stat().st_size and target.read_bytes() == content.read_bytes()
-        )
-    return target.read_bytes() == content
-
-
-def _put(content: Content, target: Path) -> None:
     if isinstance(content, bytes):
-        target.write_bytes(content)
-    else:
-        place_file(content, target)
+        return target.read_bytes() == content
+    return target.samefile(content) or filecmp.cmp(target, content, shallow=False)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
-from barista_bench.hub.checks import is_floor, judged_share, leaderboard, published
+from barista_bench.hub.checks import is_floor, leaderboard, open_verdicts, published
 from barista_bench.hub.evidence import check_answers, check_verdicts, first_difference
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
@@ -50,10 +50,22 @@ class Row:
         return leaderboard(self.results.comparability)
 
     @property
-    def complete(self) -> bool:
-        """Whether every sample of the whole set is scored and, where judges score, judged."""
-        judged = self.judged is None or judged_share(self.judged) == 1
-        return self.results.coverage.complete and judged and self.results.dataset.limit is None
+    def missing(self) -> dict[str, str]:
+        """What keeps the row from being complete, and the remedy of each: samples, a judge's verdicts, or examples."""
+        coverage, limit = self.results.coverage, self.results.dataset.limit
+        missing = {}
+        if not coverage.complete:
+            lacking = coverage.expected - coverage.scored
+            missing[f"{lacking} of {coverage.expected} samples missing"] = "finish the run and score it"
+        if self.judged:
+            judged, remedy = self.judged.coverage, "finish `barista-bench judge`"
+            if judged.judged < judged.expected:
+                missing[f"{judged.expected - judged.judged} of {judged.expected} answers not judged"] = remedy
+            if verdicts := open_verdicts(self.judged):
+                missing[f"{verdicts} verdicts missing"] = remedy
+        if limit is not None:
+            missing[f"cut to {limit} examples"] = "run without --limit"
+        return missing
 
 
 def read_row(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Final, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar, cast
 
 import yaml
 from huggingface_hub.errors import HFValidationError
@@ -169,39 +169,6 @@ class EvalFile(Strict):
         return self
 
 
-class IndexTask(Strict):
-    type: Text
-    name: Text | None = None
-
-
-class IndexDataset(Strict):
-    type: RepoId
-    name: Text
-    config: Text | None = None
-    split: Text | None = None
-    revision: Commit | None = None
-
-
-class IndexMetric(Strict):
-    type: Text
-    value: int | float
-    name: Text | None = None
-
-
-class IndexSource(Strict):
-    name: Text
-    url: Address
-
-
-class IndexResult(Strict):
-    """One result of model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""
-
-    task: IndexTask
-    dataset: IndexDataset
-    metrics: Annotated[list[IndexMetric], Field(min_length=1)]
-    source: IndexSource | None = None
-
-
 class _IndexedModel(BaseModel):
     """Somebody else's entries are kept whatever they hold beside what is named here."""
 
@@ -249,11 +216,10 @@ def read_eval_file(text: str | bytes, where: str) -> EvalFile:
     return checked(EvalFile, load_yaml(text, where), where)
 
 
-def read_model_index(content: object, where: str) -> list[dict[str, object]]:
+def read_model_index(content: object, where: str) -> list[dict[str, Any]]:
     """Check as much of a card's `model-index` as must hold to add to it. Raises DataError."""
     checked(RootModel[Annotated[list[_IndexedModel], Field(min_length=1)]], content, where)
-    assert isinstance(content, list)
-    return content
+    return cast("list[dict[str, Any]]", content)
 
 
 def load_yaml(text: str | bytes, where: str) -> object:
@@ -281,6 +247,6 @@ def dump_yaml(content: Mapping[str, object] | Sequence[object]) -> str:
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
 
 
-def as_plain(model: BaseModel) -> object:
+def as_plain(model: BaseModel) -> Any:  # noqa: ANN401  (a list or a mapping, as the schema says)
     """Without fields that are not set, under the names of the file."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)

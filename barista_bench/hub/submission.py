@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.hub.card import IndexResult
 from barista_bench.hub.checks import (
     SCALE,
     SELF_REPORTED,
@@ -19,7 +20,6 @@ from barista_bench.hub.checks import (
     check_model,
     check_results,
     interval_of,
-    open_verdicts,
     published,
 )
 from barista_bench.hub.rows import Row, read_row
@@ -31,11 +31,6 @@ from barista_bench.hub.schemas import (
     EvalResult,
     EvalResults,
     EvalSource,
-    IndexDataset,
-    IndexMetric,
-    IndexResult,
-    IndexSource,
-    IndexTask,
     RepoId,
     Strict,
     Text,
@@ -44,7 +39,6 @@ from barista_bench.hub.schemas import (
 )
 from barista_bench.judging.judge_folder import JUDGES
 from barista_bench.judging.results import JudgedResults
-from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results
 
 _PUBLIC_SETTINGS: Final = frozenset(
@@ -92,39 +86,45 @@ class Submission:
 
     def eval_results(self) -> EvalResults:
         """The content of `.eval_results/<benchmark>.yaml`."""
-        with valid("submission"):
-            return EvalResults([self._entry(row) for row in self.rows])
-
-    def _entry(self, row: Row) -> EvalResult:
         target = self.target
-        return EvalResult(
-            dataset=EvalDataset(id=target.dataset_repo, task_id=row.task_id, revision=target.dataset_revision),
-            value=row.value,
-            date=target.date,
-            source=target.source,
-            notes=notes(row),
-        )
+        with valid("submission"):
+            return EvalResults(
+                [
+                    EvalResult(
+                        dataset=EvalDataset(
+                            id=target.dataset_repo, task_id=row.task_id, revision=target.dataset_revision
+                        ),
+                        value=row.value,
+                        date=target.date,
+                        source=target.source,
+                        notes=notes(row),
+                    )
+                    for row in self.rows
+                ]
+            )
 
     def index_results(self) -> list[IndexResult]:
         """The same as model-index metadata, for readers that know no `.eval_results`."""
-        with valid("submission"):
-            return [self._indexed(row) for row in self.rows]
+        return [self._indexed(row) for row in self.rows]
 
     def _indexed(self, row: Row) -> IndexResult:
         target, dataset = self.target, row.results.dataset
-        url = target.source_url
-        return IndexResult(
-            task=IndexTask(type="image-text-to-text", name=row.task_id),
-            dataset=IndexDataset(
-                type=target.dataset_repo,
-                name=f"{self.benchmark.upper()} ({row.task_id})",
-                config=dataset.config,
-                split=get_benchmark(dataset.benchmark).published_split(dataset.split),
-                revision=target.dataset_revision,
-            ),
-            metrics=[IndexMetric(type=row.metric, value=row.value, name=f"{row.metric} x {SCALE}")],
-            source=IndexSource(name=target.source_name or "barista_bench", url=url) if url else None,
-        )
+        split = get_benchmark(dataset.benchmark).published_split(dataset.split)
+        result: dict[str, Any] = {
+            "task": {"type": "image-text-to-text", "name": row.task_id},
+            "dataset": {
+                "type": target.dataset_repo,
+                "name": f"{self.benchmark.upper()} ({row.task_id})",
+                "config": dataset.config,
+                "split": split,
+            },
+            "metrics": [{"type": row.metric, "value": row.value, "name": f"{row.metric} x {SCALE}"}],
+        }
+        if target.dataset_revision:
+            result["dataset"]["revision"] = target.dataset_revision
+        if target.source_url:
+            result["source"] = {"name": target.source_name or "barista_bench", "url": target.source_url}
+        return result
 
 
 def make_submission(
@@ -169,30 +169,11 @@ def submission_of(rows: Sequence[Row], target: Target, *, allow_incomplete: bool
         if row.judged is not None:
             check_judged(row.judged, row.results, str(row.folder / JUDGES))
         if not allow_incomplete:
-            _check_complete(row, where)
+            for what, remedy in row.missing.items():
+                raise DataError(f"{where}: {what}. Remedy: {remedy}, or say --allow-incomplete")
         _check_name(row, target)
     _check_together(rows)
     return Submission(target, tuple(sorted(rows, key=lambda row: row.task_id)))
-
-
-def _check_complete(row: Row, where: str) -> None:
-    coverage = row.results.coverage
-    if not coverage.complete:
-        raise DataError(
-            f"{where}: coverage: {coverage.scored} of {coverage.expected} samples are scored. "
-            "Remedy: finish the run and score it, or say --allow-incomplete"
-        )
-    if row.results.dataset.limit is not None:
-        raise DataError(
-            f"{row.folder / CONFIG_FILE}: data.limit: only {row.results.dataset.limit} examples were asked. "
-            "Remedy: run without --limit, or say --allow-incomplete"
-        )
-    if row.judged and not row.complete:
-        raise DataError(
-            f"{where}: judges: {row.judged.coverage.judged} of {row.judged.coverage.expected} answers are judged, "
-            f"{open_verdicts(row.judged)} verdicts are missing. Remedy: finish `barista-bench judge`, or say "
-            "--allow-incomplete"
-        )
 
 
 def _check_name(row: Row, target: Target) -> None:
@@ -235,7 +216,7 @@ def notes(row: Row) -> str:
     how it was made.
     """
     results, coverage = row.results, row.results.coverage
-    parts = [] if row.complete else [f"INCOMPLETE: {_missing(row)}"]
+    parts = [f"INCOMPLETE: {', '.join(row.missing)}"] if row.missing else []
     if results.protocol != "release":
         parts.append(f"NON-RELEASE PROTOCOL {results.protocol}")
     parts.append(SELF_REPORTED)
@@ -261,21 +242,6 @@ def notes(row: Row) -> str:
     parts.append(f"examples sha256:{results.dataset.content_hash}")
     parts.append(f"barista_bench {results.barista_bench}, task version {results.dataset.task_version}")
     return "; ".join(parts)
-
-
-def _missing(row: Row) -> str:
-    coverage = row.results.coverage
-    found = []
-    if not coverage.complete:
-        found.append(f"{coverage.expected - coverage.scored} of {coverage.expected} samples missing")
-    if row.judged and row.judged.coverage.judged < row.judged.coverage.expected:
-        unjudged = row.judged.coverage.expected - row.judged.coverage.judged
-        found.append(f"{unjudged} of {row.judged.coverage.expected} answers not judged")
-    if row.judged and open_verdicts(row.judged):
-        found.append(f"{open_verdicts(row.judged)} verdicts missing")
-    if row.results.dataset.limit is not None:
-        found.append(f"cut to {row.results.dataset.limit} examples")
-    return ", ".join(found)
 
 
 def public_results(row: Row, target: Target) -> Results:

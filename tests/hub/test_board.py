@@ -180,7 +180,7 @@ def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tm
     made = results("referring", model="a/one")
     part = judged(made)
     part = part.model_copy(update={"coverage": part.coverage.model_copy(update={"verdicts": {"ok": 3, "missing": 1}})})
-    with pytest.raises(DataError, match=r"1 verdicts are missing.*Remedy"):
+    with pytest.raises(DataError, match=r"1 verdicts missing.*Remedy"):
         submission(row(made, part), model_repo="a/one")
     files = results_files(submission(row(made, part), model_repo="a/one", allow_incomplete=True))
     for path, content in files.items():

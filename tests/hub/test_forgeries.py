@@ -75,7 +75,7 @@ def test_the_honest_judge_is_taken(run_and_judge: Path) -> None:
 
 def test_a_limited_run_is_taken_when_told_and_says_so(honest_data: Path, tmp_path: Path) -> None:
     run_of(honest_data, tmp_path / "run", "relations", lambda *_: "[]", limit=3)
-    with pytest.raises(BaristaError, match=r"only 3 examples"):
+    with pytest.raises(BaristaError, match=r"cut to 3 examples"):
         submit(tmp_path / "run", dataset=honest_data)
     (entry,) = submit(tmp_path / "run", dataset=honest_data, allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: cut to 3 examples")

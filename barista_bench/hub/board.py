@@ -169,8 +169,9 @@ def fetch_results(
             wanted.append(file.path)
     Path(into).mkdir(parents=True, exist_ok=True)
     if wanted:
-        place = {"revision": commit, "local_dir": into, "endpoint": endpoint}
-        snapshot_download(repo_id, repo_type="dataset", allow_patterns=wanted, **place)
+        snapshot_download(
+            repo_id, repo_type="dataset", revision=commit, allow_patterns=wanted, local_dir=into, endpoint=endpoint
+        )
     return Fetched(Path(into), tuple(refused))
 
 
@@ -342,7 +343,7 @@ def _table(record: Comparability, group: Sequence[Entry], why: str) -> Table:
     rows.sort(key=lambda row: row[0] is None)
     judge = f", judged by {record.judge.name} with rubric {record.judge.rubric[:SHORT]}" if record.judge else ""
     head = ("rank", "model", "value", "95% low", "95% high", "runs", "coverage", "revision", "barista_bench")
-    asked = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording or 'that is not told'}"
+    asked = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording or 'that is not known'}"
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"
     note = f"{metric}{judge}; {SELF_REPORTED}; {asked}; overlapping intervals share a rank{apart}"

@@ -32,23 +32,23 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     """
     if len(text) > MAX_FILE:
         raise DataError(f"{where}: has more than {MAX_FILE} characters. Remedy: give a model card")
-    found = REGEX_YAML_BLOCK.match(text)
-    if found is None:
+    header = REGEX_YAML_BLOCK.match(text)
+    if header is None:
         block = dump_yaml({KEY: [_entry(model_name, results)]})
         return f"---\n{block}---\n" + (f"\n{text}" if text else "")
-    front = found[2]
+    front = header[2]
     before = load_yaml(front, where)
     if not isinstance(before, dict | None):
         raise DataError(f"{where}: its metadata is no mapping. Remedy: write `name: value` between the --- lines")
     index = _merged((before or {}).get(KEY), model_name, results, where)
-    newline = "\r\n" if "\r\n" in found[1] else "\n"
+    newline = "\r\n" if "\r\n" in header[1] else "\n"
     block = _LINE_END.sub(newline, dump_yaml({KEY: index}))
     start, end = _span(front, where)
     changed = _joined(front[:start], block, front[end:], newline)
     after = load_yaml(changed, where)
     if not isinstance(after, dict) or {**after, KEY: None} != {**(before or {}), KEY: None}:
         raise DataError(f"{where}: other metadata refers into {KEY}. Remedy: take the YAML anchors out of it")
-    return text[: found.start(2)] + changed + text[found.end(2) :]
+    return text[: header.start(2)] + changed + text[header.end(2) :]
 
 
 def _merged(existing: object, model_name: str, results: Sequence[IndexResult], where: str) -> list[dict[str, Any]]:

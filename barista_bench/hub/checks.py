@@ -80,9 +80,9 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
         )
     apart = differences(judged.answers, results.comparability)
     if apart:
-        told = "; ".join(f"{name}: {values}" for name, values in apart.items())
+        differing = "; ".join(f"{name}: {values}" for name, values in apart.items())
         raise DataError(
-            f"{where}: answers: were judged as others than those of the run ({told}). "
+            f"{where}: answers: were judged as others than those of the run ({differing}). "
             "Remedy: run `barista-bench judge` again"
         )
     pairs = (
@@ -90,10 +90,10 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
         ("model_revision", judged.model_revision, results.model.revision),
         ("runs", judged.runs, results.runs),
     )
-    for field, found, wanted in pairs:
-        if found != wanted:
+    for field, judged_value, run_value in pairs:
+        if judged_value != run_value:
             raise DataError(
-                f"{where}: {field}: {found!r} were judged, but the run has {wanted!r}. "
+                f"{where}: {field}: {judged_value!r} were judged, but the run has {run_value!r}. "
                 "Remedy: run `barista-bench judge` again"
             )
     if MEAN not in judged.figures:
@@ -170,7 +170,7 @@ def task_id(task: str, split: str, protocol: str, wording: str, *, options: str 
     >>> task_id("relations", "all", "release", "ours v2"), task_id("relations", "test", "paper", "release@4086ce5")
     ('relations', 'relations_test_paper_release-4086ce5')
     """
-    own = "" if wording.startswith(OURS) else _NO_NAME.sub("-", wording)
-    parts = [task, "" if split == "all" else split, "" if protocol == "release" else protocol, own]
+    other_wording = "" if wording.startswith(OURS) else _NO_NAME.sub("-", wording)
+    parts = [task, "" if split == "all" else split, "" if protocol == "release" else protocol, other_wording]
     parts += [_NO_NAME.sub("-", options.casefold()).strip("-"), "" if limit is None else f"first-{limit}"]
     return "_".join(part for part in parts if part)

@@ -98,7 +98,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
     same = run_description(
         task,
         content_hash=run.examples.content_hash,
-        prompts_hash=digest(sorted(one.prompt for one in inputs)),
+        prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
         model=model,
         boxes=boxes,
         generation=identity["generation"],

@@ -41,7 +41,7 @@ class Destination:
     """Where commits go: a pull request of their own (the default), or a branch.
 
     Raises:
-        ConfigError: the branch is main, and nobody said so with `to_main`.
+        ConfigError: the branch is main, and `to_main` is not set.
     """
 
     branch: str | None = None
@@ -161,15 +161,15 @@ class Pusher:
     def _read(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Those of a model repository's small files that it has."""
         with self._explained(repo_id, "reading its card"), TemporaryDirectory() as folder:
-            sizes = {one.path: one.size for one in self._listed(repo_id, "model", paths, commit)}
-            for path, size in sizes.items():
-                if size > MAX_FILE:
-                    raise PushError(f"{repo_id}: {path} has {size} bytes. Remedy: see to that file")
-            found = {}
-            for path in sizes:
-                copy = self._api.hf_hub_download(repo_id, path, revision=commit, local_dir=folder)
-                found[path] = Path(copy).read_bytes()
-        return found
+            listed = list(self._listed(repo_id, "model", paths, commit))
+            for file in listed:
+                if file.size > MAX_FILE:
+                    raise PushError(f"{repo_id}: {file.path} has {file.size} bytes. Remedy: see to that file")
+            contents = {}
+            for file in listed:
+                copy = self._api.hf_hub_download(repo_id, file.path, revision=commit, local_dir=folder)
+                contents[file.path] = Path(copy).read_bytes()
+        return contents
 
     def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content], commit: str) -> Pushed:
         refuse_secrets(files, repo_id, self._token)
@@ -202,25 +202,25 @@ class Pusher:
 
     def _changed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content], revision: str) -> set[str]:
         """The files that the revision has not, or not with this content."""
-        listed = {one.path: one for one in self._listed(repo_id, repo_type, list(files), revision)}
+        listed = {file.path: file for file in self._listed(repo_id, repo_type, list(files), revision)}
         return {name for name, content in files.items() if name not in listed or not _holds(listed[name], content)}
 
     def _proposed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content]) -> str | None:
         """An open pull request that would make the repository hold these files; its page."""
-        found = self._api.get_repo_discussions(
+        requests = self._api.get_repo_discussions(
             repo_id, repo_type=repo_type, discussion_type="pull_request", discussion_status="open"
         )
-        for one in islice(found, MAX_OPEN):
-            if one.title == TITLE and not self._changed(repo_id, repo_type, files, f"refs/pr/{one.num}"):
-                return self._page(repo_id, repo_type, f"discussions/{one.num}")
+        for request in islice(requests, MAX_OPEN):
+            if request.title == TITLE and not self._changed(repo_id, repo_type, files, f"refs/pr/{request.num}"):
+                return self._page(repo_id, repo_type, f"discussions/{request.num}")
         return None
 
     def _listed(self, repo_id: str, repo_type: RepoType, paths: Sequence[str], revision: str) -> Iterator[RepoFile]:
         for start in range(0, len(paths), 500):
             part = list(paths[start : start + 500])
-            for one in self._api.get_paths_info(repo_id, part, repo_type=repo_type, revision=revision):
-                if isinstance(one, RepoFile):
-                    yield one
+            for file in self._api.get_paths_info(repo_id, part, repo_type=repo_type, revision=revision):
+                if isinstance(file, RepoFile):
+                    yield file
 
     def _page(self, repo_id: str, repo_type: RepoType, rest: str) -> str:
         return "/".join((self._api.endpoint, *(("datasets",) if repo_type == "dataset" else ()), repo_id, rest))

@@ -89,10 +89,10 @@ def read_row(
     Raises:
         DataError, ConfigError: a file is missing or broken, or any of log, figures, settings and dataset disagree.
     """
-    told = read_results(folder / RESULTS_FILE)
+    stored = read_results(folder / RESULTS_FILE)
     run = read_scored(folder, data=data, root=root, options={})
     check_answers(run)
-    refuse_difference(told, run.results, folder / RESULTS_FILE)
+    refuse_difference(stored, run.results, folder / RESULTS_FILE)
     if dataset is not None:
         # The hash of a set leaves out what does not make a question: figures by group may hang on it all the same.
         truth = read_scored(folder, data=dataset, root=root, options={})
@@ -101,9 +101,9 @@ def read_row(
     return Row(folder, type(run.task), run.results, judged)
 
 
-def refuse_difference(told: BaseModel, derived: BaseModel, path: Path) -> None:
+def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:
     """Raises DataError, which names the first field that a file has otherwise than its log and dataset give it."""
-    difference = first_difference(*(json.loads(json.dumps(one.model_dump(mode="json"))) for one in (told, derived)))
+    difference = first_difference(*(json.loads(json.dumps(each.model_dump(mode="json"))) for each in (stored, derived)))
     if difference:
         raise DataError(
             f"{path}: {difference}, which is what the log and the dataset give. Remedy: score the run again"

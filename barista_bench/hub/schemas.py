@@ -7,6 +7,7 @@ Sources: hub-docs `docs/hub/eval-results.md` (`.eval_results/*.yaml`, `eval.yaml
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -115,6 +116,11 @@ class EvalResult(Strict):
     source: EvalSource | None = None
     notes: Text | None = None
 
+    @property
+    def leaderboard(self) -> tuple[str, str]:
+        """Dataset repository and leaderboard in it."""
+        return self.dataset.id, self.dataset.task_id
+
     @field_validator("value", mode="before")
     @classmethod
     def _no_switch(cls, value: object) -> object:
@@ -128,12 +134,9 @@ class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_
 
     @model_validator(mode="after")
     def _one_value_a_leaderboard(self) -> Self:
-        seen = set()
-        for entry in self.root:
-            key = (entry.dataset.id, entry.dataset.task_id)
-            if key in seen:
-                raise ValueError(f"{key[0]} has two values for the task {key[1]!r}")
-            seen.add(key)
+        for (dataset, task), count in Counter(entry.leaderboard for entry in self.root).items():
+            if count > 1:
+                raise ValueError(f"{dataset} has two values for the task {task!r}")
         return self
 
 
@@ -158,10 +161,9 @@ class EvalFile(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        ids = [task.id for task in self.tasks]
-        repeated = sorted({name for name in ids if ids.count(name) > 1})
-        if repeated:
-            raise ValueError(f"the task {repeated[0]!r} stands there twice")
+        for name, count in Counter(task.id for task in self.tasks).items():
+            if count > 1:
+                raise ValueError(f"the task {name!r} stands there twice")
         if self.evaluation_framework != "inspect-ai":
             for task in self.tasks:
                 if task.field_spec or task.solvers or task.scorers:

@@ -41,9 +41,10 @@ from barista_bench.benchmarks.barista.qa_templates import (
 from barista_bench.benchmarks.barista.release_prompts import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.graph_task import Candidate
+from barista_bench.core.options import parse_pairs
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
-from barista_bench.core.task import Json, Sampling, Status
+from barista_bench.core.task import Sampling, Status
 from barista_bench.errors import ConfigError
 from barista_bench.files.atomic import write_whole
 from barista_bench.files.owned_folders import check_place
@@ -131,8 +132,9 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
         DataError, ModelError: the release or the model cannot be used.
     """
     task = TemporalVQA(protocol=config.protocol)
-    sampling = task.sampling.with_overrides(_overrides(config.sampling), task.sampling_uses - {"pairs"})
-    prompts, before = _wording(config), _provenance(config.out)
+    given = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
+    sampling = task.sampling.with_overrides(parse_pairs(given), task.sampling_uses - {"pairs"})
+    prompts, before = _wording(config), _read_provenance(config.out)
     check_place(config.out)
     drawn = _draw(task, sampling, config, before)
     writer = model or load_model(config, [])
@@ -229,7 +231,7 @@ def _take(question: _Wanted, record: SampleRecord, config: QuestionConfig) -> No
     question.pair = None if question.again else pair
 
 
-def _provenance(folder: Path) -> _Provenance | None:
+def _read_provenance(folder: Path) -> _Provenance | None:
     path = folder / PROVENANCE_FILE
     if not path.exists():
         return None
@@ -288,17 +290,3 @@ def _write_pairs(folder: Path, drawn: _Drawn) -> None:
             lines[video_id].append(json.dumps(clip, ensure_ascii=False) + "\n")
     for video_id, of_video in lines.items():
         write_whole(folder / f"{video_id}{SUFFIX}", "".join(of_video))
-
-
-def _overrides(pairs: Sequence[str]) -> dict[str, Json]:
-    overrides: dict[str, Json] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"{pair!r} is no setting. Remedy: write name=value")
-        name = name.removeprefix(f"{TemporalVQA.name}.")
-        try:
-            overrides[name] = json.loads(value)
-        except ValueError:
-            overrides[name] = value
-    return overrides

@@ -1,8 +1,8 @@
 """A results dataset as leaderboard tables. A Space runs this: it needs pydantic, PyYAML and huggingface_hub, no more.
 
 The dataset holds `results/<org>/<model>/<leaderboard>/results.json`, as `barista-bench submit` writes them, with
-`judged.json` beside those of tasks that judges score, and may hold `leaderboard.yaml` (see `Rules`). Whatever breaks a
-rule is listed with the reason, and never shown.
+`judged.json` beside those of tasks that judges score, and may hold `leaderboard.yaml` (see `BoardRules`). Whatever
+breaks a rule is listed with the reason, and never shown.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Cell: TypeAlias = str | int | float | None
 _REMEDY: Final = "Remedy: use `submit`"
 
 
-class Rules(BaseModel):
+class BoardRules(BaseModel):
     """`leaderboard.yaml`: what submissions must be of.
 
     `content_hashes` names the SHA-256 of the examples of each leaderboard, `judges` the judges whose figures count.
@@ -60,7 +60,7 @@ class Rules(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BoardEntry:
     """One model on one leaderboard. `value`, `low` and `high` are 0 to 100; the latter None without an interval.
 
     `record` is what an entry must share to stand in one table with this one, `circumstances` what is shown beside it.
@@ -84,7 +84,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedSubmission:
     """A submission that is not shown, and why."""
 
     path: str
@@ -93,12 +93,12 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    entries: tuple[Entry, ...]
-    refused: tuple[Refused, ...]
+    entries: tuple[BoardEntry, ...]
+    refused: tuple[RefusedSubmission, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BoardTable:
     """Rows below a head, all texts plain: they come from submissions and must not be shown as HTML or Markdown."""
 
     title: str
@@ -112,7 +112,7 @@ class Fetched:
     """A copy of a results dataset, and what was not copied."""
 
     folder: Path
-    refused: tuple[Refused, ...] = field(default=())
+    refused: tuple[RefusedSubmission, ...] = field(default=())
 
 
 def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
@@ -137,8 +137,8 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
                 f"{dataset}: no {RULES_FILE} with content_hashes. Remedy: publish it with `submit --dataset`"
             )
         rules = rules.model_copy(update={"content_hashes": published_hashes})
-    entries: list[Entry] = []
-    refused: list[Refused] = []
+    entries: list[BoardEntry] = []
+    refused: list[RefusedSubmission] = []
     for path in _files(root / "results"):
         name = path.relative_to(root).as_posix()
         if path.name == JUDGED_FILE and (path.parent / RESULTS_FILE).exists():
@@ -147,7 +147,7 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
             entries.append(_entry(path, name, rules))
         except DataError as error:
             reason = str(error).replace(f"{root}{os.sep}", "").removeprefix(f"{name}: ").lstrip(": ")
-            refused.append(Refused(name, reason))
+            refused.append(RefusedSubmission(name, reason))
     return Board(tuple(entries), tuple(refused))
 
 
@@ -158,13 +158,13 @@ def fetch_results(
     api = HfApi(endpoint=endpoint, library_name="barista_bench")
     commit = api.repo_info(repo_id, repo_type="dataset", revision=revision).sha
     wanted: list[str] = []
-    refused: list[Refused] = []
+    refused: list[RefusedSubmission] = []
     for file in api.list_repo_tree(repo_id, repo_type="dataset", revision=commit, recursive=True):
         names = (RESULTS_FILE, JUDGED_FILE, RULES_FILE)
         if not isinstance(file, RepoFile) or PurePosixPath(file.path).name not in names:
             continue
         if file.size > MAX_FILE or len(wanted) >= MAX_FILES or any(letter in file.path for letter in "*?["):
-            refused.append(Refused(file.path, f"has {file.size} bytes, or no plain name: not fetched"))
+            refused.append(RefusedSubmission(file.path, f"has {file.size} bytes, or no plain name: not fetched"))
         else:
             wanted.append(file.path)
     Path(into).mkdir(parents=True, exist_ok=True)
@@ -175,7 +175,7 @@ def fetch_results(
     return Fetched(Path(into), tuple(refused))
 
 
-def ranks(entries: Sequence[Entry]) -> list[int | None]:
+def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
     """The rank of each entry among those given: 1 + how many others are better beyond both intervals.
 
     Entries whose intervals overlap share a rank, as far as nobody else stands between them. An entry without an
@@ -192,25 +192,25 @@ def ranks(entries: Sequence[Entry]) -> list[int | None]:
     ]
 
 
-def tables(board: Board) -> list[Table]:
+def tables(board: Board) -> list[BoardTable]:
     """One table for each set of comparable results, best first."""
     groups = _groups(board)
     apart = told_apart(list(groups))
     return [_table(record, group, why) for (record, group), why in zip(groups.items(), apart, strict=True)]
 
 
-def overview(board: Board) -> Table:
+def overview(board: Board) -> BoardTable:
     """A row a model, a column a leaderboard: value, interval and rank; models on all leaderboards have a mean rank.
 
     Where results of a leaderboard are not all comparable, the set with most models stands for it; the head says the
     wording.
     """
-    chosen: dict[str, list[Entry]] = {}
+    chosen: dict[str, list[BoardEntry]] = {}
     for record, group in _groups(board).items():
         name = leaderboard(record)
         if len(group) > len(chosen.get(name, ())):
             chosen[name] = group
-    cells: dict[str, dict[str, tuple[Entry, int | None]]] = defaultdict(dict)
+    cells: dict[str, dict[str, tuple[BoardEntry, int | None]]] = defaultdict(dict)
     for name, group in chosen.items():
         for entry, rank in zip(group, ranks(group), strict=True):
             cells[entry.model][name] = (entry, rank)
@@ -221,23 +221,25 @@ def overview(board: Board) -> Table:
         lines.append((model, mean, *(_cell(*row[name]) if name in row else "" for name in chosen)))
     lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
     head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in chosen.items()))
-    return Table("overview", head, tuple(lines), f"value [95% interval] (rank); values are 0 to 100, {SELF_REPORTED}")
+    return BoardTable(
+        "overview", head, tuple(lines), f"value [95% interval] (rank); values are 0 to 100, {SELF_REPORTED}"
+    )
 
 
-def refusals(board: Board) -> Table:
+def refusals(board: Board) -> BoardTable:
     """Submissions that are not shown."""
     rows = tuple((refused.path, refused.reason) for refused in board.refused)
-    return Table("refused", ("file", "reason"), rows, "not shown above")
+    return BoardTable("refused", ("file", "reason"), rows, "not shown above")
 
 
-def _rules(root: Path) -> Rules:
+def _rules(root: Path) -> BoardRules:
     path = root / RULES_FILE
     if not path.is_file():
-        return Rules()
+        return BoardRules()
     if path.stat().st_size > MAX_FILE:
         raise DataError(f"{path}: is larger than {MAX_FILE} bytes. Remedy: mend it")
     content = load_yaml(path.read_bytes(), str(path))
-    return checked(Rules, {} if content is None else content, str(path))
+    return checked(BoardRules, {} if content is None else content, str(path))
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -252,7 +254,7 @@ def _files(root: Path) -> Iterator[Path]:
             yield Path(folder) / name
 
 
-def _entry(path: Path, name: str, rules: Rules) -> Entry:
+def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
     """One submission, checked against its place, the schemas and the rules. Raises DataError."""
     parts = PurePosixPath(name).parts
     if len(parts) != 5 or parts[-1] != RESULTS_FILE:
@@ -275,7 +277,7 @@ def _entry(path: Path, name: str, rules: Rules) -> Entry:
     circumstances = (
         f"{name} {value}" for name, value in results.circumstances.items() if name != "runs" and value is not None
     )
-    return Entry(
+    return BoardEntry(
         model=model,
         record=judged.comparability if judged else results.comparability,
         metric="judge_score" if judged else results.primary,
@@ -308,7 +310,7 @@ def _judged(path: Path, name: str, results: Results) -> JudgedResults:
     return judged
 
 
-def _check_rules(results: Results, judged: JudgedResults | None, board: str, rules: Rules, name: str) -> None:
+def _check_rules(results: Results, judged: JudgedResults | None, board: str, rules: BoardRules, name: str) -> None:
     wanted = rules.content_hashes.get(board)
     if rules.content_hashes and wanted is None:
         raise DataError(f"{name}: {board!r} is no leaderboard of {RULES_FILE}. Remedy: submit one of those named there")
@@ -321,9 +323,9 @@ def _check_rules(results: Results, judged: JudgedResults | None, board: str, rul
         raise DataError(f"{name}: judge.name: {judged.judge.name!r} is none of {RULES_FILE}. Remedy: use one of those")
 
 
-def _groups(board: Board) -> Mapping[Comparability, list[Entry]]:
+def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
     """Comparable entries, best first; groups by leaderboard."""
-    groups: dict[Comparability, list[Entry]] = defaultdict(list)
+    groups: dict[Comparability, list[BoardEntry]] = defaultdict(list)
     for entry in sorted(
         board.entries,
         key=lambda entry: (leaderboard(entry.record), entry.record.key, -entry.value, entry.model),
@@ -332,7 +334,7 @@ def _groups(board: Board) -> Mapping[Comparability, list[Entry]]:
     return groups
 
 
-def _table(record: Comparability, group: Sequence[Entry], why: str) -> Table:
+def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> BoardTable:
     rows: list[tuple[Cell, ...]] = [
         (
             *(rank, entry.model, entry.value, entry.low, entry.high, entry.runs, round(entry.coverage, 4)),
@@ -347,9 +349,9 @@ def _table(record: Comparability, group: Sequence[Entry], why: str) -> Table:
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"
     note = f"{metric}{judge}; {SELF_REPORTED}; {asked}; overlapping intervals share a rank{apart}"
-    return Table(leaderboard(record), (*head, "settings"), tuple(rows), note)
+    return BoardTable(leaderboard(record), (*head, "settings"), tuple(rows), note)
 
 
-def _cell(entry: Entry, rank: int | None) -> str:
+def _cell(entry: BoardEntry, rank: int | None) -> str:
     interval = f" [{entry.low:.1f}, {entry.high:.1f}]" if entry.low is not None and entry.high is not None else ""
     return f"{entry.value:.1f}{interval} ({'incomplete' if rank is None else rank})"

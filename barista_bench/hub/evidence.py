@@ -37,7 +37,7 @@ IMPORTED = ("released run:", "recorded:")
 """How wordings of runs begin that other harnesses asked: what they asked is not known here."""
 
 
-class Place(NamedTuple):
+class AskedLine(NamedTuple):
     """What one line of a log answers: `example` of a run, or what a judge was shown; `number` of the run or draw."""
 
     example: str
@@ -45,7 +45,7 @@ class Place(NamedTuple):
     fingerprint: str
 
 
-Expected = Mapping[str, Place]
+Expected = Mapping[str, AskedLine]
 """By key, all that may stand in a log."""
 
 
@@ -91,7 +91,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
     identity = described["identity"]
     if task.prompts.wording.startswith(IMPORTED):
         records = [sample.record for sample in run.samples]
-        return {record.key: Place(record.example_id, record.run, record.fingerprint) for record in records}
+        return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
     model = {name: value for name, value in identity["model"].items() if name != "box_format"}
     boxes = BoxFormat(**identity["model"]["box_format"])
     inputs = asked_inputs(task, run.examples, boxes)
@@ -109,7 +109,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
         raise DataError(f"{where}: identity.{difference} by the dataset. Remedy: start the run anew")
     key_of = sample_keys(model, identity["generation"])
     return {
-        key_of(example.example_id, asked.fingerprint, number): Place(example.example_id, number, asked.fingerprint)
+        key_of(example.example_id, asked.fingerprint, number): AskedLine(example.example_id, number, asked.fingerprint)
         for example, asked in zip(run.examples.examples, inputs, strict=True)
         for number in range(described["runs"])
     }
@@ -136,7 +136,7 @@ def _expected_verdicts(run: ScoredRun, described: JudgeDescription, where: str) 
     if method == RELEASED:
         samples = [(sample.example.example_id, sample.record.run) for sample in run.samples]
         keys = {verdict_key(*sample, name): sample for sample in samples for name in described.criteria}
-        return {key: Place(*sample, key) for key, sample in keys.items()}
+        return {key: AskedLine(*sample, key) for key, sample in keys.items()}
     if plain_json(asdict(described.config)) != described.generation:
         raise TypeError("generation: lacks settings")
     if method == REASONING:
@@ -150,7 +150,7 @@ def _expected_verdicts(run: ScoredRun, described: JudgeDescription, where: str) 
         _check_rubric(described, (rubric.version, rubric.sha256, rubric.wording), where)
     questions = judge_questions(described, RunAnswers.of(run).distinct)
     return {
-        key: Place(question.item, draw, question.fingerprint)
+        key: AskedLine(question.item, draw, question.fingerprint)
         for question in questions
         for draw, key in question.keys.items()
     }

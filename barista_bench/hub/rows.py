@@ -23,7 +23,7 @@ JUDGED_PATTERN: Final = f"judges/*/{RESULTS_FILE}"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SubmissionRow:
     """One task's results. `judged` stands for the run's own figure in tasks that judges score."""
 
     folder: Path
@@ -75,7 +75,7 @@ def read_row(
     data: str | Path | None = None,
     root: str | Path | None = None,
     dataset: str | Path | None = None,
-) -> Row:
+) -> SubmissionRow:
     """A scored run folder as a row, which is written nowhere.
 
     Args:
@@ -98,7 +98,7 @@ def read_row(
         truth = read_scored(folder, data=dataset, root=root, options={})
         refuse_difference(run.results, truth.results, folder / RESULTS_FILE)
     judged = _judged(run, judge) if is_floor(run.results) else None
-    return Row(folder, type(run.task), run.results, judged)
+    return SubmissionRow(folder, type(run.task), run.results, judged)
 
 
 def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:

@@ -83,13 +83,13 @@ Address = Annotated[str, AfterValidator(_https)]
 Date = Annotated[str, AfterValidator(_iso_date)]
 
 
-class Strict(BaseModel):
+class HubModel(BaseModel):
     """Nothing unknown, no text for a number, no NaN."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
 
 
-class EvalDataset(Strict):
+class EvalDataset(HubModel):
     """The benchmark's dataset repository, and the leaderboard in it that the value is for."""
 
     id: RepoId
@@ -97,7 +97,7 @@ class EvalDataset(Strict):
     revision: Commit | None = None
 
 
-class EvalSource(Strict):
+class EvalSource(HubModel):
     """Where the result comes from. A name without an address is refused, as by the hub client."""
 
     url: Address
@@ -106,7 +106,7 @@ class EvalSource(Strict):
     org: Text | None = None
 
 
-class EvalResult(Strict):
+class EvalResult(HubModel):
     """One value for one leaderboard."""
 
     dataset: EvalDataset
@@ -140,7 +140,7 @@ class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_
         return self
 
 
-class EvalTask(Strict):
+class EvalTask(HubModel):
     """One leaderboard of a dataset. `field_spec`, `solvers` and `scorers` are for the framework inspect-ai alone."""
 
     id: TaskId
@@ -151,7 +151,7 @@ class EvalTask(Strict):
     scorers: list[dict[str, JsonValue]] | None = None
 
 
-class EvalFile(Strict):
+class EvalFile(HubModel):
     """`eval.yaml` in the root of a dataset repository."""
 
     name: Text

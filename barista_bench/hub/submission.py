@@ -22,7 +22,7 @@ from barista_bench.hub.checks import (
     interval_of,
     published,
 )
-from barista_bench.hub.rows import Row, read_row
+from barista_bench.hub.rows import SubmissionRow, read_row
 from barista_bench.hub.schemas import (
     Address,
     Commit,
@@ -31,8 +31,8 @@ from barista_bench.hub.schemas import (
     EvalResult,
     EvalResults,
     EvalSource,
+    HubModel,
     RepoId,
-    Strict,
     Text,
     checked,
     valid,
@@ -51,7 +51,7 @@ _PUBLIC_SETTINGS: Final = frozenset(
 """Settings of a model that are published. Others may hold addresses of servers or what the user sent to them."""
 
 
-class Target(Strict):
+class Target(HubModel):
     """Where results go and what is said of them. Raises DataError through `checked`, naming the field."""
 
     model_repo: RepoId
@@ -78,7 +78,7 @@ class Submission:
     """What is published of one model: at least one row, all of one benchmark, at most one a leaderboard."""
 
     target: Target
-    rows: tuple[Row, ...]
+    rows: tuple[SubmissionRow, ...]
 
     @property
     def benchmark(self) -> str:
@@ -107,7 +107,7 @@ class Submission:
         """The same as model-index metadata, for readers that know no `.eval_results`."""
         return [self._indexed(row) for row in self.rows]
 
-    def _indexed(self, row: Row) -> IndexResult:
+    def _indexed(self, row: SubmissionRow) -> IndexResult:
         target, dataset = self.target, row.results.dataset
         split = get_benchmark(dataset.benchmark).published_split(dataset.split)
         result: dict[str, Any] = {
@@ -160,7 +160,7 @@ def make_submission(
     return submission_of(rows, goal, allow_incomplete=allow_incomplete)
 
 
-def submission_of(rows: Sequence[Row], target: Target, *, allow_incomplete: bool = False) -> Submission:
+def submission_of(rows: Sequence[SubmissionRow], target: Target, *, allow_incomplete: bool = False) -> Submission:
     """Rows as one submission. Raises DataError, see `make_submission`."""
     for row in rows:
         where = str(row.folder / RESULTS_FILE)
@@ -176,7 +176,7 @@ def submission_of(rows: Sequence[Row], target: Target, *, allow_incomplete: bool
     return Submission(target, tuple(sorted(rows, key=lambda row: row.task_id)))
 
 
-def _check_name(row: Row, target: Target) -> None:
+def _check_name(row: SubmissionRow, target: Target) -> None:
     """The model that was run must be the one that the results are said to be of."""
     run = row.results.model.name
     plain = run.partition(":")[2] if run.partition(":")[0] in ("sam3", "served", "predictions") else run
@@ -188,7 +188,7 @@ def _check_name(row: Row, target: Target) -> None:
         )
 
 
-def _check_together(rows: Sequence[Row]) -> None:
+def _check_together(rows: Sequence[SubmissionRow]) -> None:
     first = rows[0]
     seen: dict[str, Path] = {}
     for row in rows:
@@ -211,7 +211,7 @@ def _check_together(rows: Sequence[Row]) -> None:
                 )
 
 
-def notes(row: Row) -> str:
+def notes(row: SubmissionRow) -> str:
     """What stands beside a value: who vouches for it, interval, runs, coverage, judge, protocol, wording, examples,
     how it was made.
     """
@@ -244,7 +244,7 @@ def notes(row: Row) -> str:
     return "; ".join(parts)
 
 
-def public_results(row: Row, target: Target) -> Results:
+def public_results(row: SubmissionRow, target: Target) -> Results:
     """`results.json` for a results dataset: under the model's public name, without addresses and prices."""
     model = row.results.model
     settings = {name: value for name, value in model.settings.items() if name in _PUBLIC_SETTINGS}
@@ -254,7 +254,7 @@ def public_results(row: Row, target: Target) -> Results:
     )
 
 
-def public_judged(row: Row, target: Target) -> JudgedResults | None:
+def public_judged(row: SubmissionRow, target: Target) -> JudgedResults | None:
     """The judge's part of `public_results`."""
     if row.judged is None:
         return None

@@ -19,7 +19,7 @@ from typing import Final
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, Judged, Prediction, Rationale, Status, Task
 from barista_bench.errors import ConfigError
-from barista_bench.judging.verdicts import REASONING_FORM, Form
+from barista_bench.judging.verdicts import REASONING_FORM, ReplyForm
 from barista_bench.models.scripted import ScriptedModel
 from barista_bench.runs.log.keys import digest
 from barista_bench.runs.score.samples import ScoredSample
@@ -76,12 +76,12 @@ def asks_for_reasons(task: Task) -> bool:
     return type(task).rationale is not Task.rationale
 
 
-def form_id(form: Form, item: str, criterion: str) -> str:
+def form_id(form: ReplyForm, item: str, criterion: str) -> str:
     """Identity of one form on one answer; reasoning has a single criterion."""
     return item if form is REASONING_FORM else f"{item}:{criterion}"
 
 
-def offline_judge(name: str, form: Form, figures: Mapping[str, str | None], answers: RunAnswers) -> ScriptedModel:
+def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None], answers: RunAnswers) -> ScriptedModel:
     """The judge `lexical` or `oracle` of these answers.
 
     Args:
@@ -127,7 +127,7 @@ def _graded(shown: Judged | Rationale) -> str:
     return shown.reasoning if isinstance(shown, Rationale) else shown.answer
 
 
-def _lexical(form: Form, criterion: str, figure: str | None, answer: DistinctAnswer) -> tuple[int, str]:
+def _lexical(form: ReplyForm, criterion: str, figure: str | None, answer: DistinctAnswer) -> tuple[int, str]:
     scores = answer.sample.scores
     if figure is None or figure not in scores:
         raise ConfigError(
@@ -138,7 +138,7 @@ def _lexical(form: Form, criterion: str, figure: str | None, answer: DistinctAns
     return whole_score(share, form.top), f"{figure} is {share:.3f}; words were counted, not read"
 
 
-def _oracle(form: Form, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
+def _oracle(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
     """Compares with the reference as the task's parser reads it out of a model's answer."""
     info = run.results.model.box_format
     boxes, example = BoxFormat(info.order, info.scale), answer.sample.example

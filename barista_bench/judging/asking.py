@@ -23,7 +23,7 @@ KeptTokens = Callable[[Completion], Sequence[TokenLogprob] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RepeatedPrompt:
     """One prompt, asked once for each of its keys.
 
     Args:
@@ -75,7 +75,7 @@ class AskCounts:
 def ask(
     model: Model,
     config: GenerationConfig,
-    questions: Sequence[Question],
+    questions: Sequence[RepeatedPrompt],
     log: SampleLog,
     read: ReadReply,
     counts: AskCounts,
@@ -96,14 +96,14 @@ def ask(
         ModelError: the model answers what it was not asked.
     """
     records = latest_records(log.path)
-    waiting: dict[str, tuple[Question, list[int]]] = {}
+    waiting: dict[str, tuple[RepeatedPrompt, list[int]]] = {}
     for question in questions:
         draws = [draw for draw, key in question.keys.items() if key not in records or not records[key].finished]
         counts.already_done += len(question.keys) - len(draws)
         if draws:
             waiting[question.item] = (question, draws)
 
-    def append(question: Question, draw: int, reply: Completion | Failure, seconds: float) -> None:
+    def append(question: RepeatedPrompt, draw: int, reply: Completion | Failure, seconds: float) -> None:
         record = _record(question, draw, reply, read, kept, seconds)
         log.append(record)
         records[record.key] = record
@@ -130,13 +130,13 @@ def ask(
     return records
 
 
-def _requests(waiting: Sequence[tuple[Question, list[int]]]) -> Iterator[Request]:
+def _requests(waiting: Sequence[tuple[RepeatedPrompt, list[int]]]) -> Iterator[Request]:
     for question, draws in waiting:
         yield question.request(draws)
 
 
 def _record(
-    question: Question, draw: int, reply: Completion | Failure, read: ReadReply, kept: KeptTokens, seconds: float
+    question: RepeatedPrompt, draw: int, reply: Completion | Failure, read: ReadReply, kept: KeptTokens, seconds: float
 ) -> SampleRecord:
     status, error = reply_status(reply, read)
     completion = reply if isinstance(reply, Completion) else None

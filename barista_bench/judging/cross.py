@@ -43,7 +43,7 @@ MAKERS = {
 """Beginnings of model names by maker; `--family` overrides them."""
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class JudgeComparison(msgspec.Struct, frozen=True):
     """Two judges on one metric, over the models that both judged.
 
     Args:
@@ -132,12 +132,12 @@ class CrossJudge(msgspec.Struct, frozen=True):
 
     scores: dict[str, dict[str, dict[str, float]]]
     coverage: dict[str, dict[str, float]]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[JudgeComparison, ...]
     own_family: tuple[OwnFamily, ...]
     agreement: tuple[SampleAgreement, ...]
 
 
-def compare(metric: str, scores: MetricScores, first: str, second: str) -> Comparison | None:
+def compare(metric: str, scores: MetricScores, first: str, second: str) -> JudgeComparison | None:
     """Two judges over the models that both judged; None if there are none.
 
     >>> pair = compare("m", {"a": {"x": 0.5, "y": 0.7}, "b": {"x": 0.4, "y": 0.5}}, "a", "b")
@@ -151,10 +151,10 @@ def compare(metric: str, scores: MetricScores, first: str, second: str) -> Compa
     shift = calibration_shift(left, right)
     # Rounding noise must not break a tie between models.
     tau = kendall_tau_b(*([round(value, 12) for value in values] for values in (left, right)))
-    return Comparison(metric, (first, second), models, left, right, tau, shift["shift"], shift["sd"])
+    return JudgeComparison(metric, (first, second), models, left, right, tau, shift["shift"], shift["sd"])
 
 
-def compare_all(scores: Mapping[str, MetricScores]) -> tuple[Comparison, ...]:
+def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ...]:
     """Every pair of judges on every metric."""
     pairs = (
         compare(metric, by_judge, *judges)
@@ -164,7 +164,7 @@ def compare_all(scores: Mapping[str, MetricScores]) -> tuple[Comparison, ...]:
     return tuple(pair for pair in pairs if pair)
 
 
-def own_family(comparisons: Sequence[Comparison], families: Family) -> tuple[OwnFamily, ...]:
+def own_family(comparisons: Sequence[JudgeComparison], families: Family) -> tuple[OwnFamily, ...]:
     """The self-preference probe: each model whose family is that of one of the two judges, and of that one alone."""
     probes: list[OwnFamily] = []
     for pair in comparisons:

@@ -43,7 +43,9 @@ def form_prompts(
         return {"reasoning": reasoning_prompt(shown)}
     if rubric is None or isinstance(shown, Rationale):
         raise TypeError("reasoning has no rubric, and answers have one")
-    return {one.name: form_prompt(rubric, one, steps[one.name], shown) for one in rubric.criteria}
+    return {
+        criterion.name: form_prompt(rubric, criterion, steps[criterion.name], shown) for criterion in rubric.criteria
+    }
 
 
 def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: Judged) -> Prompt:

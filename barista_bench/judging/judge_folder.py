@@ -1,7 +1,7 @@
 """The folder of one judge of a run.
 
 <run>/judges/<judge>-<digest>/judge.json       who judges, with what rubric, prompt and settings
-                              steps.json       evaluation steps that the judge worked out, where it was told to
+                              steps.json       evaluation steps that the judge worked out, if it did
                               verdicts.jsonl   one line a verdict: log, cache and resume
                               results.json     the figures
                               scores.jsonl     one line a sample, criterion and draw
@@ -22,7 +22,7 @@ from barista_bench.files.atomic import write_whole
 from barista_bench.judging.answers import REASONING, form_id
 from barista_bench.judging.asking import draw_keys
 from barista_bench.judging.forms import judge_prompts
-from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, Form
+from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
 from barista_bench.runs.log.keys import digest
 
@@ -44,7 +44,7 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
     prices: dict[str, float | None] = {}
 
     @property
-    def form(self) -> Form:
+    def form(self) -> ReplyForm:
         """What a reply looks like."""
         return REASONING_FORM if self.identity["method"] == REASONING else GEVAL_FORM
 

@@ -137,7 +137,7 @@ def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
 
 def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> JudgedResults:
     identity, info = described.identity, run.results
-    verdicts = [verdict for own in read.verdicts for verdict in own]
+    verdicts = [verdict for of_sample in read.verdicts for verdict in of_sample]
     statuses = Counter(verdict.status for verdict in verdicts)
     scoring = Counter(verdict.scoring for verdict in verdicts)
     tokens_in = sum(record.input_tokens or 0 for record in read.records)
@@ -169,7 +169,7 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
         coverage=JudgedCoverage(
             expected=info.coverage.expected,
             finished=len(read.samples),
-            answered=sum(any(verdict.scoring != BY_RULE for verdict in own) for own in read.verdicts),
+            answered=sum(any(verdict.scoring != BY_RULE for verdict in given) for given in read.verdicts),
             judged=tables.judged(everything),
             verdicts={name: statuses[name] for name in (*map(str, Status), MISSING)},
         ),
@@ -216,7 +216,7 @@ class _GroupFigures:
                 figures[name] = self._with_interval(figure(values), positions, made_of)
         return figures
 
-    def _with_interval(self, found: Figure, positions: Sequence[int], made_of: FigureValues) -> Figure:
+    def _with_interval(self, bare: Figure, positions: Sequence[int], made_of: FigureValues) -> Figure:
         """A sample that has no part in the figure weighs nothing in the draws either."""
         values = {at: value for at in positions if (value := made_of.of([at])) is not None}
         interval = ratio_interval(
@@ -225,7 +225,7 @@ class _GroupFigures:
             runs=[self._runs[at] for at in values],
             clusters=[self._clusters[at] for at in values],
         )
-        return found.model_copy(update={"low": interval.low, "high": interval.high}) if interval else found
+        return bare.model_copy(update={"low": interval.low, "high": interval.high}) if interval else bare
 
     def groups(self, labels: Sequence[str]) -> dict[str, CategoryFigures]:
         """The figures of the samples that share a label."""

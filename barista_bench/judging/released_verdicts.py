@@ -53,7 +53,7 @@ class _Verdict(msgspec.Struct):
 
 def write_released_judge(run: Path, judge: str, provider: str | None, scores: ReleasedScores) -> Path:
     """Make the folder of a judge whose verdicts are given; returns it."""
-    criteria = list(dict.fromkeys(name for own in scores.values() for name in own))
+    criteria = list(dict.fromkeys(name for by_criterion in scores.values() for name in by_criterion))
     identity = {
         "method": METHOD,
         "model": asdict(ModelIdentity(judge, settings={"provider": provider, "harness": "released"})),
@@ -63,8 +63,8 @@ def write_released_judge(run: Path, judge: str, provider: str | None, scores: Re
     }
     folder = run / JUDGES / judge_folder_name(judge, identity, {})
     with SampleLog(folder / VERDICTS_FILE) as log:
-        for (example_id, number), own in scores.items():
-            for criterion, (score, reason) in own.items():
+        for (example_id, number), by_criterion in scores.items():
+            for criterion, (score, reason) in by_criterion.items():
                 log.append(_record(example_id, number, _Verdict(criterion, score, reason)))
     described = JudgeDescription(
         identity=identity,
@@ -108,8 +108,8 @@ def _by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
     for record in records.values():
         verdict = _read(record.text or "")
         if verdict is not None:
-            own = scores.setdefault((record.example_id, record.run), {})
-            own[verdict.criterion] = ReleasedScore(verdict.score, verdict.reason)
+            by_criterion = scores.setdefault((record.example_id, record.run), {})
+            by_criterion[verdict.criterion] = ReleasedScore(verdict.score, verdict.reason)
     return scores
 
 

@@ -36,7 +36,7 @@ from barista_bench.judging.judged_run import (
 from barista_bench.judging.released_verdicts import METHOD as RELEASED
 from barista_bench.judging.released_verdicts import read_released_log
 from barista_bench.judging.results import MEAN
-from barista_bench.judging.verdicts import GEVAL_FORM, Form, Unusable, read_verdict
+from barista_bench.judging.verdicts import GEVAL_FORM, ReplyForm, Unusable, read_verdict
 from barista_bench.judging.weighting import splits_ten, weighted_score
 from barista_bench.metrics.judge_score.egocot import spurious_correct_rate
 from barista_bench.metrics.judge_score.scoring import judge_score
@@ -82,7 +82,7 @@ def _read_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str,
     verdicts: dict[str, Verdicts] = {}
     counted: list[SampleRecord] = []
     for answer in answers.distinct:
-        asked = [(name, *place) for name in described.criteria for place in keys(answer.item, name).items()]
+        asked = [(name, *draw) for name in described.criteria for draw in keys(answer.item, name).items()]
         verdicts[answer.item] = tuple(
             _verdict(name, draw, records.get(key), form, ten_is_split=ten_is_split) for name, draw, key in asked
         )
@@ -98,14 +98,14 @@ def _read_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str,
         )
     is_right = [sample.scores[run.task.sample_score] == 1 for sample in answers.samples]
     return read(
-        figures=_reasoning_figures([own[0].score for own in of_samples], is_right),
+        figures=_reasoning_figures([verdict.score for (verdict,) in of_samples], is_right),
         tops={"r": float(form.top)},
         breakdown_keys=run.task.breakdown_keys,
     )
 
 
 def _verdict(
-    criterion: str, draw: int, record: SampleRecord | None, form: Form, *, ten_is_split: bool
+    criterion: str, draw: int, record: SampleRecord | None, form: ReplyForm, *, ten_is_split: bool
 ) -> SampleVerdict:
     if record is None:
         return SampleVerdict(criterion, draw, None, MISSING, "", "not asked yet")
@@ -143,15 +143,13 @@ def _geval_figures(
 
     The paper takes the means of samples with a verdict on all criteria, the release those over the criteria with one.
     """
-    scores = [raw_scores(own) for own in verdicts]
-    means = [
-        statistics.fmean(own.values()) if own and not (on_all_criteria and len(own) < len(criteria)) else None
-        for own in scores
-    ]
+    fewest = len(criteria) if on_all_criteria else 1
+    samples = [raw_scores(of_sample) for of_sample in verdicts]
+    means = [statistics.fmean(scores.values()) if len(scores) >= fewest else None for scores in samples]
     tenth = partial(_share, top=GEVAL_FORM.top)
     return {
         MEAN: FigureValues(means, tenth),
-        **{name: FigureValues([own.get(name) for own in scores], tenth) for name in criteria},
+        **{name: FigureValues([scores.get(name) for scores in samples], tenth) for name in criteria},
     }
 
 
@@ -180,8 +178,10 @@ def _spurious_share(scores: Sequence[float]) -> float:
 def _sd_draws(verdicts: Sequence[Verdicts], criteria: Sequence[str]) -> dict[str, float | None]:
     """The spread of draws on the same answer, as the metric `judge_score` has it."""
     rows = [
-        {name: [verdict.score for verdict in own if verdict.criterion == name] for name in criteria} if own else None
-        for own in verdicts
+        {name: [verdict.score for verdict in given if verdict.criterion == name] for name in criteria}
+        if given
+        else None
+        for given in verdicts
     ]
-    found = judge_score(rows, criteria=criteria, scale=GEVAL_FORM.top)
-    return {MEAN: found["sd_draws"]} | {name: found["per_criterion"][name]["sd_draws"] for name in criteria}
+    score = judge_score(rows, criteria=criteria, scale=GEVAL_FORM.top)
+    return {MEAN: score["sd_draws"]} | {name: score["per_criterion"][name]["sd_draws"] for name in criteria}

@@ -23,7 +23,7 @@ from barista_bench.judging.answers import (
     form_id,
     offline_judge,
 )
-from barista_bench.judging.asking import AskCounts, Question, ask, draw_keys
+from barista_bench.judging.asking import AskCounts, RepeatedPrompt, ask, draw_keys
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.forms import STEPS_SCHEMA, form_prompts, judge_prompts, read_steps, steps_prompt
 from barista_bench.judging.judge_folder import (
@@ -37,7 +37,7 @@ from barista_bench.judging.judge_folder import (
     write_judge,
 )
 from barista_bench.judging.rubric import Criterion, Rubric, load_rubric
-from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, Unusable, Verdict, read_verdict
+from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, JudgeVerdict, Unusable, read_verdict
 from barista_bench.judging.weighting import score_tokens
 from barista_bench.models import Completion, GenerationConfig, Model, TokenLogprob
 from barista_bench.runs.ask.catalog import load_model
@@ -87,7 +87,11 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
     answers = RunAnswers.of(run)
     if config.is_offline:
         form = GEVAL_FORM if rubric else REASONING_FORM
-        figures = {one.name: one.lexical for one in rubric.criteria} if rubric else {REASONING: "lexical_f1"}
+        figures = (
+            {criterion.name: criterion.lexical for criterion in rubric.criteria}
+            if rubric
+            else {REASONING: "lexical_f1"}
+        )
         model: Model = offline_judge(config.judge, form, figures, answers)
     else:
         model = load_model(config.as_model, [])
@@ -112,7 +116,7 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
     return session
 
 
-def judge_questions(described: JudgeDescription, answers: Sequence[DistinctAnswer]) -> list[Question]:
+def judge_questions(described: JudgeDescription, answers: Sequence[DistinctAnswer]) -> list[RepeatedPrompt]:
     """One form an answer and criterion, as `judge.json` says it is filled in.
 
     Raises:
@@ -121,15 +125,15 @@ def judge_questions(described: JudgeDescription, answers: Sequence[DistinctAnswe
     form, keys = described.form, verdict_keys(described)
     rubric = None if form is REASONING_FORM else Rubric.model_validate(described.rubric)
     return [
-        Question(form_id(form, answer.item, criterion), prompt, keys(answer.item, criterion), form.schema)
+        RepeatedPrompt(form_id(form, answer.item, criterion), prompt, keys(answer.item, criterion), form.schema)
         for answer in answers
         for criterion, prompt in form_prompts(rubric, described.steps, answer.shown).items()
     ]
 
 
 def _described(config: JudgeConfig, model: Model, rubric: Rubric | None) -> JudgeDescription:
-    """G-Eval by a rubric, with its own steps where it has all; else the protocol of EgoCoT-Bench for reasons: one
-    verdict, temperature 0 whatever is set, and no probabilities."""
+    """G-Eval by a rubric, or without one the protocol of EgoCoT-Bench for reasons: one verdict, temperature 0 whatever
+    is set, and no probabilities."""
     if rubric:
         prompt, generation, draws = judge_prompts("geval"), config.generation, config.verdicts
         # A rubric that lacks steps has the judge work them out, as the release does.
@@ -160,7 +164,7 @@ def _described(config: JudgeConfig, model: Model, rubric: Rubric | None) -> Judg
 
 def _score_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:
     verdict = read_verdict(completion.text)
-    return score_tokens(completion.logprobs, verdict.score, GEVAL_FORM) if isinstance(verdict, Verdict) else None
+    return score_tokens(completion.logprobs, verdict.score, GEVAL_FORM) if isinstance(verdict, JudgeVerdict) else None
 
 
 def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: GenerationConfig) -> Steps:
@@ -189,7 +193,7 @@ def _made_steps(
     item, prompt, error = f"steps:{criterion.name}", steps_prompt(rubric, criterion), ""
     for attempt in range(STEP_TRIES):
         keys = draw_keys(item, identity, asdict(config), [attempt])
-        records = ask(model, config, [Question(item, prompt, keys, STEPS_SCHEMA)], log, read_steps, AskCounts())
+        records = ask(model, config, [RepeatedPrompt(item, prompt, keys, STEPS_SCHEMA)], log, read_steps, AskCounts())
         record = records[keys[attempt]]
         if record.status is Status.OK and record.text is not None:
             steps = read_steps(record.text)

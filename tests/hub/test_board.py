@@ -18,7 +18,7 @@ from barista_bench.errors import DataError
 from barista_bench.hub.board import (
     MAX_FILE,
     Board,
-    Entry,
+    BoardEntry,
     fetch_results,
     overview,
     ranks,
@@ -34,8 +34,8 @@ from tests.hub.standin import UploadStandIn
 RECORD = results().comparability
 
 
-def entry(model: str, value: float, low: float | None, high: float | None, coverage: float = 1.0) -> Entry:
-    return Entry(model, RECORD, "micro_f1", "", value, low, high, 3, coverage, None, "0.1.0")
+def entry(model: str, value: float, low: float | None, high: float | None, coverage: float = 1.0) -> BoardEntry:
+    return BoardEntry(model, RECORD, "micro_f1", "", value, low, high, 3, coverage, None, "0.1.0")
 
 
 def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Path:

@@ -82,10 +82,10 @@ def judges(
         check_target(out, JUDGES)
         runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
         judged = [one for run in runs for one in all_judged(run)]
-        found = cross_judge(judged, _families(family or []))
+        analysis = cross_judge(judged, _families(family or []))
         people = human_agreement(judged, read_ratings(human)) if human else []
-        text = as_markdown(found, people)
-        content = {**msgspec.to_builtins(found), "human": msgspec.to_builtins(people)}
+        text = as_markdown(analysis, people)
+        content = {**msgspec.to_builtins(analysis), "human": msgspec.to_builtins(people)}
         with replacing_folder(out, JUDGES) as folder:
             (folder / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
             (folder / "judges.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
@@ -141,10 +141,10 @@ def _exit_on_failures(counts: AskCounts, what: str, hint: str = "") -> None:
 
 
 def _families(pairs: list[str]) -> dict[str, str]:
-    found = {}
+    families = dict[str, str]()
     for pair in pairs:
-        name, equals, maker = pair.partition("=")
-        if not (name and equals and maker):
+        name, _, maker = pair.partition("=")
+        if not (name and maker):
             raise ConfigError(f"{pair!r} is no family. Remedy: write NAME=MAKER")
-        found[name] = maker
-    return found
+        families[name] = maker
+    return families

@@ -11,7 +11,7 @@ import os
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, TypeAlias
 
@@ -112,7 +112,7 @@ class Fetched:
     """A copy of a results dataset, and what was not copied."""
 
     folder: Path
-    refused: tuple[RefusedSubmission, ...] = field(default=())
+    refused: tuple[RefusedSubmission, ...] = ()
 
 
 def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:

@@ -59,12 +59,12 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 def verdict_keys(described: JudgeDescription) -> Callable[[str, str], dict[int, str]]:
     """A function of an answer's item and a criterion: draw -> key of the verdict in the log."""
-    form = described.form
+    form, draws = described.form, range(described.draws)
     if form is REASONING_FORM:
         identity = {"model": described.identity["model"], "prompt": judge_prompts(REASONING).sha256}
+        draws = range(1)  # whatever the file says
     else:
         identity = {**described.identity, "steps": digest(described.steps)}
-    draws = range(described.draws)
     return lambda item, criterion: draw_keys(form_id(form, item, criterion), identity, described.generation, draws)
 
 

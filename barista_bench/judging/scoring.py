@@ -78,11 +78,12 @@ def all_judged(run: ScoredRun) -> list[JudgedRun]:
 def _read_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
     """Of G-Eval, or of a judge of reasons."""
     answers, keys, form = RunAnswers.of(run), verdict_keys(described), described.form
+    criteria = described.criteria if form is GEVAL_FORM else [REASONING]
     ten_is_split = splits_ten(tokens for record in records.values() if (tokens := _tokens(record)))
     verdicts: dict[str, Verdicts] = {}
     counted: list[SampleRecord] = []
     for answer in answers.distinct:
-        asked = [(name, *draw) for name in described.criteria for draw in keys(answer.item, name).items()]
+        asked = [(name, *draw) for name in criteria for draw in keys(answer.item, name).items()]
         verdicts[answer.item] = tuple(
             _verdict(name, draw, records.get(key), form, ten_is_split=ten_is_split) for name, draw, key in asked
         )
@@ -93,8 +94,8 @@ def _read_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str,
     if form is GEVAL_FORM:
         is_paper = run.task.follows_paper
         return read(
-            figures=_geval_figures(of_samples, described.criteria, on_all_criteria=is_paper),
-            sd_draws=_sd_draws(of_samples, described.criteria),
+            figures=_geval_figures(of_samples, criteria, on_all_criteria=is_paper),
+            sd_draws=_sd_draws(of_samples, criteria),
         )
     is_right = [sample.scores[run.task.sample_score] == 1 for sample in answers.samples]
     return read(

@@ -86,12 +86,9 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
     rubric = None if by_reasons else load_rubric(run.task, config.rubric)
     answers = RunAnswers.of(run)
     if config.is_offline:
-        form = GEVAL_FORM if rubric else REASONING_FORM
-        figures = (
-            {criterion.name: criterion.lexical for criterion in rubric.criteria}
-            if rubric
-            else {REASONING: "lexical_f1"}
-        )
+        form, figures = REASONING_FORM, dict[str, str | None]({REASONING: "lexical_f1"})
+        if rubric:
+            form, figures = GEVAL_FORM, {criterion.name: criterion.lexical for criterion in rubric.criteria}
         model: Model = offline_judge(config.judge, form, figures, answers)
     else:
         model = load_model(config.as_model, [])

@@ -161,6 +161,18 @@ def test_a_run_without_reasons_asks_nobody(
     assert score_judged(done.run, done.folder).results.figures["r"].mean == 0
 
 
+def test_reasons_have_one_verdict_whatever_the_judges_file_says(
+    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
+) -> None:
+    use(ScriptedJudge(by_hash))
+    done = judge(make_run(said, runs=1), "any")
+    figures = score_judged(done.run, done.folder).results.figures
+    described = json.loads((done.folder / "judge.json").read_text())
+    described |= {"draws": 9, "rubric": {**described["rubric"], "criteria": [{"name": "other"}, {"name": "more"}]}}
+    (done.folder / "judge.json").write_text(json.dumps(described))
+    assert score_judged(done.run, done.folder).results.figures == figures
+
+
 def test_groups_pool_their_samples(
     make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
 ) -> None:

@@ -19,8 +19,7 @@ from barista_bench.hub.pushing import Destination
 from barista_bench.hub.submission import Target, make_submission
 from barista_bench.interchange.exporting import export_run
 from barista_bench.interchange.importing import import_run
-from barista_bench.judging.config import JudgeConfig
-from barista_bench.judging.question_config import QuestionConfig
+from barista_bench.judging.config import JudgeConfig, QuestionConfig
 from barista_bench.mini import write_kitchen
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig

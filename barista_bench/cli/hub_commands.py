@@ -95,7 +95,7 @@ def submit(
         files = all_files(made, existing, published)
         written = write_files(files, out)
         for row in made.rows:
-            echo(f"{row.task_id}: {row.metric} {row.value:g}" + ("" if row.complete else " INCOMPLETE"))
+            echo(f"{row.task_id}: {row.metric} {row.value:g}" + (" INCOMPLETE" if row.missing else ""))
         echo(f"{len(written)} files written to {out}, {sum(map(len, files.items().values()))} in all")
         if pusher is None:
             return

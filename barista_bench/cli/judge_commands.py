@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +12,11 @@ from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
 from barista_bench.core.options import parse_pairs
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
-from barista_bench.judging.config import JudgeConfig
-from barista_bench.judging.question_config import QuestionConfig
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
+from barista_bench.judging.config import JudgeConfig, QuestionConfig
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, resolve
 
 if TYPE_CHECKING:
+    from barista_bench.judging.asking import AskCounts
     from barista_bench.judging.results import JudgedResults
 
 _ABOUT_IMAGES = {
@@ -35,16 +33,6 @@ Clips are drawn over all videos that have no questions yet, as released; what ca
 caches its own, for `build`. With --protocol paper a question must also name every change, and nothing else."""
 
 
-def text_flags(function: Callable[..., None], kind: type[ModelSettings], without: set[str]) -> Callable[..., None]:
-    """As `with_flags`, the table's own flags first, and without those about images, which a text prompt has none of."""
-    flagged = with_flags(function, kind, positional="run", extra=(CONFIG_FLAG,))
-    kept = [p for p in inspect.signature(flagged).parameters.values() if p.name not in _ABOUT_IMAGES | without]
-    kept.sort(key=lambda parameter: parameter.name in ModelSettings.model_fields)
-    flagged.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
-    flagged.__annotations__ = {parameter.name: parameter.annotation for parameter in kept}
-    return flagged
-
-
 def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     from barista_bench.judging.scoring import score_judged
     from barista_bench.judging.session import judge_config
@@ -58,18 +46,12 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
     if config.judge == "lexical":
         echo("lexical counts shared words: a floor, and no number to publish", color="yellow", err=True)
-    if session.failed:
-        echo(
-            f"error: {session.failed} verdicts failed, first: {session.first_failure}. Remedy: see to the "
-            "cause (a server that gives no log-probabilities wants --top-logprobs 0) and start the same command again; "
-            "only they are asked",
-            color="red",
-            err=True,
-        )
-        raise typer.Exit(1)
+    _exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
 
 
-app.command(help=_JUDGE_HELP)(text_flags(judge, JudgeConfig, {"model"}))
+app.command(help=_JUDGE_HELP)(
+    with_flags(judge, JudgeConfig, positional="run", extra=(CONFIG_FLAG,), hidden={"model", *_ABOUT_IMAGES})
+)
 
 
 @app.command()
@@ -100,10 +82,10 @@ def judges(
         check_target(out, JUDGES)
         runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
         judged = [one for run in runs for one in all_judged(run)]
-        found = cross_judge(judged, _families(family or []))
+        analysis = cross_judge(judged, _families(family or []))
         people = human_agreement(judged, read_ratings(human)) if human else []
-        text = as_markdown(found, people)
-        content = {**msgspec.to_builtins(found), "human": msgspec.to_builtins(people)}
+        text = as_markdown(analysis, people)
+        content = {**msgspec.to_builtins(analysis), "human": msgspec.to_builtins(people)}
         with replacing_folder(out, JUDGES) as folder:
             (folder / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
             (folder / "judges.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
@@ -124,17 +106,12 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     )
     for reason in session.refused[:20]:
         echo(f"  left out: {reason}", color="yellow", err=True)
-    if session.failed:
-        echo(
-            f"error: {session.failed} replies failed, first: {session.first_failure}. "
-            "Remedy: see to the cause and start the same command again; only they are asked",
-            color="red",
-            err=True,
-        )
-        raise typer.Exit(1)
+    _exit_on_failures(session, "replies")
 
 
-app.command(help=_QUESTIONS_HELP)(text_flags(questions, QuestionConfig, set()))
+app.command(help=_QUESTIONS_HELP)(
+    with_flags(questions, QuestionConfig, positional="run", extra=(CONFIG_FLAG,), hidden=_ABOUT_IMAGES)
+)
 
 
 def judged_line(results: JudgedResults) -> str:
@@ -152,11 +129,22 @@ def judged_line(results: JudgedResults) -> str:
     )
 
 
+def _exit_on_failures(counts: AskCounts, what: str, hint: str = "") -> None:
+    if counts.failed:
+        echo(
+            f"error: {counts.failed} {what} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
+            "start the same command again; only they are asked",
+            color="red",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
 def _families(pairs: list[str]) -> dict[str, str]:
-    found = {}
+    families = dict[str, str]()
     for pair in pairs:
-        name, equals, maker = pair.partition("=")
-        if not (name and equals and maker):
+        name, _, maker = pair.partition("=")
+        if not (name and maker):
             raise ConfigError(f"{pair!r} is no family. Remedy: write NAME=MAKER")
-        found[name] = maker
-    return found
+        families[name] = maker
+    return families

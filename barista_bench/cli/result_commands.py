@@ -34,8 +34,8 @@ def score(
     Figures by --option that the run was not started with are kept beside its own, as results.<digest>.json. With
     --predictions, answers that another harness recorded become run folders first.
     """
+    from barista_bench.judging.judge_folder import judge_folders
     from barista_bench.judging.scoring import score_judged
-    from barista_bench.judging.session import judge_folders
     from barista_bench.runs.imports.recorded_answers import import_recorded, known_formats
     from barista_bench.runs.score.kept_figures import options_of_each
     from barista_bench.runs.score.scoring import score as score_run

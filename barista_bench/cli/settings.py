@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -33,12 +33,14 @@ def with_flags(
     *,
     positional: str,
     extra: Sequence[inspect.Parameter] = (CONFIG_FLAG, DRY_RUN_FLAG),
+    hidden: Collection[str] = (),
 ) -> Callable[..., None]:
-    """Give a function of keywords one flag a field; `positional` may stand without its name.
+    """Give a function of keywords one flag a field but the `hidden` ones; `positional` may stand without its name.
 
     No flag has a default of its own: None or an empty list is "not given", and `given` leaves those out.
     """
-    parameters = [_parameter(name, field, name == positional) for name, field in kind.model_fields.items()]
+    fields = {name: field for name, field in kind.model_fields.items() if name not in hidden}
+    parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
     parameters += extra
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

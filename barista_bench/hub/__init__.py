@@ -1,6 +1,8 @@
 """Results to the Hugging Face Hub: what a submission is, how it is checked, written and uploaded, and the leaderboard.
 
-    submission.py   run folders -> checked rows (one a task)
+    rows.py         run folder -> row (one a task): every figure made anew, by the log that evidence.py checks
+    submission.py   rows -> one checked submission; what may be published of it
+    checks.py       what results must keep, for `submit` and the leaderboard alike
     schemas.py      the Hub's file formats, as pydantic models
     card.py         model-index metadata, merged into the text of a card
     files.py        rows -> the files of three repositories; the dataset folder's own check

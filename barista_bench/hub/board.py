@@ -1,8 +1,8 @@
 """A results dataset as leaderboard tables. A Space runs this: it needs pydantic, PyYAML and huggingface_hub, no more.
 
 The dataset holds `results/<org>/<model>/<leaderboard>/results.json`, as `barista-bench submit` writes them, with
-`judged.json` beside those of tasks that judges score, and may hold `leaderboard.yaml` (see `Rules`). Whatever breaks a
-rule is listed with the reason, and never shown.
+`judged.json` beside those of tasks that judges score, and may hold `leaderboard.yaml` (see `BoardRules`). Whatever
+breaks a rule is listed with the reason, and never shown.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import os
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, TypeAlias
 
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.hf_api import RepoFile
-from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, RootModel, StringConstraints
 
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import (
@@ -43,10 +43,10 @@ MAX_FILES: Final = 20_000
 LONGEST: Final = 500
 """Characters of a cell that submissions fill."""
 Cell: TypeAlias = str | int | float | None
-_REPO: TypeAdapter[str] = TypeAdapter(RepoId)
+_REMEDY: Final = "Remedy: use `submit`"
 
 
-class Rules(BaseModel):
+class BoardRules(BaseModel):
     """`leaderboard.yaml`: what submissions must be of.
 
     `content_hashes` names the SHA-256 of the examples of each leaderboard, `judges` the judges whose figures count.
@@ -60,7 +60,7 @@ class Rules(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BoardEntry:
     """One model on one leaderboard. `value`, `low` and `high` are 0 to 100; the latter None without an interval.
 
     `record` is what an entry must share to stand in one table with this one, `circumstances` what is shown beside it.
@@ -84,7 +84,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedSubmission:
     """A submission that is not shown, and why."""
 
     path: str
@@ -93,12 +93,12 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    entries: tuple[Entry, ...]
-    refused: tuple[Refused, ...]
+    entries: tuple[BoardEntry, ...]
+    refused: tuple[RefusedSubmission, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BoardTable:
     """Rows below a head, all texts plain: they come from submissions and must not be shown as HTML or Markdown."""
 
     title: str
@@ -112,7 +112,7 @@ class Fetched:
     """A copy of a results dataset, and what was not copied."""
 
     folder: Path
-    refused: tuple[Refused, ...] = field(default=())
+    refused: tuple[RefusedSubmission, ...] = ()
 
 
 def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
@@ -137,18 +137,17 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
                 f"{dataset}: no {RULES_FILE} with content_hashes. Remedy: publish it with `submit --dataset`"
             )
         rules = rules.model_copy(update={"content_hashes": published_hashes})
-    entries: list[Entry] = []
-    refused: list[Refused] = []
+    entries: list[BoardEntry] = []
+    refused: list[RefusedSubmission] = []
     for path in _files(root / "results"):
         name = path.relative_to(root).as_posix()
+        if path.name == JUDGED_FILE and (path.parent / RESULTS_FILE).exists():
+            continue
         try:
-            if path.name == JUDGED_FILE and (path.parent / RESULTS_FILE).exists():
-                continue
             entries.append(_entry(path, name, rules))
         except DataError as error:
-            refused.append(
-                Refused(name, str(error).replace(f"{root}{os.sep}", "").removeprefix(f"{name}: ").lstrip(": "))
-            )
+            reason = str(error).replace(f"{root}{os.sep}", "").removeprefix(f"{name}: ").lstrip(": ")
+            refused.append(RefusedSubmission(name, reason))
     return Board(tuple(entries), tuple(refused))
 
 
@@ -159,93 +158,88 @@ def fetch_results(
     api = HfApi(endpoint=endpoint, library_name="barista_bench")
     commit = api.repo_info(repo_id, repo_type="dataset", revision=revision).sha
     wanted: list[str] = []
-    refused: list[Refused] = []
-    for one in api.list_repo_tree(repo_id, repo_type="dataset", revision=commit, recursive=True):
-        if not isinstance(one, RepoFile) or PurePosixPath(one.path).name not in (
-            *(RESULTS_FILE, JUDGED_FILE),
-            RULES_FILE,
-        ):
+    refused: list[RefusedSubmission] = []
+    for file in api.list_repo_tree(repo_id, repo_type="dataset", revision=commit, recursive=True):
+        names = (RESULTS_FILE, JUDGED_FILE, RULES_FILE)
+        if not isinstance(file, RepoFile) or PurePosixPath(file.path).name not in names:
             continue
-        if one.size > MAX_FILE or len(wanted) >= MAX_FILES or any(letter in one.path for letter in "*?["):
-            refused.append(Refused(one.path, f"has {one.size} bytes, or no plain name: not fetched"))
+        if file.size > MAX_FILE or len(wanted) >= MAX_FILES or any(letter in file.path for letter in "*?["):
+            refused.append(RefusedSubmission(file.path, f"has {file.size} bytes, or no plain name: not fetched"))
         else:
-            wanted.append(one.path)
+            wanted.append(file.path)
     Path(into).mkdir(parents=True, exist_ok=True)
     if wanted:
         snapshot_download(
-            repo_id,
-            repo_type="dataset",
-            revision=commit,
-            allow_patterns=wanted,
-            local_dir=into,
-            endpoint=endpoint,
+            repo_id, repo_type="dataset", revision=commit, allow_patterns=wanted, local_dir=into, endpoint=endpoint
         )
     return Fetched(Path(into), tuple(refused))
 
 
-def ranks(entries: Sequence[Entry]) -> list[int | None]:
+def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
     """The rank of each entry among those given: 1 + how many others are better beyond both intervals.
 
     Entries whose intervals overlap share a rank, as far as nobody else stands between them. An entry without an
     interval counts as its value alone; one that is incomplete has no rank.
     """
     spans = [
-        (one.value if one.low is None else one.low, one.value if one.high is None else one.high) for one in entries
+        (entry.value if entry.low is None else entry.low, entry.value if entry.high is None else entry.high)
+        for entry in entries
     ]
-    ranked = [span for span, one in zip(spans, entries, strict=True) if one.complete]
+    lows = [low for (low, _), entry in zip(spans, entries, strict=True) if entry.complete]
     return [
-        1 + sum(low > high for low, _ in ranked) if one.complete else None
-        for (_, high), one in zip(spans, entries, strict=True)
+        1 + sum(low > high for low in lows) if entry.complete else None
+        for (_, high), entry in zip(spans, entries, strict=True)
     ]
 
 
-def tables(board: Board) -> list[Table]:
+def tables(board: Board) -> list[BoardTable]:
     """One table for each set of comparable results, best first."""
     groups = _groups(board)
     apart = told_apart(list(groups))
     return [_table(record, group, why) for (record, group), why in zip(groups.items(), apart, strict=True)]
 
 
-def overview(board: Board) -> Table:
+def overview(board: Board) -> BoardTable:
     """A row a model, a column a leaderboard: value, interval and rank; models on all leaderboards have a mean rank.
 
     Where results of a leaderboard are not all comparable, the set with most models stands for it; the head says the
     wording.
     """
-    chosen: dict[str, list[Entry]] = {}
+    chosen: dict[str, list[BoardEntry]] = {}
     for record, group in _groups(board).items():
         name = leaderboard(record)
         if len(group) > len(chosen.get(name, ())):
             chosen[name] = group
-    cells: dict[str, dict[str, tuple[Entry, int | None]]] = defaultdict(dict)
+    cells: dict[str, dict[str, tuple[BoardEntry, int | None]]] = defaultdict(dict)
     for name, group in chosen.items():
-        for one, rank in zip(group, ranks(group), strict=True):
-            cells[one.model][name] = (one, rank)
+        for entry, rank in zip(group, ranks(group), strict=True):
+            cells[entry.model][name] = (entry, rank)
     lines = []
-    for model, found in cells.items():
-        places = [rank for _, rank in found.values() if rank is not None]
-        mean = round(statistics.fmean(places), 2) if len(places) == len(chosen) else None
-        lines.append((model, mean, *(_shown(found.get(name)) for name in chosen)))
+    for model, row in cells.items():
+        model_ranks = [rank for _, rank in row.values() if rank is not None]
+        mean = round(statistics.fmean(model_ranks), 2) if len(model_ranks) == len(chosen) else None
+        lines.append((model, mean, *(_cell(*row[name]) if name in row else "" for name in chosen)))
     lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
     head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in chosen.items()))
-    return Table("overview", head, tuple(lines), f"value [95% interval] (rank); values are 0 to 100, {SELF_REPORTED}")
-
-
-def refusals(board: Board) -> Table:
-    """Submissions that are not shown."""
-    return Table(
-        "refused", ("file", "reason"), tuple((one.path, one.reason) for one in board.refused), "not shown above"
+    return BoardTable(
+        "overview", head, tuple(lines), f"value [95% interval] (rank); values are 0 to 100, {SELF_REPORTED}"
     )
 
 
-def _rules(root: Path) -> Rules:
+def refusals(board: Board) -> BoardTable:
+    """Submissions that are not shown."""
+    rows = tuple((refused.path, refused.reason) for refused in board.refused)
+    return BoardTable("refused", ("file", "reason"), rows, "not shown above")
+
+
+def _rules(root: Path) -> BoardRules:
     path = root / RULES_FILE
     if not path.is_file():
-        return Rules()
+        return BoardRules()
     if path.stat().st_size > MAX_FILE:
         raise DataError(f"{path}: is larger than {MAX_FILE} bytes. Remedy: mend it")
     content = load_yaml(path.read_bytes(), str(path))
-    return checked(Rules, {} if content is None else content, str(path))
+    return checked(BoardRules, {} if content is None else content, str(path))
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -260,53 +254,63 @@ def _files(root: Path) -> Iterator[Path]:
             yield Path(folder) / name
 
 
-def _entry(path: Path, name: str, rules: Rules) -> Entry:
+def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
     """One submission, checked against its place, the schemas and the rules. Raises DataError."""
     parts = PurePosixPath(name).parts
     if len(parts) != 5 or parts[-1] != RESULTS_FILE:
-        raise DataError(f"{name}: is not results/<org>/<model>/<leaderboard>/{RESULTS_FILE}. Remedy: use `submit`")
-    model = _model(f"{parts[1]}/{parts[2]}", name)
+        raise DataError(f"{name}: is not results/<org>/<model>/<leaderboard>/{RESULTS_FILE}. {_REMEDY}")
+    model = f"{parts[1]}/{parts[2]}"
+    checked(RootModel[RepoId], model, name)
     results = read_results(_small(path, name))
     check_model(results, name)
     check_results(results, name)
     if results.model.name != model:
-        raise DataError(f"{name}: model.name: is {results.model.name!r}, not {model!r}. Remedy: use `submit`")
+        raise DataError(f"{name}: model.name: is {results.model.name!r}, not {model!r}. {_REMEDY}")
     board = leaderboard(results.comparability)
     if board != parts[3]:
-        raise DataError(f"{name}: is of the leaderboard {board!r}. Remedy: use `submit`")
+        raise DataError(f"{name}: is of the leaderboard {board!r}. {_REMEDY}")
     judged = _judged(path, name, results) if is_floor(results) else None
     _check_rules(results, judged, board, rules, name)
-    return _made(model, results, judged)
-
-
-def _model(repo_id: str, name: str) -> str:
-    try:
-        return _REPO.validate_python(repo_id)
-    except ValidationError as error:
-        raise DataError(f"{name}: {error.errors()[0]['msg']}. Remedy: use `submit`") from error
+    figure = judged.figures[MEAN] if judged else results.figures[results.primary]
+    interval = interval_of(figure)
+    coverage = results.coverage.scored / results.coverage.expected
+    circumstances = (
+        f"{name} {value}" for name, value in results.circumstances.items() if name != "runs" and value is not None
+    )
+    return BoardEntry(
+        model=model,
+        record=judged.comparability if judged else results.comparability,
+        metric="judge_score" if judged else results.primary,
+        circumstances=", ".join(circumstances)[:LONGEST],
+        value=published(figure.mean),
+        low=published(interval[0]) if interval else None,
+        high=published(interval[1]) if interval else None,
+        runs=results.runs,
+        coverage=min(coverage, judged_share(judged)) if judged else coverage,
+        revision=(results.model.revision or "")[:SHORT] or None,
+        version=results.barista_bench,
+    )
 
 
 def _small(path: Path, name: str) -> Path:
     if path.is_symlink() or not path.is_file():
-        raise DataError(f"{name}: is no plain file. Remedy: use `submit`")
+        raise DataError(f"{name}: is no plain file. {_REMEDY}")
     if path.stat().st_size > MAX_FILE:
-        raise DataError(f"{name}: is larger than {MAX_FILE} bytes. Remedy: use `submit`")
+        raise DataError(f"{name}: is larger than {MAX_FILE} bytes. {_REMEDY}")
     return path
 
 
 def _judged(path: Path, name: str, results: Results) -> JudgedResults:
     beside = path.parent / JUDGED_FILE
     if not beside.exists():
-        raise DataError(
-            f"{name}: {results.primary} is a floor, and no {JUDGED_FILE} is beside it. Remedy: use `submit`"
-        )
-    where = name.replace(RESULTS_FILE, JUDGED_FILE)
-    judged = read_judged(_small(beside, where))
-    check_judged(judged, results, where)
+        raise DataError(f"{name}: {results.primary} is a floor, and no {JUDGED_FILE} is beside it. {_REMEDY}")
+    judged_name = name.replace(RESULTS_FILE, JUDGED_FILE)
+    judged = read_judged(_small(beside, judged_name))
+    check_judged(judged, results, judged_name)
     return judged
 
 
-def _check_rules(results: Results, judged: JudgedResults | None, board: str, rules: Rules, name: str) -> None:
+def _check_rules(results: Results, judged: JudgedResults | None, board: str, rules: BoardRules, name: str) -> None:
     wanted = rules.content_hashes.get(board)
     if rules.content_hashes and wanted is None:
         raise DataError(f"{name}: {board!r} is no leaderboard of {RULES_FILE}. Remedy: submit one of those named there")
@@ -319,58 +323,35 @@ def _check_rules(results: Results, judged: JudgedResults | None, board: str, rul
         raise DataError(f"{name}: judge.name: {judged.judge.name!r} is none of {RULES_FILE}. Remedy: use one of those")
 
 
-def _made(model: str, results: Results, judged: JudgedResults | None) -> Entry:
-    figure = judged.figures[MEAN] if judged else results.figures[results.primary]
-    interval = interval_of(figure)
-    coverage = results.coverage.scored / results.coverage.expected
-    beside = {name: value for name, value in results.circumstances.items() if name != "runs"}
-    return Entry(
-        model=model,
-        record=judged.comparability if judged else results.comparability,
-        metric="judge_score" if judged else results.primary,
-        circumstances=", ".join(f"{name} {value}" for name, value in beside.items() if value is not None)[:LONGEST],
-        value=published(figure.mean),
-        low=published(interval[0]) if interval else None,
-        high=published(interval[1]) if interval else None,
-        runs=results.runs,
-        coverage=min(coverage, judged_share(judged)) if judged else coverage,
-        revision=(results.model.revision or "")[:SHORT] or None,
-        version=results.barista_bench,
-    )
+def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
+    """Comparable entries, best first; groups by leaderboard."""
+    groups: dict[Comparability, list[BoardEntry]] = defaultdict(list)
+    for entry in sorted(
+        board.entries,
+        key=lambda entry: (leaderboard(entry.record), entry.record.key, -entry.value, entry.model),
+    ):
+        groups[entry.record].append(entry)
+    return groups
 
 
-def _groups(board: Board) -> Mapping[Comparability, list[Entry]]:
-    found: dict[Comparability, list[Entry]] = defaultdict(list)
-    for one in sorted(board.entries, key=_order):
-        found[one.record].append(one)
-    return found
-
-
-def _order(entry: Entry) -> tuple[str, str, float, str]:
-    return leaderboard(entry.record), entry.record.key, -entry.value, entry.model
-
-
-def _table(record: Comparability, group: Sequence[Entry], why: str) -> Table:
+def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> BoardTable:
     rows: list[tuple[Cell, ...]] = [
         (
-            *(rank, one.model, one.value, one.low, one.high, one.runs, round(one.coverage, 4)),
-            *(one.revision, one.version, one.circumstances),
+            *(rank, entry.model, entry.value, entry.low, entry.high, entry.runs, round(entry.coverage, 4)),
+            *(entry.revision, entry.version, entry.circumstances),
         )
-        for one, rank in zip(group, ranks(group), strict=True)
+        for entry, rank in zip(group, ranks(group), strict=True)
     ]
     rows.sort(key=lambda row: row[0] is None)
     judge = f", judged by {record.judge.name} with rubric {record.judge.rubric[:SHORT]}" if record.judge else ""
     head = ("rank", "model", "value", "95% low", "95% high", "runs", "coverage", "revision", "barista_bench")
-    asked = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording or 'that is not told'}"
+    asked = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording or 'that is not known'}"
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"
     note = f"{metric}{judge}; {SELF_REPORTED}; {asked}; overlapping intervals share a rank{apart}"
-    return Table(leaderboard(record), (*head, "settings"), tuple(rows), note)
+    return BoardTable(leaderboard(record), (*head, "settings"), tuple(rows), note)
 
 
-def _shown(cell: tuple[Entry, int | None] | None) -> str:
-    if cell is None:
-        return ""
-    one, rank = cell
-    interval = f" [{one.low:.1f}, {one.high:.1f}]" if one.low is not None and one.high is not None else ""
-    return f"{one.value:.1f}{interval} ({'incomplete' if rank is None else rank})"
+def _cell(entry: BoardEntry, rank: int | None) -> str:
+    interval = f" [{entry.low:.1f}, {entry.high:.1f}]" if entry.low is not None and entry.high is not None else ""
+    return f"{entry.value:.1f}{interval} ({'incomplete' if rank is None else rank})"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
 from barista_bench.errors import DataError
-from barista_bench.hub.schemas import MAX_FILE, IndexResult, as_plain, dump_yaml, load_yaml, read_model_index
+from barista_bench.hub.schemas import MAX_FILE, dump_yaml, load_yaml, read_model_index
 
 KEY: Final = "model-index"
+IndexResult: TypeAlias = Mapping[str, Any]
+"""One result, as `huggingface_hub.model_index_to_eval_results` reads it."""
 _ASIDE = re.compile(r"[ \t]*(#.*)?(\r\n|\n|$)")
 _LINE_END = re.compile(r"\r\n|\n")
 
@@ -30,57 +32,52 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     """
     if len(text) > MAX_FILE:
         raise DataError(f"{where}: has more than {MAX_FILE} characters. Remedy: give a model card")
-    found = REGEX_YAML_BLOCK.match(text)
-    if found is None:
+    header = REGEX_YAML_BLOCK.match(text)
+    if header is None:
         block = dump_yaml({KEY: [_entry(model_name, results)]})
         return f"---\n{block}---\n" + (f"\n{text}" if text else "")
-    front = found[2]
+    front = header[2]
     before = load_yaml(front, where)
     if not isinstance(before, dict | None):
         raise DataError(f"{where}: its metadata is no mapping. Remedy: write `name: value` between the --- lines")
     index = _merged((before or {}).get(KEY), model_name, results, where)
-    newline = "\r\n" if "\r\n" in found[1] else "\n"
+    newline = "\r\n" if "\r\n" in header[1] else "\n"
     block = _LINE_END.sub(newline, dump_yaml({KEY: index}))
-    start, end = _place(front, where)
+    start, end = _span(front, where)
     changed = _joined(front[:start], block, front[end:], newline)
     after = load_yaml(changed, where)
     if not isinstance(after, dict) or {**after, KEY: None} != {**(before or {}), KEY: None}:
         raise DataError(f"{where}: other metadata refers into {KEY}. Remedy: take the YAML anchors out of it")
-    return text[: found.start(2)] + changed + text[found.end(2) :]
+    return text[: header.start(2)] + changed + text[header.end(2) :]
 
 
-def _merged(existing: object, model_name: str, results: Sequence[IndexResult], where: str) -> list[dict[str, object]]:
+def _merged(existing: object, model_name: str, results: Sequence[IndexResult], where: str) -> list[dict[str, Any]]:
     if existing is None:
         return [_entry(model_name, results)]
     index = read_model_index(existing, f"{where}: {KEY}")
-    ours = {(one.dataset.type, one.task.name) for one in results}
-    kept = [{**entry, "results": [one for one in _listed(entry) if _identity(one) not in ours]} for entry in index]
-    kept[0]["results"] = [*_listed(kept[0]), *(as_plain(one) for one in results)]
+    ours = {_identity(result) for result in results}
+    kept = [
+        {**entry, "results": [result for result in entry["results"] if _identity(result) not in ours]}
+        for entry in index
+    ]
+    kept[0]["results"] += results
     return kept
 
 
-def _listed(entry: dict[str, object]) -> list[object]:
-    found = entry["results"]
-    assert isinstance(found, list)  # `read_model_index` checked it
-    return found
+def _identity(result: object) -> tuple[str, str] | None:
+    """Dataset repository and leaderboard of a result; None for one that is not written as ours are."""
+    match result:
+        case {"dataset": {"type": str(dataset)}, "task": {"name": str(task)}}:
+            return dataset, task
+        case _:
+            return None
 
 
-def _identity(result: object) -> tuple[object, object] | None:
-    """Whose entry one is: dataset repository and leaderboard. None for what is not written as ours are."""
-    if not isinstance(result, dict):
-        return None
-    dataset, task = result.get("dataset"), result.get("task")
-    if not isinstance(dataset, dict) or not isinstance(task, dict):
-        return None
-    pair = (dataset.get("type"), task.get("name"))
-    return pair if all(isinstance(part, str) for part in pair) else None
+def _entry(model_name: str, results: Sequence[IndexResult]) -> dict[str, Any]:
+    return {"name": model_name, "results": list(results)}
 
 
-def _entry(model_name: str, results: Sequence[IndexResult]) -> dict[str, object]:
-    return {"name": model_name, "results": [as_plain(one) for one in results]}
-
-
-def _place(front: str, where: str) -> tuple[int, int]:
+def _span(front: str, where: str) -> tuple[int, int]:
     """Where `model-index` stands in the metadata: from, to. Both at the end where there is none yet."""
     root = yaml.compose(front, Loader=yaml.SafeLoader)
     if root is None:
@@ -90,18 +87,18 @@ def _place(front: str, where: str) -> tuple[int, int]:
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         raise DataError(f"{where}: its metadata is in braces. Remedy: write one `name: value` a line")
     # Whole lines: a key may stand behind "? ".
-    starts = [key.start_mark.index - key.start_mark.column for key, _ in root.value]
-    found = [number for number, (key, _) in enumerate(root.value) if key.value == KEY]
-    if len(found) > 1:
+    starts = [key.start_mark.index - key.start_mark.column for key, _ in root.value] + [len(front)]
+    numbers = [number for number, (key, _) in enumerate(root.value) if key.value == KEY]
+    if len(numbers) > 1:
         raise DataError(f"{where}: {KEY} stands in it twice. Remedy: merge the two")
-    if not found:
+    if not numbers:
         return len(front), len(front)
-    end = starts[found[0] + 1] if found[0] + 1 < len(starts) else len(front)
+    start, end = starts[numbers[0]], starts[numbers[0] + 1]
     # Comments and blank lines before the next key belong to that key.
-    lines = front[starts[found[0]] : end].splitlines(keepends=True)
+    lines = front[start:end].splitlines(keepends=True)
     while len(lines) > 1 and _ASIDE.fullmatch(lines[-1]):
         end -= len(lines.pop())
-    return starts[found[0]], end
+    return start, end
 
 
 def _joined(head: str, block: str, tail: str, newline: str) -> str:

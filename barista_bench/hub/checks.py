@@ -5,7 +5,6 @@ Light on purpose (see board.py): it names no task and loads neither models nor d
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
 from typing import Final
@@ -28,6 +27,8 @@ RULES_FILE: Final = "leaderboard.yaml"
 SELF_REPORTED: Final = "self-reported"
 """What every entry says: figures are checked against logs, but nothing shows that a model gave the answers."""
 _ROUNDING: Final = 1e-6
+_SCORE: Final = "score the run again"
+_JUDGE: Final = "run `barista-bench judge` again"
 OURS: Final = "ours "
 """What starts the name of our own wordings; see `prompt_sets`."""
 _NO_NAME = re.compile(r"[^a-z0-9]+")
@@ -40,71 +41,67 @@ def check_results(results: Results, where: str) -> None:
     Raises:
         DataError: no primary figure, a figure outside 0 to 1 or not the mean of its runs, or counts that cannot be.
     """
-    if results.primary not in results.figures:
-        raise DataError(f"{where}: figures: lacks the primary figure {results.primary!r}. Remedy: score the run again")
-    if not _SHA256.fullmatch(results.dataset.content_hash):
-        raise DataError(f"{where}: dataset.content_hash: is no SHA-256. Remedy: score the run again")
+    dataset, coverage = results.dataset, results.coverage
+    has_primary = results.primary in results.figures
+    _require(has_primary, f"{where}: figures: lacks the primary figure {results.primary!r}", _SCORE)
+    is_hash = _SHA256.fullmatch(dataset.content_hash) is not None
+    _require(is_hash, f"{where}: dataset.content_hash: is no SHA-256", _SCORE)
     _check_figure(results.figures[results.primary], results.runs, f"{where}: figures.{results.primary}")
-    coverage = results.coverage
-    if coverage.expected != results.dataset.examples * results.runs:
-        raise DataError(
-            f"{where}: coverage.expected: is {coverage.expected}, but {results.dataset.examples} examples x "
-            f"{results.runs} runs were to be asked. Remedy: score the run again"
-        )
-    if not 0 <= coverage.answered <= coverage.scored <= coverage.expected or not coverage.scored:
-        raise DataError(
-            f"{where}: coverage: {coverage.answered} answered of {coverage.scored} scored of {coverage.expected} "
-            "expected cannot be. Remedy: score the run again"
-        )
+    _require(
+        coverage.expected == dataset.examples * results.runs,
+        f"{where}: coverage.expected: is {coverage.expected}, but {dataset.examples} examples x {results.runs} runs "
+        "were to be asked",
+        _SCORE,
+    )
+    _require(
+        0 <= coverage.answered <= coverage.scored <= coverage.expected and coverage.scored > 0,
+        f"{where}: coverage: {coverage.answered} answered of {coverage.scored} scored of {coverage.expected} expected "
+        "cannot be",
+        _SCORE,
+    )
 
 
 def check_model(results: Results, where: str) -> None:
     """Refuse what is no model of its own. Raises DataError."""
     name = results.model.name
-    kind = name.partition(":")[0]
-    if kind in ABLATIONS or results.model.settings.get("ablation") is not None:
-        raise DataError(
-            f"{where}: model.name: {name!r} sees less than the task shows: a diagnosis, no result of the model. "
-            "Remedy: submit the run of the model itself"
-        )
-    if name in BASELINES:
-        raise DataError(f"{where}: model.name: {name!r} is a baseline, no model. Remedy: submit the run of a model")
+    _require(
+        name.partition(":")[0] not in ABLATIONS and results.model.settings.get("ablation") is None,
+        f"{where}: model.name: {name!r} sees less than the task shows: a diagnosis, no result of the model",
+        "submit the run of the model itself",
+    )
+    _require(
+        name not in BASELINES,
+        f"{where}: model.name: {name!r} is a baseline, no model",
+        "submit the run of a model",
+    )
 
 
 def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
     """Refuse verdicts that are none, or of other answers than those of `results`. Raises DataError."""
-    if judged.judge.name in OFFLINE_JUDGES:
-        raise DataError(
-            f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish. "
-            "Remedy: judge the run with a language model: `barista-bench judge RUN --judge ...`"
-        )
+    _require(
+        judged.judge.name not in OFFLINE_JUDGES,
+        f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish",
+        "judge the run with a language model: `barista-bench judge RUN --judge ...`",
+    )
     apart = differences(judged.answers, results.comparability)
-    if apart:
-        told = "; ".join(f"{name}: {values}" for name, values in apart.items())
-        raise DataError(
-            f"{where}: answers: were judged as others than those of the run ({told}). "
-            "Remedy: run `barista-bench judge` again"
-        )
-    pairs = (
+    differing = "; ".join(f"{name}: {values}" for name, values in apart.items())
+    _require(not apart, f"{where}: answers: were judged as others than those of the run ({differing})", _JUDGE)
+    for field, judged_value, run_value in (
         ("model", judged.model, results.model.name),
         ("model_revision", judged.model_revision, results.model.revision),
         ("runs", judged.runs, results.runs),
-    )
-    for field, found, wanted in pairs:
-        if found != wanted:
-            raise DataError(
-                f"{where}: {field}: {found!r} were judged, but the run has {wanted!r}. "
-                "Remedy: run `barista-bench judge` again"
-            )
-    if MEAN not in judged.figures:
-        raise DataError(f"{where}: figures: no usable verdict. Remedy: run `barista-bench judge` again")
+    ):
+        complaint = f"{where}: {field}: {judged_value!r} were judged, but the run has {run_value!r}"
+        _require(judged_value == run_value, complaint, _JUDGE)
+    _require(MEAN in judged.figures, f"{where}: figures: no usable verdict", _JUDGE)
     _check_figure(judged.figures[MEAN], None, f"{where}: figures.{MEAN}")
     coverage = judged.coverage
-    if coverage.expected != results.coverage.expected or not 0 < coverage.judged <= coverage.expected:
-        raise DataError(
-            f"{where}: coverage: {coverage.judged} judged of {coverage.expected} cannot be of a run of "
-            f"{results.coverage.expected} samples. Remedy: run `barista-bench judge` again"
-        )
+    _require(
+        coverage.expected == results.coverage.expected and 0 < coverage.judged <= coverage.expected,
+        f"{where}: coverage: {coverage.judged} judged of {coverage.expected} cannot be of a run of "
+        f"{results.coverage.expected} samples",
+        _JUDGE,
+    )
 
 
 def open_verdicts(judged: JudgedResults) -> int:
@@ -126,15 +123,18 @@ def is_floor(results: Results) -> bool:
 
 def _check_figure(figure: Figure, runs: int | None, where: str) -> None:
     values = [figure.mean, *figure.runs]
-    if not all(math.isfinite(value) and 0 <= value <= 1 for value in values):
-        raise DataError(f"{where}: lies outside 0 to 1. Remedy: score the run again")
-    if not figure.runs or (runs is not None and len(figure.runs) > runs):
-        raise DataError(f"{where}: has values of {len(figure.runs)} runs out of {runs}. Remedy: score the run again")
-    if abs(statistics.fmean(figure.runs) - figure.mean) > _ROUNDING:
-        raise DataError(f"{where}: is {figure.mean}, which is not the mean of its runs. Remedy: score the run again")
-    interval = interval_of(figure)
-    if interval and not 0 <= interval[0] <= interval[1] <= 1:
-        raise DataError(f"{where}: has the interval {interval}, which cannot be. Remedy: score the run again")
+    _require(all(0 <= value <= 1 for value in values), f"{where}: lies outside 0 to 1", _SCORE)
+    has_runs = bool(figure.runs) and (runs is None or len(figure.runs) <= runs)
+    _require(has_runs, f"{where}: has values of {len(figure.runs)} runs out of {runs}", _SCORE)
+    is_mean = abs(statistics.fmean(figure.runs) - figure.mean) <= _ROUNDING
+    _require(is_mean, f"{where}: is {figure.mean}, which is not the mean of its runs", _SCORE)
+    low, high = interval = interval_of(figure) or (0, 1)
+    _require(0 <= low <= high <= 1, f"{where}: has the interval {interval}, which cannot be", _SCORE)
+
+
+def _require(is_met: bool, complaint: str, remedy: str) -> None:
+    if not is_met:
+        raise DataError(f"{complaint}. Remedy: {remedy}")
 
 
 def interval_of(figure: Figure) -> tuple[float, float] | None:
@@ -170,7 +170,7 @@ def task_id(task: str, split: str, protocol: str, wording: str, *, options: str 
     >>> task_id("relations", "all", "release", "ours v2"), task_id("relations", "test", "paper", "release@4086ce5")
     ('relations', 'relations_test_paper_release-4086ce5')
     """
-    own = "" if wording.startswith(OURS) else _NO_NAME.sub("-", wording)
-    parts = [task, "" if split == "all" else split, "" if protocol == "release" else protocol, own]
+    other_wording = "" if wording.startswith(OURS) else _NO_NAME.sub("-", wording)
+    parts = [task, "" if split == "all" else split, "" if protocol == "release" else protocol, other_wording]
     parts += [_NO_NAME.sub("-", options.casefold()).strip("-"), "" if limit is None else f"first-{limit}"]
     return "_".join(part for part in parts if part)

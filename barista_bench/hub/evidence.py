@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,16 +20,13 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.prompt_sets import PromptTexts, by_hash
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
-from barista_bench.judging.geval import judge_prompts
-from barista_bench.judging.items import distinct, judged_samples
-from barista_bench.judging.reasoning import METHOD as REASONING
-from barista_bench.judging.reasoning import rationales_of, reasoned_samples
+from barista_bench.judging.answers import REASONING, RunAnswers
+from barista_bench.judging.forms import judge_prompts
+from barista_bench.judging.judge_folder import JUDGE_FILE, VERDICTS_FILE, JudgeDescription, plain_json
 from barista_bench.judging.released_verdicts import METHOD as RELEASED
 from barista_bench.judging.released_verdicts import verdict_key
 from barista_bench.judging.rubric import Rubric, load_rubric
-from barista_bench.judging.rubric_judge import reasoning_questions
-from barista_bench.judging.session import JUDGE_FILE, VERDICTS_FILE, JudgeDescription, forms
-from barista_bench.models import GenerationConfig
+from barista_bench.judging.session import judge_questions
 from barista_bench.runs.log.keys import asked_inputs, digest, sample_keys
 from barista_bench.runs.log.record import decode_record
 from barista_bench.runs.log.sample_log import log_files, whole_lines
@@ -39,7 +37,7 @@ IMPORTED = ("released run:", "recorded:")
 """How wordings of runs begin that other harnesses asked: what they asked is not known here."""
 
 
-class Place(NamedTuple):
+class AskedLine(NamedTuple):
     """What one line of a log answers: `example` of a run, or what a judge was shown; `number` of the run or draw."""
 
     example: str
@@ -47,7 +45,7 @@ class Place(NamedTuple):
     fingerprint: str
 
 
-Expected = Mapping[str, Place]
+Expected = Mapping[str, AskedLine]
 """By key, all that may stand in a log."""
 
 
@@ -93,14 +91,14 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
     identity = described["identity"]
     if task.prompts.wording.startswith(IMPORTED):
         records = [sample.record for sample in run.samples]
-        return {record.key: Place(record.example_id, record.run, record.fingerprint) for record in records}
+        return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
     model = {name: value for name, value in identity["model"].items() if name != "box_format"}
     boxes = BoxFormat(**identity["model"]["box_format"])
     inputs = asked_inputs(task, run.examples, boxes)
     same = run_description(
         task,
         content_hash=run.examples.content_hash,
-        prompts_hash=digest(sorted(one.prompt for one in inputs)),
+        prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
         model=model,
         boxes=boxes,
         generation=identity["generation"],
@@ -111,7 +109,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
         raise DataError(f"{where}: identity.{difference} by the dataset. Remedy: start the run anew")
     key_of = sample_keys(model, identity["generation"])
     return {
-        key_of(example.example_id, asked.fingerprint, number): Place(example.example_id, number, asked.fingerprint)
+        key_of(example.example_id, asked.fingerprint, number): AskedLine(example.example_id, number, asked.fingerprint)
         for example, asked in zip(run.examples.examples, inputs, strict=True)
         for number in range(described["runs"])
     }
@@ -136,24 +134,23 @@ def check_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) ->
 def _expected_verdicts(run: ScoredRun, described: JudgeDescription, where: str) -> Expected:
     method = described.identity["method"]
     if method == RELEASED:
-        criteria = [criterion["name"] for criterion in described.rubric["criteria"]]
         samples = [(sample.example.example_id, sample.record.run) for sample in run.samples]
-        keys = {verdict_key(*sample, name): sample for sample in samples for name in criteria}
-        return {key: Place(*sample, key) for key, sample in keys.items()}
-    config = GenerationConfig(**{**described.generation, "stop": tuple(described.generation["stop"])})
+        keys = {verdict_key(*sample, name): sample for sample in samples for name in described.criteria}
+        return {key: AskedLine(*sample, key) for key, sample in keys.items()}
+    if plain_json(asdict(described.config)) != described.generation:
+        raise TypeError("generation: lacks settings")
     if method == REASONING:
         prompt = judge_prompts(REASONING)
         _check_rubric(described, (prompt.version, prompt.sha256, prompt.wording), where)
-        questions = reasoning_questions(rationales_of(reasoned_samples(run)), described.identity["model"], config)
     else:
         rubric = Rubric.model_validate(described.rubric)
         ours = load_rubric(run.task)
         if (rubric.wording == ours.wording) != (rubric.model_copy(update={"wording": ours.wording}) == ours):
             raise DataError(f"{where}: rubric: is called {rubric.wording!r}, which it is not. Remedy: judge anew")
         _check_rubric(described, (rubric.version, rubric.sha256, rubric.wording), where)
-        questions = forms(rubric, distinct(judged_samples(run)), described, config)
+    questions = judge_questions(described, RunAnswers.of(run).distinct)
     return {
-        key: Place(question.item, draw, question.fingerprint)
+        key: AskedLine(question.item, draw, question.fingerprint)
         for question in questions
         for draw, key in question.keys.items()
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,7 @@ def model_files(submission: Submission, existing: Existing) -> dict[str, bytes]:
     """`.eval_results/<benchmark>.yaml` and README.md of the model repository."""
     path = eval_results_path(submission.benchmark)
     merged = _with_others(submission.eval_results(), existing.eval_results, path)
-    text = dump_yaml(_listed(as_plain(merged)))
+    text = dump_yaml(as_plain(merged))
     read_eval_results(text, path)
     name = submission.target.model_repo.partition("/")[2]
     try:
@@ -106,15 +107,9 @@ def _with_others(ours: EvalResults, existing: bytes | None, path: str) -> EvalRe
     """Our entries, after those of the file for other leaderboards."""
     if existing is None:
         return ours
-    mine = {(one.dataset.id, one.dataset.task_id) for one in ours.root}
-    others = read_eval_results(existing, path).root
-    kept = [one for one in others if (one.dataset.id, one.dataset.task_id) not in mine]
-    return EvalResults([*kept, *ours.root])
-
-
-def _listed(content: object) -> list[object]:
-    assert isinstance(content, list)
-    return content
+    replaced = {entry.leaderboard for entry in ours.root}
+    others = [entry for entry in read_eval_results(existing, path).root if entry.leaderboard not in replaced]
+    return EvalResults([*others, *ours.root])
 
 
 def results_files(submission: Submission) -> dict[str, bytes]:
@@ -130,8 +125,6 @@ def results_files(submission: Submission) -> dict[str, bytes]:
 
 
 _ON_TEST = " A task named ..._test is scored on the test videos only, for models that were trained on the others."
-
-
 _WORDING = "Models are asked in our own words, unless a task's name ends in another wording's."
 
 
@@ -140,20 +133,20 @@ def eval_file(benchmark: str) -> EvalFile:
 
     And the same again for models that were asked in the release's own wording, where that can be had.
     """
-    found = get_benchmark(benchmark)
-    tasks = found.tasks
+    known = get_benchmark(benchmark)
+    tasks = known.tasks
     notes = "; ".join(f"{task.name}: {_shown(task.primary)} over {task.row_note}" for task in tasks)
     return EvalFile(
-        name=found.title,
+        name=known.title,
         description=f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} times "
-        f"the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in found.splits else ''} {_WORDING}",
+        f"the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in known.splits else ''} {_WORDING}",
         evaluation_framework=FRAMEWORK,
         tasks=[
             EvalTask(
-                id=task_id(task.name, split, "release", wording), config=task.name, split=found.published_split(split)
+                id=task_id(task.name, split, "release", wording), config=task.name, split=known.published_split(split)
             )
-            for wording in _wordings(found)
-            for split in found.leaderboards
+            for wording in _wordings(known)
+            for split in known.leaderboards
             for task in tasks
         ],
     )
@@ -166,7 +159,7 @@ def _shown(primary: str) -> str:
 def dataset_files(benchmark: str, folder: str | Path | None) -> dict[str, Content]:
     """`eval.yaml`; with `folder` also all files of the built dataset, and `leaderboard.yaml`, by which a leaderboard
     knows results on its examples. Raises DataError where the folder is not fit."""
-    text = dump_yaml(_mapping(as_plain(eval_file(benchmark))))
+    text = dump_yaml(as_plain(eval_file(benchmark)))
     read_eval_file(text, EVAL_FILE)
     files: dict[str, Content] = {}
     if folder is not None:
@@ -178,24 +171,19 @@ def dataset_files(benchmark: str, folder: str | Path | None) -> dict[str, Conten
 
 def _content_hashes(benchmark: str, folder: Path) -> dict[str, object]:
     """Leaderboard -> SHA-256 of its examples, of the tasks that the folder holds."""
-    found, built = get_benchmark(benchmark), config_names(folder)
+    known, built = get_benchmark(benchmark), config_names(folder)
     return {
         task_id(task, split, "release", wording): open_examples(folder, benchmark, task, split=split).content_hash
-        for task in found.task_names
+        for task in known.task_names
         if task in built
-        for split in found.leaderboards
-        for wording in _wordings(found)
+        for split in known.leaderboards
+        for wording in _wordings(known)
     }
 
 
 def _wordings(benchmark: Benchmark) -> list[str]:
     """Those that have leaderboards: ours, and the release's where it can be had."""
     return [OURS, *filter(None, [benchmark.released_wording])]
-
-
-def _mapping(content: object) -> dict[str, object]:
-    assert isinstance(content, dict)
-    return content
 
 
 def _folder_files(folder: Path) -> dict[str, Content]:
@@ -221,17 +209,17 @@ def _check_card(folder: Path, manifest: Mapping[str, Any], files: Mapping[str, C
     path = folder / README
     if README not in files:
         raise DataError(f"{path}: the dataset has no card. Remedy: build it again")
-    found = REGEX_YAML_BLOCK.match(path.read_text(encoding="utf-8"))
-    metadata = load_yaml(found[2] if found else "", str(path))
+    header = REGEX_YAML_BLOCK.match(path.read_text(encoding="utf-8"))
+    metadata = load_yaml(header[2] if header else "", str(path))
     card = checked(DatasetCardMetadata, metadata, str(path))
-    built, told = {one["name"] for one in manifest["configs"]}, {one.config_name for one in card.configs}
-    if built != told:
-        name = sorted(built ^ told)[0]
+    built, listed = {entry["name"] for entry in manifest["configs"]}, {config.config_name for config in card.configs}
+    if built != listed:
+        name = sorted(built ^ listed)[0]
         raise DataError(f"{path}: configs: {name!r} is in the card or in the folder only. Remedy: build it again")
     for config in card.configs:
-        for one in config.data_files:
-            if not any(Path(name).match(one.path) for name in files):
-                raise DataError(f"{path}: configs.{config.config_name}: no file {one.path}. Remedy: build it again")
+        for pattern in (split.path for split in config.data_files):
+            if not any(Path(name).match(pattern) for name in files):
+                raise DataError(f"{path}: configs.{config.config_name}: no file {pattern}. Remedy: build it again")
 
 
 def refuse_secrets(files: Mapping[str, Content], where: str, token: str | None = None) -> None:
@@ -266,22 +254,16 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
         for name, content in wanted.items():
             target = confined(fresh, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            _put(content, target)
+            if isinstance(content, bytes):
+                target.write_bytes(content)
+            else:
+                place_file(content, target)
     return changed
 
 
 def _same(target: Path, content: Content) -> bool:
     if not target.is_file():
         return False
-    if isinstance(content, Path):
-        return target.samefile(content) or (
-            target.stat().st_size == content.stat().st_size and target.read_bytes() == content.read_bytes()
-        )
-    return target.read_bytes() == content
-
-
-def _put(content: Content, target: Path) -> None:
     if isinstance(content, bytes):
-        target.write_bytes(content)
-    else:
-        place_file(content, target)
+        return target.read_bytes() == content
+    return target.samefile(content) or filecmp.cmp(target, content, shallow=False)

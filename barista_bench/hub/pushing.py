@@ -41,7 +41,7 @@ class Destination:
     """Where commits go: a pull request of their own (the default), or a branch.
 
     Raises:
-        ConfigError: the branch is main, and nobody said so with `to_main`.
+        ConfigError: the branch is main, and `to_main` is not set.
     """
 
     branch: str | None = None
@@ -71,14 +71,6 @@ class Pushed:
     repo_type: RepoType
     url: str
     changed: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Base:
-    """A repository as it was when it was looked at."""
-
-    commit: str
-    revision: str
 
 
 def find_token(variable: str | None = None) -> str:
@@ -129,15 +121,15 @@ class Pusher:
             PushError: as `push`.
             DataError: what is there cannot be merged with.
         """
-        existing, base = self._existing(model_repo, benchmark)
-        return self._commit(model_repo, "model", make(existing), base)
+        existing, commit = self._existing(model_repo, benchmark)
+        return self._commit(model_repo, "model", make(existing), commit)
 
-    def _existing(self, model_repo: str, benchmark: str) -> tuple[Existing, _Base]:
+    def _existing(self, model_repo: str, benchmark: str) -> tuple[Existing, str]:
         self._prepare(model_repo, "model")
-        base = self._base(model_repo, "model")
+        commit = self._head(model_repo, "model")
         path = eval_results_path(benchmark)
-        found = self._read(model_repo, base, (README, path))
-        return Existing(found.get(README, b""), found.get(path)), base
+        contents = self._read(model_repo, commit, (README, path))
+        return Existing(contents.get(README, b""), contents.get(path)), commit
 
     def push(self, repo_id: RepoId, repo_type: RepoType, files: Mapping[str, Content]) -> Pushed:
         """Upload files that need no merging.
@@ -147,7 +139,7 @@ class Pusher:
             DataError: a file holds an access token.
         """
         self._prepare(repo_id, repo_type)
-        return self._commit(repo_id, repo_type, files, self._base(repo_id, repo_type))
+        return self._commit(repo_id, repo_type, files, self._head(repo_id, repo_type))
 
     def _prepare(self, repo_id: str, repo_type: RepoType) -> None:
         """Make the branch, if it is none that the Hub makes (`refs/pr/7`)."""
@@ -157,33 +149,36 @@ class Pusher:
         with self._explained(repo_id, f"making the branch {branch}"):
             self._api.create_branch(repo_id, branch=branch, repo_type=repo_type, exist_ok=True)
 
-    def _base(self, repo_id: str, repo_type: RepoType) -> _Base:
+    def _head(self, repo_id: str, repo_type: RepoType) -> str:
+        """The destination's commit as it is now."""
         revision = self.destination.revision
         with self._explained(repo_id, f"looking at {revision}"):
             commit = self._api.repo_info(repo_id, repo_type=repo_type, revision=revision).sha
         if commit is None:
             raise PushError(f"{repo_id}: the Hub names no commit of {revision}. Remedy: try again")
-        return _Base(commit, revision)
+        return commit
 
-    def _read(self, repo_id: str, base: _Base, paths: Sequence[str]) -> dict[str, bytes]:
+    def _read(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Those of a model repository's small files that it has."""
         with self._explained(repo_id, "reading its card"), TemporaryDirectory() as folder:
-            sizes = {one.path: one.size for one in self._listed(repo_id, "model", paths, base.commit)}
-            for path, size in sizes.items():
-                if size > MAX_FILE:
-                    raise PushError(f"{repo_id}: {path} has {size} bytes. Remedy: see to that file")
-            found = {}
-            for path in sizes:
-                copy = self._api.hf_hub_download(repo_id, path, revision=base.commit, local_dir=folder)
-                found[path] = Path(copy).read_bytes()
-        return found
+            listed = list(self._listed(repo_id, "model", paths, commit))
+            for file in listed:
+                if file.size > MAX_FILE:
+                    raise PushError(f"{repo_id}: {file.path} has {file.size} bytes. Remedy: see to that file")
+            contents = {}
+            for file in listed:
+                copy = self._api.hf_hub_download(repo_id, file.path, revision=commit, local_dir=folder)
+                contents[file.path] = Path(copy).read_bytes()
+        return contents
 
-    def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content], base: _Base) -> Pushed:
+    def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content], commit: str) -> Pushed:
         refuse_secrets(files, repo_id, self._token)
         with self._explained(repo_id, "comparing files"):
-            changed = self._changed(repo_id, repo_type, files, base.commit)
+            changed = self._changed(repo_id, repo_type, files, commit)
             if not changed:
-                return Pushed(repo_id, repo_type, self._page(repo_id, repo_type, f"tree/{base.revision}"), ())
+                return Pushed(
+                    repo_id, repo_type, self._page(repo_id, repo_type, f"tree/{self.destination.revision}"), ()
+                )
             proposed = self._proposed(repo_id, repo_type, files) if self.destination.pull_request else None
         if proposed is not None:
             return Pushed(repo_id, repo_type, proposed, ())
@@ -199,33 +194,33 @@ class Pusher:
                 commit_message=TITLE,
                 commit_description="Written and checked by `barista-bench submit`.",
                 repo_type=repo_type,
-                revision=base.revision,
+                revision=self.destination.revision,
                 create_pr=self.destination.pull_request,
-                parent_commit=base.commit,
+                parent_commit=commit,
             )
         return Pushed(repo_id, repo_type, done.pr_url or done.commit_url, tuple(sorted(changed)))
 
     def _changed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content], revision: str) -> set[str]:
         """The files that the revision has not, or not with this content."""
-        listed = {one.path: one for one in self._listed(repo_id, repo_type, list(files), revision)}
+        listed = {file.path: file for file in self._listed(repo_id, repo_type, list(files), revision)}
         return {name for name, content in files.items() if name not in listed or not _holds(listed[name], content)}
 
     def _proposed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, Content]) -> str | None:
         """An open pull request that would make the repository hold these files; its page."""
-        found = self._api.get_repo_discussions(
+        requests = self._api.get_repo_discussions(
             repo_id, repo_type=repo_type, discussion_type="pull_request", discussion_status="open"
         )
-        for one in islice(found, MAX_OPEN):
-            if one.title == TITLE and not self._changed(repo_id, repo_type, files, f"refs/pr/{one.num}"):
-                return self._page(repo_id, repo_type, f"discussions/{one.num}")
+        for request in islice(requests, MAX_OPEN):
+            if request.title == TITLE and not self._changed(repo_id, repo_type, files, f"refs/pr/{request.num}"):
+                return self._page(repo_id, repo_type, f"discussions/{request.num}")
         return None
 
     def _listed(self, repo_id: str, repo_type: RepoType, paths: Sequence[str], revision: str) -> Iterator[RepoFile]:
         for start in range(0, len(paths), 500):
             part = list(paths[start : start + 500])
-            for one in self._api.get_paths_info(repo_id, part, repo_type=repo_type, revision=revision):
-                if isinstance(one, RepoFile):
-                    yield one
+            for file in self._api.get_paths_info(repo_id, part, repo_type=repo_type, revision=revision):
+                if isinstance(file, RepoFile):
+                    yield file
 
     def _page(self, repo_id: str, repo_type: RepoType, rest: str) -> str:
         return "/".join((self._api.endpoint, *(("datasets",) if repo_type == "dataset" else ()), repo_id, rest))

@@ -11,11 +11,11 @@ from pydantic import BaseModel
 
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
-from barista_bench.hub.checks import is_floor, judged_share, leaderboard, published
+from barista_bench.hub.checks import is_floor, leaderboard, open_verdicts, published
 from barista_bench.hub.evidence import check_answers, check_verdicts, first_difference
+from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
 from barista_bench.judging.scoring import read_judged_run
-from barista_bench.judging.session import read_judge
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 
@@ -23,7 +23,7 @@ JUDGED_PATTERN: Final = f"judges/*/{RESULTS_FILE}"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SubmissionRow:
     """One task's results. `judged` stands for the run's own figure in tasks that judges score."""
 
     folder: Path
@@ -50,10 +50,22 @@ class Row:
         return leaderboard(self.results.comparability)
 
     @property
-    def complete(self) -> bool:
-        """Whether every sample of the whole set is scored and, where judges score, judged."""
-        judged = self.judged is None or judged_share(self.judged) == 1
-        return self.results.coverage.complete and judged and self.results.dataset.limit is None
+    def missing(self) -> dict[str, str]:
+        """What keeps the row from being complete, and the remedy of each: samples, a judge's verdicts, or examples."""
+        coverage, limit = self.results.coverage, self.results.dataset.limit
+        missing = {}
+        if not coverage.complete:
+            lacking = coverage.expected - coverage.scored
+            missing[f"{lacking} of {coverage.expected} samples missing"] = "finish the run and score it"
+        if self.judged:
+            judged, remedy = self.judged.coverage, "finish `barista-bench judge`"
+            if judged.judged < judged.expected:
+                missing[f"{judged.expected - judged.judged} of {judged.expected} answers not judged"] = remedy
+            if verdicts := open_verdicts(self.judged):
+                missing[f"{verdicts} verdicts missing"] = remedy
+        if limit is not None:
+            missing[f"cut to {limit} examples"] = "run without --limit"
+        return missing
 
 
 def read_row(
@@ -63,7 +75,7 @@ def read_row(
     data: str | Path | None = None,
     root: str | Path | None = None,
     dataset: str | Path | None = None,
-) -> Row:
+) -> SubmissionRow:
     """A scored run folder as a row, which is written nowhere.
 
     Args:
@@ -77,21 +89,21 @@ def read_row(
     Raises:
         DataError, ConfigError: a file is missing or broken, or any of log, figures, settings and dataset disagree.
     """
-    told = read_results(folder / RESULTS_FILE)
+    stored = read_results(folder / RESULTS_FILE)
     run = read_scored(folder, data=data, root=root, options={})
     check_answers(run)
-    refuse_difference(told, run.results, folder / RESULTS_FILE)
+    refuse_difference(stored, run.results, folder / RESULTS_FILE)
     if dataset is not None:
         # The hash of a set leaves out what does not make a question: figures by group may hang on it all the same.
         truth = read_scored(folder, data=dataset, root=root, options={})
         refuse_difference(run.results, truth.results, folder / RESULTS_FILE)
     judged = _judged(run, judge) if is_floor(run.results) else None
-    return Row(folder, type(run.task), run.results, judged)
+    return SubmissionRow(folder, type(run.task), run.results, judged)
 
 
-def refuse_difference(told: BaseModel, derived: BaseModel, path: Path) -> None:
+def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:
     """Raises DataError, which names the first field that a file has otherwise than its log and dataset give it."""
-    difference = first_difference(*(json.loads(json.dumps(one.model_dump(mode="json"))) for one in (told, derived)))
+    difference = first_difference(*(json.loads(json.dumps(each.model_dump(mode="json"))) for each in (stored, derived)))
     if difference:
         raise DataError(
             f"{path}: {difference}, which is what the log and the dataset give. Remedy: score the run again"

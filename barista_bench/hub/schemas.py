@@ -7,10 +7,11 @@ Sources: hub-docs `docs/hub/eval-results.md` (`.eval_results/*.yaml`, `eval.yaml
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Final, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar, cast
 
 import yaml
 from huggingface_hub.errors import HFValidationError
@@ -82,13 +83,13 @@ Address = Annotated[str, AfterValidator(_https)]
 Date = Annotated[str, AfterValidator(_iso_date)]
 
 
-class Strict(BaseModel):
+class HubModel(BaseModel):
     """Nothing unknown, no text for a number, no NaN."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
 
 
-class EvalDataset(Strict):
+class EvalDataset(HubModel):
     """The benchmark's dataset repository, and the leaderboard in it that the value is for."""
 
     id: RepoId
@@ -96,7 +97,7 @@ class EvalDataset(Strict):
     revision: Commit | None = None
 
 
-class EvalSource(Strict):
+class EvalSource(HubModel):
     """Where the result comes from. A name without an address is refused, as by the hub client."""
 
     url: Address
@@ -105,7 +106,7 @@ class EvalSource(Strict):
     org: Text | None = None
 
 
-class EvalResult(Strict):
+class EvalResult(HubModel):
     """One value for one leaderboard."""
 
     dataset: EvalDataset
@@ -114,6 +115,11 @@ class EvalResult(Strict):
     date: Date | None = None
     source: EvalSource | None = None
     notes: Text | None = None
+
+    @property
+    def leaderboard(self) -> tuple[str, str]:
+        """Dataset repository and leaderboard in it."""
+        return self.dataset.id, self.dataset.task_id
 
     @field_validator("value", mode="before")
     @classmethod
@@ -128,16 +134,13 @@ class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_
 
     @model_validator(mode="after")
     def _one_value_a_leaderboard(self) -> Self:
-        seen = set()
-        for entry in self.root:
-            key = (entry.dataset.id, entry.dataset.task_id)
-            if key in seen:
-                raise ValueError(f"{key[0]} has two values for the task {key[1]!r}")
-            seen.add(key)
+        for (dataset, task), count in Counter(entry.leaderboard for entry in self.root).items():
+            if count > 1:
+                raise ValueError(f"{dataset} has two values for the task {task!r}")
         return self
 
 
-class EvalTask(Strict):
+class EvalTask(HubModel):
     """One leaderboard of a dataset. `field_spec`, `solvers` and `scorers` are for the framework inspect-ai alone."""
 
     id: TaskId
@@ -148,7 +151,7 @@ class EvalTask(Strict):
     scorers: list[dict[str, JsonValue]] | None = None
 
 
-class EvalFile(Strict):
+class EvalFile(HubModel):
     """`eval.yaml` in the root of a dataset repository."""
 
     name: Text
@@ -158,48 +161,14 @@ class EvalFile(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        ids = [task.id for task in self.tasks]
-        repeated = sorted({name for name in ids if ids.count(name) > 1})
-        if repeated:
-            raise ValueError(f"the task {repeated[0]!r} stands there twice")
+        for name, count in Counter(task.id for task in self.tasks).items():
+            if count > 1:
+                raise ValueError(f"the task {name!r} stands there twice")
         if self.evaluation_framework != "inspect-ai":
             for task in self.tasks:
                 if task.field_spec or task.solvers or task.scorers:
                     raise ValueError(f"the task {task.id!r} has settings of inspect-ai, which is not the framework")
         return self
-
-
-class IndexTask(Strict):
-    type: Text
-    name: Text | None = None
-
-
-class IndexDataset(Strict):
-    type: RepoId
-    name: Text
-    config: Text | None = None
-    split: Text | None = None
-    revision: Commit | None = None
-
-
-class IndexMetric(Strict):
-    type: Text
-    value: int | float
-    name: Text | None = None
-
-
-class IndexSource(Strict):
-    name: Text
-    url: Address
-
-
-class IndexResult(Strict):
-    """One result of model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""
-
-    task: IndexTask
-    dataset: IndexDataset
-    metrics: Annotated[list[IndexMetric], Field(min_length=1)]
-    source: IndexSource | None = None
 
 
 class _IndexedModel(BaseModel):
@@ -249,11 +218,10 @@ def read_eval_file(text: str | bytes, where: str) -> EvalFile:
     return checked(EvalFile, load_yaml(text, where), where)
 
 
-def read_model_index(content: object, where: str) -> list[dict[str, object]]:
+def read_model_index(content: object, where: str) -> list[dict[str, Any]]:
     """Check as much of a card's `model-index` as must hold to add to it. Raises DataError."""
     checked(RootModel[Annotated[list[_IndexedModel], Field(min_length=1)]], content, where)
-    assert isinstance(content, list)
-    return content
+    return cast("list[dict[str, Any]]", content)
 
 
 def load_yaml(text: str | bytes, where: str) -> object:
@@ -281,6 +249,6 @@ def dump_yaml(content: Mapping[str, object] | Sequence[object]) -> str:
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
 
 
-def as_plain(model: BaseModel) -> object:
+def as_plain(model: BaseModel) -> Any:  # noqa: ANN401  (a list or a mapping, as the schema says)
     """Without fields that are not set, under the names of the file."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)

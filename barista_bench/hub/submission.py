@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.hub.card import IndexResult
 from barista_bench.hub.checks import (
     SCALE,
     SELF_REPORTED,
@@ -19,10 +20,9 @@ from barista_bench.hub.checks import (
     check_model,
     check_results,
     interval_of,
-    open_verdicts,
     published,
 )
-from barista_bench.hub.rows import Row, read_row
+from barista_bench.hub.rows import SubmissionRow, read_row
 from barista_bench.hub.schemas import (
     Address,
     Commit,
@@ -31,20 +31,14 @@ from barista_bench.hub.schemas import (
     EvalResult,
     EvalResults,
     EvalSource,
-    IndexDataset,
-    IndexMetric,
-    IndexResult,
-    IndexSource,
-    IndexTask,
+    HubModel,
     RepoId,
-    Strict,
     Text,
     checked,
     valid,
 )
+from barista_bench.judging.judge_folder import JUDGES
 from barista_bench.judging.results import JudgedResults
-from barista_bench.judging.session import JUDGES
-from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results
 
 _PUBLIC_SETTINGS: Final = frozenset(
@@ -57,7 +51,7 @@ _PUBLIC_SETTINGS: Final = frozenset(
 """Settings of a model that are published. Others may hold addresses of servers or what the user sent to them."""
 
 
-class Target(Strict):
+class Target(HubModel):
     """Where results go and what is said of them. Raises DataError through `checked`, naming the field."""
 
     model_repo: RepoId
@@ -84,7 +78,7 @@ class Submission:
     """What is published of one model: at least one row, all of one benchmark, at most one a leaderboard."""
 
     target: Target
-    rows: tuple[Row, ...]
+    rows: tuple[SubmissionRow, ...]
 
     @property
     def benchmark(self) -> str:
@@ -92,39 +86,45 @@ class Submission:
 
     def eval_results(self) -> EvalResults:
         """The content of `.eval_results/<benchmark>.yaml`."""
-        with valid("submission"):
-            return EvalResults([self._entry(row) for row in self.rows])
-
-    def _entry(self, row: Row) -> EvalResult:
         target = self.target
-        return EvalResult(
-            dataset=EvalDataset(id=target.dataset_repo, task_id=row.task_id, revision=target.dataset_revision),
-            value=row.value,
-            date=target.date,
-            source=target.source,
-            notes=notes(row),
-        )
+        with valid("submission"):
+            return EvalResults(
+                [
+                    EvalResult(
+                        dataset=EvalDataset(
+                            id=target.dataset_repo, task_id=row.task_id, revision=target.dataset_revision
+                        ),
+                        value=row.value,
+                        date=target.date,
+                        source=target.source,
+                        notes=notes(row),
+                    )
+                    for row in self.rows
+                ]
+            )
 
     def index_results(self) -> list[IndexResult]:
         """The same as model-index metadata, for readers that know no `.eval_results`."""
-        with valid("submission"):
-            return [self._indexed(row) for row in self.rows]
+        return [self._indexed(row) for row in self.rows]
 
-    def _indexed(self, row: Row) -> IndexResult:
+    def _indexed(self, row: SubmissionRow) -> IndexResult:
         target, dataset = self.target, row.results.dataset
-        url = target.source_url
-        return IndexResult(
-            task=IndexTask(type="image-text-to-text", name=row.task_id),
-            dataset=IndexDataset(
-                type=target.dataset_repo,
-                name=f"{self.benchmark.upper()} ({row.task_id})",
-                config=dataset.config,
-                split=get_benchmark(dataset.benchmark).published_split(dataset.split),
-                revision=target.dataset_revision,
-            ),
-            metrics=[IndexMetric(type=row.metric, value=row.value, name=f"{row.metric} x {SCALE}")],
-            source=IndexSource(name=target.source_name or "barista_bench", url=url) if url else None,
-        )
+        split = get_benchmark(dataset.benchmark).published_split(dataset.split)
+        result: dict[str, Any] = {
+            "task": {"type": "image-text-to-text", "name": row.task_id},
+            "dataset": {
+                "type": target.dataset_repo,
+                "name": f"{self.benchmark.upper()} ({row.task_id})",
+                "config": dataset.config,
+                "split": split,
+            },
+            "metrics": [{"type": row.metric, "value": row.value, "name": f"{row.metric} x {SCALE}"}],
+        }
+        if target.dataset_revision:
+            result["dataset"]["revision"] = target.dataset_revision
+        if target.source_url:
+            result["source"] = {"name": target.source_name or "barista_bench", "url": target.source_url}
+        return result
 
 
 def make_submission(
@@ -160,7 +160,7 @@ def make_submission(
     return submission_of(rows, goal, allow_incomplete=allow_incomplete)
 
 
-def submission_of(rows: Sequence[Row], target: Target, *, allow_incomplete: bool = False) -> Submission:
+def submission_of(rows: Sequence[SubmissionRow], target: Target, *, allow_incomplete: bool = False) -> Submission:
     """Rows as one submission. Raises DataError, see `make_submission`."""
     for row in rows:
         where = str(row.folder / RESULTS_FILE)
@@ -169,33 +169,14 @@ def submission_of(rows: Sequence[Row], target: Target, *, allow_incomplete: bool
         if row.judged is not None:
             check_judged(row.judged, row.results, str(row.folder / JUDGES))
         if not allow_incomplete:
-            _check_complete(row, where)
+            for what, remedy in row.missing.items():
+                raise DataError(f"{where}: {what}. Remedy: {remedy}, or say --allow-incomplete")
         _check_name(row, target)
     _check_together(rows)
     return Submission(target, tuple(sorted(rows, key=lambda row: row.task_id)))
 
 
-def _check_complete(row: Row, where: str) -> None:
-    coverage = row.results.coverage
-    if not coverage.complete:
-        raise DataError(
-            f"{where}: coverage: {coverage.scored} of {coverage.expected} samples are scored. "
-            "Remedy: finish the run and score it, or say --allow-incomplete"
-        )
-    if row.results.dataset.limit is not None:
-        raise DataError(
-            f"{row.folder / CONFIG_FILE}: data.limit: only {row.results.dataset.limit} examples were asked. "
-            "Remedy: run without --limit, or say --allow-incomplete"
-        )
-    if row.judged and not row.complete:
-        raise DataError(
-            f"{where}: judges: {row.judged.coverage.judged} of {row.judged.coverage.expected} answers are judged, "
-            f"{open_verdicts(row.judged)} verdicts are missing. Remedy: finish `barista-bench judge`, or say "
-            "--allow-incomplete"
-        )
-
-
-def _check_name(row: Row, target: Target) -> None:
+def _check_name(row: SubmissionRow, target: Target) -> None:
     """The model that was run must be the one that the results are said to be of."""
     run = row.results.model.name
     plain = run.partition(":")[2] if run.partition(":")[0] in ("sam3", "served", "predictions") else run
@@ -207,7 +188,7 @@ def _check_name(row: Row, target: Target) -> None:
         )
 
 
-def _check_together(rows: Sequence[Row]) -> None:
+def _check_together(rows: Sequence[SubmissionRow]) -> None:
     first = rows[0]
     seen: dict[str, Path] = {}
     for row in rows:
@@ -230,12 +211,12 @@ def _check_together(rows: Sequence[Row]) -> None:
                 )
 
 
-def notes(row: Row) -> str:
+def notes(row: SubmissionRow) -> str:
     """What stands beside a value: who vouches for it, interval, runs, coverage, judge, protocol, wording, examples,
     how it was made.
     """
     results, coverage = row.results, row.results.coverage
-    parts = [] if row.complete else [f"INCOMPLETE: {_missing(row)}"]
+    parts = [f"INCOMPLETE: {', '.join(row.missing)}"] if row.missing else []
     if results.protocol != "release":
         parts.append(f"NON-RELEASE PROTOCOL {results.protocol}")
     parts.append(SELF_REPORTED)
@@ -263,22 +244,7 @@ def notes(row: Row) -> str:
     return "; ".join(parts)
 
 
-def _missing(row: Row) -> str:
-    coverage = row.results.coverage
-    found = []
-    if not coverage.complete:
-        found.append(f"{coverage.expected - coverage.scored} of {coverage.expected} samples missing")
-    if row.judged and row.judged.coverage.judged < row.judged.coverage.expected:
-        unjudged = row.judged.coverage.expected - row.judged.coverage.judged
-        found.append(f"{unjudged} of {row.judged.coverage.expected} answers not judged")
-    if row.judged and open_verdicts(row.judged):
-        found.append(f"{open_verdicts(row.judged)} verdicts missing")
-    if row.results.dataset.limit is not None:
-        found.append(f"cut to {row.results.dataset.limit} examples")
-    return ", ".join(found)
-
-
-def public_results(row: Row, target: Target) -> Results:
+def public_results(row: SubmissionRow, target: Target) -> Results:
     """`results.json` for a results dataset: under the model's public name, without addresses and prices."""
     model = row.results.model
     settings = {name: value for name, value in model.settings.items() if name in _PUBLIC_SETTINGS}
@@ -288,7 +254,7 @@ def public_results(row: Row, target: Target) -> Results:
     )
 
 
-def public_judged(row: Row, target: Target) -> JudgedResults | None:
+def public_judged(row: SubmissionRow, target: Target) -> JudgedResults | None:
     """The judge's part of `public_results`."""
     if row.judged is None:
         return None

@@ -1,4 +1,4 @@
-"""Every setting of judging, in one table, as `running.config` has it for runs."""
+"""Every setting of judging and of question generation, in one table each, as `runs.ask.config` has them for runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from barista_bench.core.task import ProtocolName
 from barista_bench.models import GenerationConfig
 from barista_bench.models.ablations import ABLATIONS
 from barista_bench.models.names import SCRIPTED, SPECIALISTS
-from barista_bench.runs.ask.config import Count, ModelSettings
+from barista_bench.runs.ask.config import Count, ModelSettings, Texts
 
 OFFLINE = ("lexical", "oracle")
-"""Judges that need no model: see `offline.py`."""
+"""Judges that need no model: see `answers.py`."""
 NO_JUDGES = {*SCRIPTED, *SPECIALISTS, *ABLATIONS} - {*OFFLINE}
 """Names that `load_model` knows and that cannot grade."""
 
@@ -22,7 +23,7 @@ NO_JUDGES = {*SCRIPTED, *SPECIALISTS, *ABLATIONS} - {*OFFLINE}
 class JudgeConfig(ModelSettings):
     """Who judges which run, and how. The descriptions are the help texts of the command line."""
 
-    model: str = Field("", description="The judge; set by `judge`.")
+    model: Literal[""] = Field("", description="The judge is named by judge.")
     run: Path = Field(description="Run folder whose answers are judged. The model that was run is not asked.")
     judge: str = Field(
         description="served:NAME, a local checkpoint folder, a Hub id, tiny, or an offline judge: lexical (word "
@@ -44,15 +45,17 @@ class JudgeConfig(ModelSettings):
     root: Path | None = Field(None, description="Folder of the videos of a linked dataset, if they have moved.")
 
     @model_validator(mode="after")
-    def _judges(self) -> Self:
-        if self.model not in ("", self.judge):
-            raise ValueError(f"model is {self.model!r}: the judge is named by judge")
+    def _can_grade(self) -> Self:
         if self.judge.partition(":")[0] in NO_JUDGES:
             raise ValueError(f"judge is {self.judge!r}, which cannot grade answers")
         if self.is_offline and self.steps == "generate":
             raise ValueError(f"the judge {self.judge} reads no steps: leave steps at given")
-        object.__setattr__(self, "model", self.judge)  # the table is frozen for everybody else
         return self
+
+    @property
+    def as_model(self) -> ModelSettings:
+        """The judge as `load_model` takes it."""
+        return self.model_copy(update={"model": self.judge})
 
     @property
     def is_offline(self) -> bool:
@@ -68,3 +71,28 @@ class JudgeConfig(ModelSettings):
         if self.is_offline:
             return GenerationConfig(temperature=0.0)
         return dataclasses.replace(super().generation, top_logprobs=self.top_logprobs)
+
+
+class QuestionConfig(ModelSettings):
+    """Who writes questions about which release. The descriptions are the help texts of the command line."""
+
+    model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
+    source: str = Field(description="Data root of a release: one folder a video.")
+    out: Path = Field(
+        Path("questions"), description="Folder for <video>_qa_pairs.jsonl; videos that have theirs are left out."
+    )
+    protocol: ProtocolName = Field(
+        "release",
+        description="release: one try, kept if it can be read and is long enough; paper: it must name every change "
+        "and nothing else.",
+    )
+    prompts: Path | None = Field(
+        None, description="Prompt file, or release:FOLDER (your clone of the released repository), instead of ours."
+    )
+    attempts: Count = Field(3, description="Tries at one question before it is left out; for protocol=paper.")
+    sampling: Texts = Field(
+        (), description="Override of the published sampling, as build takes it, e.g. per_class=10 or spacing=12."
+    )
+    date: str | None = Field(
+        None, pattern=r"^\d{4}-\d{2}-\d{2}$", description="Recorded as the day of writing; today if left out."
+    )

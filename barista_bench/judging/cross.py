@@ -12,13 +12,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from barista_bench.errors import ConfigError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
-from barista_bench.judging.results import MEAN
+from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.metrics.judge_score.agreement import calibration_shift, judge_agreement, kendall_tau_b
 from barista_bench.runs.score.comparability import differences
 
@@ -43,7 +43,7 @@ MAKERS = {
 """Beginnings of model names by maker; `--family` overrides them."""
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class JudgeComparison(msgspec.Struct, frozen=True):
     """Two judges on one metric, over the models that both judged.
 
     Args:
@@ -114,8 +114,12 @@ class Labelled(NamedTuple):
     model: str
 
     @property
+    def results(self) -> JudgedResults:
+        return self.judged.results
+
+    @property
     def task(self) -> str:
-        return self.judged.results.dataset.task
+        return self.results.dataset.task
 
 
 class CrossJudge(msgspec.Struct, frozen=True):
@@ -128,16 +132,16 @@ class CrossJudge(msgspec.Struct, frozen=True):
 
     scores: dict[str, dict[str, dict[str, float]]]
     coverage: dict[str, dict[str, float]]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[JudgeComparison, ...]
     own_family: tuple[OwnFamily, ...]
     agreement: tuple[SampleAgreement, ...]
 
 
-def compare(metric: str, scores: MetricScores, first: str, second: str) -> Comparison | None:
+def compare(metric: str, scores: MetricScores, first: str, second: str) -> JudgeComparison | None:
     """Two judges over the models that both judged; None if there are none.
 
-    >>> found = compare("m", {"a": {"x": 0.5, "y": 0.7}, "b": {"x": 0.4, "y": 0.5}}, "a", "b")
-    >>> found.tau, round(found.shift, 3), round(found.shift_sd, 3)
+    >>> pair = compare("m", {"a": {"x": 0.5, "y": 0.7}, "b": {"x": 0.4, "y": 0.5}}, "a", "b")
+    >>> pair.tau, round(pair.shift, 3), round(pair.shift_sd, 3)
     (1.0, -0.15, 0.05)
     """
     models = tuple(model for model in scores[first] if model in scores[second])
@@ -147,49 +151,61 @@ def compare(metric: str, scores: MetricScores, first: str, second: str) -> Compa
     shift = calibration_shift(left, right)
     # Rounding noise must not break a tie between models.
     tau = kendall_tau_b(*([round(value, 12) for value in values] for values in (left, right)))
-    return Comparison(metric, (first, second), models, left, right, tau, shift["shift"], shift["sd"])
+    return JudgeComparison(metric, (first, second), models, left, right, tau, shift["shift"], shift["sd"])
 
 
-def compare_all(scores: Mapping[str, MetricScores]) -> tuple[Comparison, ...]:
+def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ...]:
     """Every pair of judges on every metric."""
     pairs = (
-        compare(metric, own, first, second) for metric, own in scores.items() for first, second in combinations(own, 2)
+        compare(metric, by_judge, *judges)
+        for metric, by_judge in scores.items()
+        for judges in combinations(by_judge, 2)
     )
     return tuple(pair for pair in pairs if pair)
 
 
-def own_family(comparisons: Sequence[Comparison], families: Family) -> tuple[OwnFamily, ...]:
+def own_family(comparisons: Sequence[JudgeComparison], families: Family) -> tuple[OwnFamily, ...]:
     """The self-preference probe: each model whose family is that of one of the two judges, and of that one alone."""
-    found: list[OwnFamily] = []
+    probes: list[OwnFamily] = []
     for pair in comparisons:
-        there = dict(zip(pair.models, pair.first, strict=True)), dict(zip(pair.models, pair.second, strict=True))
-        found += _preferred(pair.metric, pair.judges, *there, families)
-        found += _preferred(pair.metric, pair.judges[::-1], *there[::-1], families)
-    return tuple(found)
+        first, second = (dict(zip(pair.models, scores, strict=True)) for scores in (pair.first, pair.second))
+        probes += _preferred(pair.metric, pair.judges, first, second, families)
+        probes += _preferred(pair.metric, pair.judges[::-1], second, first, families)
+    return tuple(probes)
 
 
 def _preferred(
     metric: str,
     judges: tuple[str, str],
     scores: Mapping[str, float],
-    elsewhere: Mapping[str, float],
+    other_scores: Mapping[str, float],
     families: Family,
 ) -> list[OwnFamily]:
-    """Models of the first judge's family, whose scores are `scores` under it and `elsewhere` under the second."""
-    family, other = (families.get(judge) for judge in judges)
-    if family is None or family == other:
+    """Models of the first judge's family, with the scores of all models under the first and the second judge."""
+    family, other_family = (families.get(judge) for judge in judges)
+    if family is None or family == other_family:
         return []
-    gains = {model: scores[model] - elsewhere[model] for model in scores}
+    gains = {model: scores[model] - other_scores[model] for model in scores}
     # The other judge's own models would show that judge's preference instead.
-    neither = [
-        gain for model, gain in gains.items() if families.get(model) is None or families[model] not in (family, other)
-    ]
-    baseline = sum(neither) / len(neither) if neither else None
+    neutral = [gain for model, gain in gains.items() if families.get(model, "") not in (family, other_family)]
     return [
-        OwnFamily(metric, *judges, model, family, _rank(scores, model), _rank(elsewhere, model), gains[model], baseline)
+        OwnFamily(
+            metric,
+            *judges,
+            model=model,
+            family=family,
+            rank=_rank(scores, model),
+            other_rank=_rank(other_scores, model),
+            gain=gains[model],
+            gain_of_others=sum(neutral) / len(neutral) if neutral else None,
+        )
         for model in scores
         if families.get(model) == family
     ]
+
+
+def _rank(scores: Mapping[str, float], model: str) -> int:
+    return 1 + sum(value > scores[model] for value in scores.values())
 
 
 def families_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -198,14 +214,14 @@ def families_of(names: Sequence[str], given: Mapping[str, str] | None = None) ->
     >>> families_of(["served:gemini-2.5-flash", "org/Qwen3.5-9B", "lexical"], {"lexical": "ours"})
     {'served:gemini-2.5-flash': 'google', 'org/Qwen3.5-9B': 'alibaba', 'lexical': 'ours'}
     """
-    found = {}
+    families = {}
     for name in names:
         parts = re.split(r"[/:_ -]", name.casefold())
-        makers = [maker for maker, starts in MAKERS.items() for part in parts if part.startswith(starts)]
-        family = (given or {}).get(name) or (makers[0] if makers else None)
+        makers = (maker for maker, starts in MAKERS.items() for part in parts if part.startswith(starts))
+        family = (given or {}).get(name) or next(makers, None)
         if family:
-            found[name] = family
-    return found
+            families[name] = family
+    return families
 
 
 def cross_judge(judged: Sequence[JudgedRun], families: Mapping[str, str] | None = None) -> CrossJudge:
@@ -220,21 +236,21 @@ def cross_judge(judged: Sequence[JudgedRun], families: Mapping[str, str] | None 
             rubric.
     """
     _refuse_unlike(judged)
-    own = labelled(judged)
-    _refuse_lone_judges(own)
+    labels = labelled(judged)
+    _refuse_lone_judges(labels)
     scores: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     coverage: dict[str, dict[str, float]] = defaultdict(dict)
-    for one in own:
-        for metric, value in _metrics(one.judged):
-            scores[metric][one.judge][one.model] = value
-        coverage[one.judge][f"{one.task}: {one.model}"] = one.judged.results.coverage.share
+    for label in labels:
+        for metric, value in _metrics(label):
+            scores[metric][label.judge][label.model] = value
+        coverage[label.judge][f"{label.task}: {label.model}"] = label.results.coverage.share
     comparisons = compare_all(scores)
     return CrossJudge(
         {metric: {judge: dict(by_model) for judge, by_model in judges.items()} for metric, judges in scores.items()},
         dict(coverage),
         comparisons,
-        own_family(comparisons, _families(own, families or {})),
-        tuple(_agreement(own)),
+        own_family(comparisons, _families(labels, families or {})),
+        tuple(_agreement(labels)),
     )
 
 
@@ -244,27 +260,26 @@ def labelled(judged: Sequence[JudgedRun]) -> list[Labelled]:
     Raises:
         ConfigError: two are of the same task, judge and model, as when a run is given twice.
     """
-    found: dict[tuple[str, str, str], Labelled] = {}
-    for one in map(Labelled, judged, judge_labels(judged), model_labels(judged)):
-        before = found.setdefault((one.task, one.judge, one.model), one)
-        if before is not one:
+    by_name: dict[tuple[str, str, str], Labelled] = {}
+    for label in map(Labelled, judged, judge_labels(judged), model_labels(judged)):
+        first = by_name.setdefault((label.task, label.judge, label.model), label)
+        if first is not label:
             raise ConfigError(
-                f"{one.judged.folder} and {before.judged.folder}: both are {one.model!r} judged by {one.judge!r} on "
-                f"{one.task}. Remedy: name each run once"
+                f"{label.judged.folder} and {first.judged.folder}: both are {label.model!r} judged by {label.judge!r} "
+                f"on {label.task}. Remedy: name each run once"
             )
-    return [found[key] for key in sorted(found)]
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def judge_labels(judged: Sequence[JudgedRun]) -> list[str]:
     """Judges' names; the digest of their folder tells two settings of one judge apart."""
+    names = [(each.results.dataset.task, each.results.judge.name) for each in judged]
     folders: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one in judged:
-        folders[one.results.dataset.task, one.results.judge.name].add(one.folder.name)
+    for each, name in zip(judged, names, strict=True):
+        folders[name].add(each.folder.name)
     return [
-        one.results.judge.name
-        if len(folders[one.results.dataset.task, one.results.judge.name]) == 1
-        else f"{one.results.judge.name} ({one.folder.name.rpartition('-')[2]})"
-        for one in judged
+        name[1] if len(folders[name]) == 1 else f"{name[1]} ({each.folder.name.rpartition('-')[2]})"
+        for each, name in zip(judged, names, strict=True)
     ]
 
 
@@ -273,69 +288,69 @@ def model_labels(judged: Sequence[JudgedRun]) -> list[str]:
 
     Numbers count the folders' resolved paths in sorted order, so that the order of `judged` does not matter.
     """
+    runs = [(each.results.dataset.task, each.run.folder.resolve()) for each in judged]
     names: dict[str, dict[Path, str]] = defaultdict(dict)
-    for one in judged:
-        names[one.results.dataset.task][one.run.folder.resolve()] = one.results.model
-    labels = {task: _told_apart(own) for task, own in names.items()}
-    return [labels[one.results.dataset.task][one.run.folder.resolve()] for one in judged]
+    for each, (task, folder) in zip(judged, runs, strict=True):
+        names[task][folder] = each.results.model
+    labels = {task: _told_apart(of_task) for task, of_task in names.items()}
+    return [labels[task][folder] for task, folder in runs]
 
 
 def _told_apart(names: Mapping[Path, str]) -> dict[Path, str]:
     counts = Counter(names.values())
     named = {path: f"{name} ({path.name})" if counts[name] > 1 else name for path, name in sorted(names.items())}
-    counts, places = Counter(named.values()), Counter[str]()
-    found = {}
+    counts, numbers = Counter(named.values()), Counter[str]()
+    labels = {}
     for path, name in named.items():
-        places[name] += 1
-        found[path] = f"{name} ({places[name]})" if counts[name] > 1 else name
-    return found
+        numbers[name] += 1
+        labels[path] = f"{name} ({numbers[name]})" if counts[name] > 1 else name
+    return labels
 
 
-def _families(own: Sequence[Labelled], given: Mapping[str, str]) -> dict[str, str]:
+def _families(labels: Sequence[Labelled], given: Mapping[str, str]) -> dict[str, str]:
     """Families by label: as given for the label, else by the name proper, since a folder's name tells no maker."""
-    found = {}
-    for one in own:
-        results = one.judged.results
-        for label, name in ((one.judge, results.judge.name), (one.model, results.model)):
+    families = {}
+    for each in labels:
+        for label, name in ((each.judge, each.results.judge.name), (each.model, each.results.model)):
             family = given.get(label) or families_of([name], given).get(name)
             if family:
-                found[label] = family
-    return found
+                families[label] = family
+    return families
 
 
-def _metrics(one: JudgedRun) -> Iterator[tuple[str, float]]:
+def _metrics(label: Labelled) -> Iterator[tuple[str, float]]:
     """All figures of a judged run by name: over everything, then the mean of each category."""
-    task = one.results.dataset.task
-    for name, figure in one.results.figures.items():
-        if name != MEAN or len(one.results.rubric.criteria) > 1:
-            yield f"{task}: {name}", figure.mean
-    for label, category in one.results.per_category.items():
-        if MEAN in category.figures:
-            yield f"{task} / {label}: {MEAN}", category.figures[MEAN].mean
+    for name, figure in label.results.figures.items():
+        if name != MEAN or len(label.results.rubric.criteria) > 1:
+            yield f"{label.task}: {name}", figure.mean
+    for category, figures in label.results.per_category.items():
+        if MEAN in figures.figures:
+            yield f"{label.task} / {category}: {MEAN}", figures.figures[MEAN].mean
 
 
 def _refuse_unlike(judged: Sequence[JudgedRun]) -> None:
     """All judges of a task must have read comparable answers, by the same rubric."""
-    seen: dict[str, JudgedRun] = {}
-    for one in judged:
-        first = seen.setdefault(one.results.dataset.task, one)
-        apart = differences(first.results.answers, one.results.answers)
-        rubrics = [judged_run.results.rubric.sha256[:12] for judged_run in (first, one)]
+    firsts: dict[str, JudgedRun] = {}
+    for each in judged:
+        task = each.results.dataset.task
+        first = firsts.setdefault(task, each)
+        apart = differences(first.results.answers, each.results.answers)
+        rubrics = [of.results.rubric.sha256[:12] for of in (first, each)]
         if rubrics[0] != rubrics[1]:
             apart["rubric"] = " and ".join(rubrics)
         for what, values in apart.items():
             raise ConfigError(
-                f"{one.folder}: other {what} than {first.folder} for {one.results.dataset.task} ({values}). "
+                f"{each.folder}: other {what} than {first.folder} for {task} ({values}). "
                 "Remedy: compare judges over the same examples, asked in the same words and read by the same options, "
                 "with the same rubric"
             )
 
 
-def _refuse_lone_judges(own: Sequence[Labelled]) -> None:
+def _refuse_lone_judges(labels: Sequence[Labelled]) -> None:
     """Judges are compared on one and the same run: there must be one with two."""
     judges: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one in own:
-        judges[one.task, one.model].add(one.judge)
+    for label in labels:
+        judges[label.task, label.model].add(label.judge)
     most = max(map(len, judges.values()), default=0)
     if most < 2:
         who = "".join(f"; {task}, {model}: {min(names)}" for (task, model), names in judges.items())
@@ -344,29 +359,17 @@ def _refuse_lone_judges(own: Sequence[Labelled]) -> None:
         )
 
 
-def _agreement(own: Sequence[Labelled]) -> Iterator[SampleAgreement]:
+def _agreement(labels: Sequence[Labelled]) -> Iterator[SampleAgreement]:
     """Answer by answer: over the samples that both judges of a pair have verdicts on."""
     by_criterion: dict[str, dict[str, dict[tuple[str, str, int], float]]] = defaultdict(lambda: defaultdict(dict))
-    for one in own:
-        for (example, run), verdicts in one.judged.verdicts.items():
+    for label in labels:
+        for (example, run), verdicts in label.judged.verdicts.items():
             for criterion, score in raw_scores(verdicts).items():
-                by_criterion[f"{one.task}: {criterion}"][one.judge][one.model, example, run] = score
-    for criterion, judges in by_criterion.items():
-        for first, second in combinations(judges, 2):
-            samples = sorted(judges[first].keys() | judges[second].keys())
-            columns = {name: [judges[name].get(sample) for sample in samples] for name in (first, second)}
-            pair: dict[str, Any] = judge_agreement(columns, judges=[first, second])["pairs"][0]
-            yield SampleAgreement(
-                criterion,
-                (first, second),
-                pair["n"],
-                pair["coverage"],
-                pair["exact"],
-                pair["within_1"],
-                pair["qwk"],
-                pair["tau_examples"],
-            )
-
-
-def _rank(scores: Mapping[str, float], model: str) -> int:
-    return 1 + sum(value > scores[model] for value in scores.values())
+                by_criterion[f"{label.task}: {criterion}"][label.judge][label.model, example, run] = score
+    for criterion, scores in by_criterion.items():
+        for judges in combinations(scores, 2):
+            samples = sorted(set().union(*(scores[judge] for judge in judges)))
+            columns = {judge: [scores[judge].get(sample) for sample in samples] for judge in judges}
+            pair = judge_agreement(columns, judges=judges)["pairs"][0]
+            figures = {name: pair[name] for name in ("n", "coverage", "exact", "within_1", "qwk")}
+            yield SampleAgreement(criterion, judges, tau=pair["tau_examples"], **figures)

@@ -9,22 +9,22 @@ from barista_bench.judging.cross import CrossJudge
 from barista_bench.judging.human import HumanAgreement
 
 
-def as_markdown(found: CrossJudge, human: Sequence[HumanAgreement] = ()) -> str:
+def as_markdown(analysis: CrossJudge, human: Sequence[HumanAgreement] = ()) -> str:
     """Side-by-side tables a metric, then rankings and shifts, agreement, self-preference and people."""
-    parts = ["# Several judges on the same answers", *_side_by_side(found)]
-    parts += ["## Rankings and shifts", _comparisons(found)]
-    if found.agreement:
+    parts = ["# Several judges on the same answers", *_side_by_side(analysis)]
+    parts += ["## Rankings and shifts", _comparisons(analysis)]
+    if analysis.agreement:
         rows = [
             [a.criterion, *a.judges, a.n, _share(a.coverage), _n(a.exact), _n(a.within_1), _n(a.qwk), _n(a.tau)]
-            for a in found.agreement
+            for a in analysis.agreement
         ]
         head = ["criterion", "judge", "other judge", "n", "coverage", "exact", "within 1", "QWK", "tau-b"]
         parts += ["## Answer by answer", _table(head, rows)]
-    if found.own_family:
+    if analysis.own_family:
         rows = [
             [o.metric, o.judge, o.model, o.rank, f"{o.other_rank} ({o.other_judge})", _n(o.gain), _n(o.gain_of_others),
              _n(o.preference)]
-            for o in found.own_family
+            for o in analysis.own_family
         ]  # fmt: skip
         head = [
             "metric",
@@ -46,17 +46,19 @@ def as_markdown(found: CrossJudge, human: Sequence[HumanAgreement] = ()) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _side_by_side(found: CrossJudge) -> Iterator[str]:
-    for metric, judges in found.scores.items():
-        models = dict.fromkeys(model for own in judges.values() for model in own)
-        rows = [[model, *(_n(own.get(model)) for own in judges.values())] for model in models]
+def _side_by_side(analysis: CrossJudge) -> Iterator[str]:
+    for metric, judges in analysis.scores.items():
+        models = dict.fromkeys(model for scores in judges.values() for model in scores)
+        rows = [[model, *(_n(scores.get(model)) for scores in judges.values())] for model in models]
         yield f"## {markdown(metric)}\n\n{_table(['model', *judges], rows)}"
-    rows = [[judge, model, _share(share)] for judge, own in found.coverage.items() for model, share in own.items()]
+    rows = [
+        [judge, model, _share(share)] for judge, shares in analysis.coverage.items() for model, share in shares.items()
+    ]
     yield f"## Coverage\n\n{_table(['judge', 'model', 'answers judged'], rows)}"
 
 
-def _comparisons(found: CrossJudge) -> str:
-    rows = [[c.metric, *c.judges, len(c.models), _n(c.tau), _n(c.shift), _n(c.shift_sd)] for c in found.comparisons]
+def _comparisons(analysis: CrossJudge) -> str:
+    rows = [[c.metric, *c.judges, len(c.models), _n(c.tau), _n(c.shift), _n(c.shift_sd)] for c in analysis.comparisons]
     return _table(["metric", "judge", "other judge", "models", "tau-b", "shift", "sd of shift"], rows)
 
 

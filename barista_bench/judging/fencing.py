@@ -1,4 +1,4 @@
-"""Text of others inside a judge's prompt: shut in so that it can neither leave its place nor look like the prompt.
+"""Untrusted text in a judge's prompt, fenced so that it can neither leave its place nor look like the prompt.
 
 The material is one line of JSON. Everything beside plain letters, digits and ordinary punctuation is written as
 `\\uXXXX`: control and invisible characters, look-alikes of other scripts, and the characters that chat templates, tags,
@@ -33,7 +33,7 @@ def fenced(fields: Mapping[str, str]) -> tuple[str, str]:
 
 def _escaped(text: str) -> str:
     written = json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")
-    return _STRUCTURAL.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    return _STRUCTURAL.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
 
 
 def _bounded(text: str) -> str:

@@ -19,7 +19,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.bounded import read_bounded_text
 from barista_bench.judging.cross import labelled
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
-from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
+from barista_bench.metrics.judge_score.agreement import judge_agreement
 
 MAX_BYTES = 64 * 2**20
 
@@ -62,16 +62,15 @@ def read_ratings(path: str | Path) -> list[Rating]:
     """
     path = Path(path)
     text = read_bounded_text(path, MAX_BYTES, remedy="name a CSV or JSONL file of ratings", encoding="utf-8-sig")
-    rows: Iterable[tuple[int, Rating]] = _csv(path, text) if path.suffix.lower() == ".csv" else _jsonl(path, text)
-    found: dict[tuple[str | None, str, int, str], Rating] = {}
-    for number, rating in rows:
+    ratings: dict[tuple[str | None, str, int, str], Rating] = {}
+    for number, rating in (_csv if path.suffix.lower() == ".csv" else _jsonl)(path, text):
         key = (rating.model, rating.example_id, rating.run, rating.criterion)
         if not 0 <= rating.score <= 10:
             raise DataError(f"{path}: line {number}: score is {rating.score}. Remedy: give 0 to 10")
-        if key in found:
+        if key in ratings:
             raise DataError(f"{path}: line {number}: {key} is rated twice. Remedy: give one rating an answer")
-        found[key] = rating
-    return list(found.values())
+        ratings[key] = rating
+    return list(ratings.values())
 
 
 def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> list[HumanAgreement]:
@@ -81,37 +80,35 @@ def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> l
         ConfigError: a rating names no model though several were judged, nothing that was judged is rated, or a run is
             given twice.
     """
-    own = labelled(judged)
-    models = {one.model for one in own}
+    labels = labelled(judged)
+    models = {label.model for label in labels}
     if len(models) > 1 and any(rating.model is None for rating in ratings):
         raise ConfigError(f"ratings name no model, but {len(models)} were judged. Remedy: add a column model")
     pairs: dict[tuple[str, str], list[tuple[float | None, int]]] = defaultdict(list)
-    for one, judge, model in own:
+    for label in labels:
+        verdicts = label.judged.verdicts
         for rating in ratings:
             answer = (rating.example_id, rating.run)
-            about_it = rating.model in (None, model) and answer in one.verdicts
-            if about_it and rating.criterion in one.results.rubric.criteria:
-                score = raw_scores(one.verdicts[answer]).get(rating.criterion)
-                pairs[judge, f"{one.results.dataset.task}: {rating.criterion}"].append((score, rating.score))
+            is_judged = rating.model in (None, label.model) and answer in verdicts
+            if is_judged and rating.criterion in label.results.rubric.criteria:
+                score = raw_scores(verdicts[answer]).get(rating.criterion)
+                pairs[label.judge, f"{label.task}: {rating.criterion}"].append((score, rating.score))
     if not pairs:
         raise ConfigError("no rating is about an answer that was judged. Remedy: check example_id, run and criterion")
     return [_agreement(judge, criterion, scores) for (judge, criterion), scores in pairs.items()]
 
 
 def _agreement(judge: str, criterion: str, pairs: Sequence[tuple[float | None, int]]) -> HumanAgreement:
-    both = [(math.floor(score + 0.5), person) for score, person in pairs if score is not None]
-    n = len(both)
-    if not n:
-        return HumanAgreement(judge, criterion, len(pairs), 0, None, None, None, None)
+    judges = [None if score is None else math.floor(score + 0.5) for score, _ in pairs]
+    people = [person for _, person in pairs]
+    pair = judge_agreement({"judge": judges, "people": people}, judges=["judge", "people"])["pairs"][0]
+    shifts = [score - person for score, person in zip(judges, people, strict=True) if score is not None]
     return HumanAgreement(
         judge,
         criterion,
-        len(pairs),
-        n,
-        sum(a == b for a, b in both) / n,
-        sum(abs(a - b) <= 1 for a, b in both) / n,
-        quadratic_weighted_kappa([a for a, _ in both], [b for _, b in both]),
-        sum(a - b for a, b in both) / n,
+        rated=len(pairs),
+        shift=sum(shifts) / len(shifts) if shifts else None,
+        **{name: pair[name] for name in ("n", "exact", "within_1", "qwk")},
     )
 
 

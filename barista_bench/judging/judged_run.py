@@ -1,4 +1,4 @@
-"""From what a method of judging makes of its log to figures: what G-Eval and judges of reasons have in common.
+"""From the verdicts on a run to its figures, whatever the method of judging.
 
 Figures are means over the model's runs, of those that have a verdict at all; intervals are over clusters.
 """
@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from barista_bench.core.bootstrap import ratio_interval
 from barista_bench.core.prices import token_cost
 from barista_bench.core.task import Status
 from barista_bench.files.atomic import replacing
+from barista_bench.judging.answers import REASONING
+from barista_bench.judging.judge_folder import JudgeDescription
 from barista_bench.judging.results import (
     MEAN,
     CategoryFigures,
@@ -28,7 +31,6 @@ from barista_bench.judging.results import (
     RubricInfo,
     write_judged,
 )
-from barista_bench.judging.session import JudgeDescription
 from barista_bench.runs.log.keys import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.figures import figure
@@ -37,6 +39,7 @@ from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 
 MISSING = "missing"
+BY_RULE = "rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,39 @@ class SampleVerdict:
 Verdicts = tuple[SampleVerdict, ...]
 
 
+class FigureValues(NamedTuple):
+    """What a figure is made of: a value a sample, None of those without a part in it, and how values are combined."""
+
+    values: Sequence[float | None]
+    combine: Callable[[Sequence[float]], float]
+
+    def of(self, positions: Sequence[int]) -> float | None:
+        """The figure of the samples at these positions; None where none has a part in it."""
+        present = [value for at in positions if (value := self.values[at]) is not None]
+        return self.combine(present) if present else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogVerdicts:
+    """What a method of judging reads in a judge's log; sequences are over the finished samples, in the run's order.
+
+    Args:
+        scale: the highest score of a verdict.
+        verdicts: of each sample; none where there is nothing to judge.
+        figures: by name. A sample with a value of `MEAN` counts as judged.
+        records: those of the log that count, each once however many samples share it.
+    """
+
+    scale: float
+    samples: Sequence[ScoredSample]
+    verdicts: Sequence[Verdicts]
+    figures: Mapping[str, FigureValues]
+    records: Sequence[SampleRecord]
+    sd_draws: Mapping[str, float | None] = field(default_factory=dict)
+    tops: Mapping[str, float] = field(default_factory=dict)
+    breakdown_keys: Sequence[str] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
     """All that a report needs of one judge on one run. `verdicts` are by example id and run."""
@@ -71,78 +107,55 @@ class JudgedRun:
     results: JudgedResults
     verdicts: Mapping[tuple[str, int], Verdicts]
 
+    @classmethod
+    def of(cls, run: ScoredRun, folder: Path, described: JudgeDescription, read: LogVerdicts) -> JudgedRun:
+        names = [sample.name for sample in read.samples]
+        return cls(folder, run, _results(run, described, read), dict(zip(names, read.verdicts, strict=True)))
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """What a method makes of a judge's log; sequences are over the finished samples, in the order of the run's.
-
-    Args:
-        verdicts: of each sample; none where there is nothing to judge.
-        answered: samples that there is something to judge of.
-        values: what each sample weighs in with, by figure; None where it has no part in that figure. Whoever has a
-            value of `MEAN` counts as judged.
-        figures: by name, over the samples at these places, all of one run of the model; None where there is none.
-        used: the log's records that count, each once however many samples share it.
-        scoring: usable verdicts by how they were made.
-    """
-
-    scale: float
-    samples: Sequence[ScoredSample]
-    verdicts: Sequence[Verdicts]
-    answered: int
-    values: Mapping[str, Sequence[float | None]]
-    figures: Callable[[Sequence[int]], Mapping[str, float | None]]
-    used: Sequence[SampleRecord]
-    scoring: dict[str, int]
-    sd_draws: dict[str, float | None]
-    tops: dict[str, float] = field(default_factory=dict)
-    breakdown_keys: Sequence[str] = ()
-
-
-def judged_run(run: ScoredRun, folder: Path, described: JudgeDescription, made: Judgement) -> JudgedRun:
-    """The figures of a judgement."""
-    keys = ((one.example.example_id, one.record.run) for one in made.samples)
-    verdicts = dict(zip(keys, made.verdicts, strict=True))
-    return JudgedRun(folder, run, _results(run, described, made), verdicts)
-
-
-def write_judged_run(judged: JudgedRun, made: Judgement) -> None:
-    """Write `results.json` and `scores.jsonl` to the judge's folder."""
-    _write_scores(made, judged.folder / SCORES_FILE)
-    write_judged(judged.results, judged.folder / RESULTS_FILE)
-
-
-def criteria_of(described: JudgeDescription) -> list[str]:
-    return [criterion["name"] for criterion in described.rubric["criteria"]]
+    def write(self) -> None:
+        """Write `results.json` and `scores.jsonl` to the judge's folder."""
+        videos = {sample.name: sample.example.video_id for sample in self.run.samples}
+        with (
+            replacing(self.folder / SCORES_FILE) as partial,
+            partial.open("w", encoding="utf-8", errors="replace") as file,
+        ):
+            for (example_id, number), verdicts in self.verdicts.items():
+                about = {"example_id": example_id, "video_id": videos[example_id, number], "run": number}
+                for line in map(asdict, verdicts) if verdicts else [{"status": "unanswered"}]:
+                    file.write(json.dumps(about | line, sort_keys=True) + "\n")
+        write_judged(self.results, self.folder / RESULTS_FILE)
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
     """A sample's score by criterion, in the judge's units, mean over its usable draws; criteria without are absent."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for one in verdicts:
-        if one.score is not None:
-            found[one.criterion].append(one.score)
-    return {name: statistics.fmean(values) for name, values in found.items()}
+    draws: dict[str, list[float]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.score is not None:
+            draws[verdict.criterion].append(verdict.score)
+    return {name: statistics.fmean(values) for name, values in draws.items()}
 
 
-def _results(run: ScoredRun, described: JudgeDescription, made: Judgement) -> JudgedResults:
+def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> JudgedResults:
     identity, info = described.identity, run.results
-    statuses = Counter(verdict.status for own in made.verdicts for verdict in own)
-    tokens_in = sum(record.input_tokens or 0 for record in made.used)
-    tokens_out = sum(record.output_tokens or 0 for record in made.used)
-    tables = _Tables(run, made)
+    verdicts = [verdict for of_sample in read.verdicts for verdict in of_sample]
+    statuses = Counter(verdict.status for verdict in verdicts)
+    scoring = Counter(verdict.scoring for verdict in verdicts)
+    tokens_in = sum(record.input_tokens or 0 for record in read.records)
+    tokens_out = sum(record.output_tokens or 0 for record in read.records)
+    tables = _GroupFigures(run, read)
+    everything = range(len(read.samples))
     return JudgedResults(
         barista_bench=__version__,
         method=identity["method"],
-        scale=made.scale,
-        tops=made.tops,
+        scale=read.scale,
+        tops=dict(read.tops),
         judge=JudgeInfo(**{name: identity["model"][name] for name in ("name", "revision", "settings")}),
         generation=described.generation,
         rubric=RubricInfo(
             version=described.rubric["version"],
             sha256=identity["rubric"],
             wording=described.rubric.get("wording", ""),
-            criteria=criteria_of(described),
+            criteria=described.criteria,
         ),
         prompt_sha256=identity["prompt"],
         steps=identity["steps"],
@@ -155,18 +168,23 @@ def _results(run: ScoredRun, described: JudgeDescription, made: Judgement) -> Ju
         runs=info.runs,
         coverage=JudgedCoverage(
             expected=info.coverage.expected,
-            finished=len(made.samples),
-            answered=made.answered,
-            judged=tables.judged(range(len(made.samples))),
+            finished=len(read.samples),
+            answered=sum(any(verdict.scoring != BY_RULE for verdict in given) for given in read.verdicts),
+            judged=tables.judged(everything),
             verdicts={name: statuses[name] for name in (*map(str, Status), MISSING)},
         ),
-        scoring=made.scoring,
-        figures=tables.figures(range(len(made.samples))),
-        sd_draws=made.sd_draws,
-        per_category=tables.categories([one.example.label for one in made.samples]),
+        scoring={
+            "weighted": scoring["weighted"] + scoring["inferred"],
+            "inferred": scoring["inferred"],
+            "plain": scoring["plain"],
+            **({BY_RULE: scoring[BY_RULE]} if identity["method"] == REASONING else {}),
+        },
+        figures=tables.figures(everything),
+        sd_draws={name: read.sd_draws.get(name) for name in (MEAN, *described.criteria)},
+        per_category=tables.groups([sample.example.label for sample in read.samples]),
         breakdowns={
-            key: tables.categories([str(one.example.metadata[key]) for one in made.samples])
-            for key in made.breakdown_keys
+            key: tables.groups([str(sample.example.metadata[key]) for sample in read.samples])
+            for key in read.breakdown_keys
         },
         input_tokens=tokens_in,
         output_tokens=tokens_out,
@@ -174,62 +192,52 @@ def _results(run: ScoredRun, described: JudgeDescription, made: Judgement) -> Ju
     )
 
 
-class _Tables:
-    """Figures of groups of samples, which are given as places."""
+class _GroupFigures:
+    """Figures of groups of samples, which are given as their positions."""
 
-    def __init__(self, run: ScoredRun, made: Judgement) -> None:
-        self._made = made
-        self._runs = [one.record.run for one in made.samples]
-        self._clusters = [run.task.cluster(one.example) for one in made.samples]
+    def __init__(self, run: ScoredRun, read: LogVerdicts) -> None:
+        self._read = read
+        self._runs = [sample.record.run for sample in read.samples]
+        self._clusters = [run.task.cluster(sample.example) for sample in read.samples]
 
-    def judged(self, places: Sequence[int]) -> int:
-        return sum(self._made.values[MEAN][place] is not None for place in places)
+    def judged(self, positions: Sequence[int]) -> int:
+        values = self._read.figures[MEAN].values
+        return sum(values[at] is not None for at in positions)
 
-    def figures(self, places: Sequence[int]) -> dict[str, Figure]:
+    def figures(self, positions: Sequence[int]) -> dict[str, Figure]:
         by_run: dict[int, list[int]] = defaultdict(list)
-        for place in places:
-            by_run[self._runs[place]].append(place)
-        found: dict[str, list[float]] = defaultdict(list)
-        for number in sorted(by_run):
-            for name, value in self._made.figures(by_run[number]).items():
-                if value is not None:
-                    found[name].append(value)
-        return {name: self._with_interval(figure(own), places, name) for name, own in found.items()}
+        for at in positions:
+            by_run[self._runs[at]].append(at)
+        figures = {}
+        for name, made_of in self._read.figures.items():
+            of_runs = [made_of.of(by_run[number]) for number in sorted(by_run)]
+            values = [value for value in of_runs if value is not None]
+            if values:
+                figures[name] = self._with_interval(figure(values), positions, made_of)
+        return figures
 
-    def _with_interval(self, found: Figure, places: Sequence[int], name: str) -> Figure:
-        """An answer that has no part in the figure weighs nothing in the draws either."""
-        values = self._made.values[name]
-        usable = [place for place in places if values[place] is not None]
-        ends = ratio_interval(
-            np.array([values[place] for place in usable], dtype=np.float64),
-            np.ones(len(usable)),
-            runs=[self._runs[place] for place in usable],
-            clusters=[self._clusters[place] for place in usable],
+    def _with_interval(self, bare: Figure, positions: Sequence[int], made_of: FigureValues) -> Figure:
+        """A sample that has no part in the figure weighs nothing in the draws either."""
+        values = {at: value for at in positions if (value := made_of.of([at])) is not None}
+        interval = ratio_interval(
+            np.array(list(values.values()), dtype=np.float64),
+            np.ones(len(values)),
+            runs=[self._runs[at] for at in values],
+            clusters=[self._clusters[at] for at in values],
         )
-        return found.model_copy(update={"low": ends.low, "high": ends.high}) if ends else found
+        return bare.model_copy(update={"low": interval.low, "high": interval.high}) if interval else bare
 
-    def categories(self, labels: Sequence[str]) -> dict[str, CategoryFigures]:
+    def groups(self, labels: Sequence[str]) -> dict[str, CategoryFigures]:
+        """The figures of the samples that share a label."""
         groups: dict[str, list[int]] = defaultdict(list)
-        for place, label in enumerate(labels):
-            groups[label].append(place)
+        for at, label in enumerate(labels):
+            groups[label].append(at)
         return {
             label: CategoryFigures(
-                examples=len({self._made.samples[place].example.example_id for place in places}),
-                expected=len(places),
-                judged=self.judged(places),
-                figures=self.figures(places),
+                examples=len({self._read.samples[at].example.example_id for at in positions}),
+                expected=len(positions),
+                judged=self.judged(positions),
+                figures=self.figures(positions),
             )
-            for label, places in sorted(groups.items())
+            for label, positions in sorted(groups.items())
         }
-
-
-def _write_scores(made: Judgement, path: Path) -> None:
-    with replacing(path) as partial, partial.open("w", encoding="utf-8", errors="replace") as file:
-        for sample, verdicts in zip(made.samples, made.verdicts, strict=True):
-            about = {
-                "example_id": sample.example.example_id,
-                "video_id": sample.example.video_id,
-                "run": sample.record.run,
-            }
-            for line in map(asdict, verdicts) if verdicts else [{"status": "unanswered"}]:
-                file.write(json.dumps(about | line, sort_keys=True) + "\n")

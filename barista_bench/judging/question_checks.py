@@ -1,4 +1,4 @@
-"""Whether a written question and answer can be used: what the release reads in a reply, and what it says.
+"""Whether a written question and answer can be used: how the release reads a reply, and what a pair must hold.
 
 The release keeps a readable pair whose answer is long enough, and asks once. `protocol="paper"` asks for more: that the
 pair says what the annotations hold, every change and nothing else (`wrong_with`). Words are compared by their roots, so
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary
@@ -35,7 +35,7 @@ STATES = ("opened", "closed", "extracting", "rinsing")
 _FENCE = "```"
 _WORD = re.compile(r"[^\W_]+")
 _IRREGULAR = {"took": "take", "taken": "take", "putting": "put", "poured": "pour", "held": "hold", "begun": "begin"}
-_SAID_AS = {"start": ("start", "begin", "began"), "stop": ("stop", "end", "finish", "ceas")}
+_SYNONYMS = {"start": ("start", "begin", "began"), "stop": ("stop", "end", "finish", "ceas")}
 
 
 def root(word: str) -> str:
@@ -79,10 +79,10 @@ def read_pair(text: str) -> QaPair | Unusable:
         value = value[0]
     if not isinstance(value, dict):
         return Unusable(f"a JSON {type(value).__name__}, not one object")
-    said = [value.get(name) for name in ("question", "answer", "category")]
-    if not all(is_text(text) and text.strip() for text in said):
+    fields = [value.get(name) for name in ("question", "answer", "category")]
+    if not all(is_text(field) and field.strip() for field in fields):
         return Unusable("question, answer or category is missing, or no text")
-    question, answer, category = map(str, said)
+    question, answer, category = map(str, fields)
     if category not in CATEGORIES:
         return Unusable(f"the category is {category!r}, not one of {', '.join(CATEGORIES)}")
     return QaPair(question=question, answer=answer, category=category)
@@ -100,36 +100,35 @@ def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change]) -> s
         return f"the category is {pair['category']!r}, not {category!r}"
     if not pair["question"].endswith("?"):
         return "the question does not end with a question mark"
-    missing = unmentioned(pair["answer"], changes)
-    if missing:
+    if missing := unmentioned(pair["answer"], changes):
         return f"the answer does not mention {missing[0]}"
-    foreign = invented(f"{pair['question']} {pair['answer']}", changes)
-    return f"it speaks of {foreign[0]!r}, which is no part of the changes" if foreign else ""
+    if foreign := invented(f"{pair['question']} {pair['answer']}", changes):
+        return f"it speaks of {foreign[0]!r}, which is no part of the changes"
+    return ""
 
 
 def unmentioned(answer: str, changes: Sequence[Change]) -> list[str]:
     """What of the changes the answer does not name, in words."""
-    said = set(roots(answer))
-    found: dict[str, None] = {}
+    words = set(roots(answer))
+    missing: list[str] = []
     for change in changes:
-        for text in (change.subject, *change.objects):
-            if not set(roots(text)) <= said:
-                found[text] = None
+        missing += [text for text in (change.subject, *change.objects) if not set(roots(text)) <= words]
         if change.category == "state_change":
-            for word in roots(change.kind):
-                if not said & set(_SAID_AS.get(word, (word,))):
-                    found[f"{change.subject}: {change.kind}"] = None
-    return list(found)
+            synonyms = (_SYNONYMS.get(word, (word,)) for word in roots(change.kind))
+            if not all(words & set(alternatives) for alternatives in synonyms):
+                missing.append(f"{change.subject}: {change.kind}")
+    return list(dict.fromkeys(missing))
 
 
 def invented(text: str, changes: Sequence[Change]) -> list[str]:
     """Object categories, colours and states in a text that are no part of the changes."""
     texts = [part for c in changes for part in (c.subject, c.kind, c.value, *c.objects)]
     known = {word for part in texts for word in roots(part)}
-    said = roots(text)
-    foreign: Iterable[str] = (*domain_vocabulary(), *COLOURS, *STATES)
-    return [name for name in foreign if not set(roots(name)) <= known and _stands_in(roots(name), said)]
+    words = roots(text)
+    names = (*domain_vocabulary(), *COLOURS, *STATES)
+    return [name for name in names if not set(roots(name)) <= known and _contains(words, roots(name))]
 
 
-def _stands_in(words: Sequence[str], said: Sequence[str]) -> bool:
-    return any(said[place : place + len(words)] == list(words) for place in range(len(said) - len(words) + 1))
+def _contains(words: Sequence[str], phrase: Sequence[str]) -> bool:
+    length = len(phrase)
+    return any(words[start : start + length] == phrase for start in range(len(words) - length + 1))

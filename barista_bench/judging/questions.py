@@ -5,8 +5,8 @@
     <out>/<video>_qa_pairs.jsonl    what can be used, in the release's cache format
 
 Clips and categories are drawn over all videos that have no such file yet, as the task draws its own; each is asked
-about in one call. What becomes of a reply is said in `question_checks.py`; with `protocol="paper"` a refused one is
-asked for again with the reason, under another seed. `Sampling.pairs` takes the questions up.
+about in one call. `question_checks.py` decides which replies are used; with `protocol="paper"` a refused one is asked
+for again with the reason, under another seed. `Sampling.pairs` reads the questions.
 """
 
 from __future__ import annotations
@@ -41,18 +41,20 @@ from barista_bench.benchmarks.barista.qa_templates import (
 from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.graph_task import Candidate
+from barista_bench.core.options import parse_pairs
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
-from barista_bench.core.task import Json, Sampling, Status
+from barista_bench.core.task import Sampling, Status
 from barista_bench.errors import ConfigError
 from barista_bench.files.atomic import write_whole
 from barista_bench.files.owned_folders import check_place
-from barista_bench.judging.asking import Asked, Question, ask
-from barista_bench.judging.geval import judge_prompts
+from barista_bench.judging.asking import AskCounts, RepeatedPrompt, ask, draw_keys
+from barista_bench.judging.config import QuestionConfig
+from barista_bench.judging.forms import judge_prompts
+from barista_bench.judging.judge_folder import plain_json
 from barista_bench.judging.question_checks import SCHEMA, read_pair, too_short, wrong_with
-from barista_bench.judging.question_config import QuestionConfig
 from barista_bench.judging.verdicts import Unusable
-from barista_bench.models import Completion, Failure, Model
+from barista_bench.models import Model
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.log.keys import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
@@ -68,28 +70,18 @@ MEANINGS: Mapping[Category, str] = {
 
 
 @dataclass(slots=True)
-class QuestionSession:
+class QuestionSession(AskCounts):
     """One start. `refused` says for each question that was given up why its last reply was not used."""
 
     folder: Path
     wanted: int = 0
     written: int = 0
-    asked: int = 0
-    already_done: int = 0
-    failed: int = 0
-    first_failure: str = ""
     refused: list[str] = field(default_factory=list)
-
-    def add(self, done: Asked) -> None:
-        self.asked += done.asked
-        self.already_done += done.already_done
-        self.failed += done.failed
-        self.first_failure = self.first_failure or done.first_failure
 
 
 @dataclass(slots=True)
-class _Wanted:
-    """A question that is wanted: its clip and changes, and how far it has come."""
+class _PlannedQuestion:
+    """A question to be written: its clip and changes, how often it was asked for, why the last reply was refused."""
 
     video_id: str
     keyframes: Keyframes
@@ -97,7 +89,7 @@ class _Wanted:
     changes: list[Change]
     context: str
     attempt: int = 0
-    again: str = ""
+    complaint: str = ""
     pair: QaPair | None = None
 
     @property
@@ -110,8 +102,8 @@ class _Wanted:
 
 
 class _Provenance(msgspec.Struct):
-    """Who writes here. `open` are the videos of a start that has not got all its replies: the next one draws from the
-    same, so that it wants the same questions."""
+    """Who writes here. `open` are the videos of a start that lacks replies: the next one draws from the same, and so
+    plans the same questions."""
 
     identity: dict[str, Any]
     date: str
@@ -120,11 +112,11 @@ class _Provenance(msgspec.Struct):
     open: list[str]
 
 
-class _Drawn(NamedTuple):
-    """The sampled videos without questions, and what is wanted of them."""
+class _QuestionPlan(NamedTuple):
+    """The sampled videos without questions, and the questions to be written about them."""
 
     video_ids: list[str]
-    wanted: list[_Wanted]
+    questions: list[_PlannedQuestion]
 
 
 def write_questions(config: QuestionConfig, model: Model | None = None) -> QuestionSession:
@@ -141,22 +133,23 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
         DataError, ModelError: the release or the model cannot be used.
     """
     task = TemporalVQA(protocol=config.protocol)
-    sampling = task.sampling.with_overrides(_overrides(config.sampling), task.sampling_uses - {"pairs"})
-    prompts, before = _wording(config), _provenance(config.out)
+    given = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
+    sampling = task.sampling.with_overrides(parse_pairs(given), task.sampling_uses - {"pairs"})
+    prompts, before = _wording(config), _read_provenance(config.out)
     check_place(config.out)
-    drawn = _draw(task, sampling, config, before)
+    plan = _plan(task, sampling, config, before)
     writer = model or load_model(config, [])
     config.out.mkdir(parents=True, exist_ok=True)
-    session = QuestionSession(config.out, wanted=len(drawn.wanted))
+    session = QuestionSession(config.out, wanted=len(plan.questions))
     with SampleLog(config.out / REPLIES_FILE) as log:
-        provenance = _claim(config, writer, prompts, sampling, before, drawn.video_ids)
-        _ask_all(drawn.wanted, writer, config, prompts, provenance.identity, log, session)
-        _write_pairs(config.out, drawn)
+        provenance = _claim(config, writer, prompts, sampling, before, plan.video_ids)
+        _ask_all(plan.questions, writer, config, prompts, provenance.identity, log, session)
+        _write_pairs(config.out, plan)
         if not session.failed:
             provenance.open = []
             _write_provenance(config.out, provenance)
-    session.written = sum(question.pair is not None for question in drawn.wanted)
-    session.refused = [f"{question.name}: {question.again}" for question in drawn.wanted if question.again]
+    session.written = sum(question.pair is not None for question in plan.questions)
+    session.refused = [f"{question.name}: {question.complaint}" for question in plan.questions if question.complaint]
     return session
 
 
@@ -179,7 +172,7 @@ def _wording(config: QuestionConfig) -> PromptTexts:
     return released_writer(clone) if clone else load_prompts(config.prompts, "questions")
 
 
-def _draw(task: TemporalVQA, sampling: Sampling, config: QuestionConfig, before: _Provenance | None) -> _Drawn:
+def _plan(task: TemporalVQA, sampling: Sampling, config: QuestionConfig, before: _Provenance | None) -> _QuestionPlan:
     graph = SceneGraph(config.source)
     sampling.refuse_unknown_videos(graph)
     pool = [video_id for video_id in graph.video_ids if not (config.out / f"{video_id}{SUFFIX}").exists()]
@@ -190,19 +183,19 @@ def _draw(task: TemporalVQA, sampling: Sampling, config: QuestionConfig, before:
         if sampling.selects(video):
             video_ids.append(video.video_id)
             candidates += [item for item in task.candidates(video, sampling) if isinstance(item, Candidate)]
-    wanted = []
+    questions = []
     for video_id, group in groupby(task.select(candidates, (), sampling), key=lambda candidate: candidate.video_id):
         video = graph[video_id]
         keyframes = {clip[0]: clip for clip in clips(video, sampling)}
         for candidate in group:
             view, category = ClipView(video, keyframes[candidate.item]), cast("Category", candidate.group)
             changes = detect_changes(view)[category]
-            wanted.append(_Wanted(video_id, view.keyframes, category, changes, clip_text(view, changes)))
-    return _Drawn(video_ids, wanted)
+            questions.append(_PlannedQuestion(video_id, view.keyframes, category, changes, clip_text(view, changes)))
+    return _QuestionPlan(video_ids, questions)
 
 
 def _ask_all(
-    wanted: Sequence[_Wanted],
+    questions: Sequence[_PlannedQuestion],
     model: Model,
     config: QuestionConfig,
     prompts: PromptTexts,
@@ -212,52 +205,34 @@ def _ask_all(
 ) -> None:
     """Round by round: what was refused is asked for again in the next one."""
     for attempt in range(config.attempts if config.protocol == "paper" else 1):
-        waiting = [question for question in wanted if question.pair is None and question.attempt == attempt]
+        waiting = [question for question in questions if question.pair is None and question.attempt == attempt]
         if not waiting:
             return
-        asked = {
-            question.item: Question.of(
-                question.item,
-                question_prompt(prompts, question.category, question.context, question.again),
-                identity,
-                config.generation,
-                first=attempt,
-                schema=SCHEMA,
-            )
-            for question in waiting
-        }
-        done = ask(model, config.generation, list(asked.values()), log, _status, progress=config.progress)
-        session.add(done)
+        asked = []
         for question in waiting:
-            _take(question, done.records[asked[question.item].keys[attempt]], config)
+            prompt = question_prompt(prompts, question.category, question.context, question.complaint)
+            keys = draw_keys(question.item, identity, asdict(config.generation), [attempt])
+            asked.append(RepeatedPrompt(question.item, prompt, keys, SCHEMA))
+        records = ask(model, config.generation, asked, log, read_pair, session, progress=config.progress)
+        for question, sent in zip(waiting, asked, strict=True):
+            _take(question, records[sent.keys[attempt]], config)
 
 
-def _take(question: _Wanted, record: SampleRecord, config: QuestionConfig) -> None:
+def _take(question: _PlannedQuestion, record: SampleRecord, config: QuestionConfig) -> None:
     """Use a reply, or note why not. One that failed is no attempt: it is asked for again at the next start."""
     if not record.finished:
         return
     question.attempt += 1
     pair = read_pair(record.text) if record.status is Status.OK and record.text else Unusable(str(record.error))
     if isinstance(pair, Unusable):
-        question.again = pair.why
+        question.complaint = pair.why
         return
     paper = config.protocol == "paper"
-    question.again = wrong_with(pair, question.category, question.changes) if paper else too_short(pair)
-    question.pair = None if question.again else pair
+    question.complaint = wrong_with(pair, question.category, question.changes) if paper else too_short(pair)
+    question.pair = None if question.complaint else pair
 
 
-def _status(reply: Completion | Failure) -> tuple[Status, str | None]:
-    if isinstance(reply, Failure):
-        return Status.INFRA_ERROR, reply.error
-    if reply.finish_reason == "refusal":
-        return Status.REFUSED, "the model refused"
-    pair = read_pair(reply.text)
-    if not isinstance(pair, Unusable):
-        return Status.OK, None
-    return (Status.TRUNCATED if reply.finish_reason == "length" else Status.PARSE_ERROR), pair.why
-
-
-def _provenance(folder: Path) -> _Provenance | None:
+def _read_provenance(folder: Path) -> _Provenance | None:
     path = folder / PROVENANCE_FILE
     if not path.exists():
         return None
@@ -275,17 +250,18 @@ def _claim(
     before: _Provenance | None,
     video_ids: Sequence[str],
 ) -> _Provenance:
-    """Write who writes here, or check that it is the same one; the date is that of the first start."""
-    drawn = ("frames", "spacing", "per_class", "seed", "draw_seed")
-    identity: dict[str, Any] = {
-        "model": asdict(model.identity),
-        "generation": asdict(config.generation),
-        "prompt": prompts.sha256,
-        "wording": prompts.wording,
-        "protocol": config.protocol,
-        "sampling": {name: getattr(sampling, name) for name in drawn},
-    }
-    identity = json.loads(json.dumps(identity))
+    """Record who writes here, or check that it is the same writer; the date is that of the first start."""
+    fields = ("frames", "spacing", "per_class", "seed", "draw_seed")
+    identity = plain_json(
+        {
+            "model": asdict(model.identity),
+            "generation": asdict(config.generation),
+            "prompt": prompts.sha256,
+            "wording": prompts.wording,
+            "protocol": config.protocol,
+            "sampling": {name: getattr(sampling, name) for name in fields},
+        }
+    )
     if before and before.identity != identity:
         raise ConfigError(f"{config.out}: holds the questions of another writer. Remedy: use another --out")
     if before and config.date not in (None, before.date):
@@ -305,10 +281,10 @@ def _write_provenance(folder: Path, provenance: _Provenance) -> None:
     write_whole(folder / PROVENANCE_FILE, json.dumps(msgspec.to_builtins(provenance), indent=1) + "\n")
 
 
-def _write_pairs(folder: Path, drawn: _Drawn) -> None:
-    lines: dict[str, list[str]] = {video_id: [] for video_id in drawn.video_ids}
+def _write_pairs(folder: Path, plan: _QuestionPlan) -> None:
+    lines: dict[str, list[str]] = {video_id: [] for video_id in plan.video_ids}
     for (video_id, keyframes), group in groupby(
-        drawn.wanted, key=lambda question: (question.video_id, question.keyframes)
+        plan.questions, key=lambda question: (question.video_id, question.keyframes)
     ):
         pairs = [question.pair for question in group if question.pair is not None]
         if pairs:
@@ -316,17 +292,3 @@ def _write_pairs(folder: Path, drawn: _Drawn) -> None:
             lines[video_id].append(json.dumps(clip, ensure_ascii=False) + "\n")
     for video_id, of_video in lines.items():
         write_whole(folder / f"{video_id}{SUFFIX}", "".join(of_video))
-
-
-def _overrides(pairs: Sequence[str]) -> dict[str, Json]:
-    overrides: dict[str, Json] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"{pair!r} is no setting. Remedy: write name=value")
-        name = name.removeprefix(f"{TemporalVQA.name}.")
-        try:
-            overrides[name] = json.loads(value)
-        except ValueError:
-            overrides[name] = value
-    return overrides

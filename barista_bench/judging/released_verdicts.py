@@ -18,9 +18,9 @@ import msgspec
 
 from barista_bench import __version__
 from barista_bench.core.task import Status
-from barista_bench.judging.judged_run import Judgement, SampleVerdict
+from barista_bench.judging.judge_folder import JUDGES, VERDICTS_FILE, JudgeDescription, judge_folder_name, write_judge
+from barista_bench.judging.judged_run import FigureValues, LogVerdicts, SampleVerdict
 from barista_bench.judging.results import MEAN
-from barista_bench.judging.session import JUDGES, VERDICTS_FILE, JudgeDescription, judge_folder_name, write_judge
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.log.keys import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, latest_records
@@ -53,7 +53,7 @@ class _Verdict(msgspec.Struct):
 
 def write_released_judge(run: Path, judge: str, provider: str | None, scores: ReleasedScores) -> Path:
     """Make the folder of a judge whose verdicts are given; returns it."""
-    criteria = list(dict.fromkeys(name for own in scores.values() for name in own))
+    criteria = list(dict.fromkeys(name for by_criterion in scores.values() for name in by_criterion))
     identity = {
         "method": METHOD,
         "model": asdict(ModelIdentity(judge, settings={"provider": provider, "harness": "released"})),
@@ -63,8 +63,8 @@ def write_released_judge(run: Path, judge: str, provider: str | None, scores: Re
     }
     folder = run / JUDGES / judge_folder_name(judge, identity, {})
     with SampleLog(folder / VERDICTS_FILE) as log:
-        for (example_id, number), own in scores.items():
-            for criterion, (score, reason) in own.items():
+        for (example_id, number), by_criterion in scores.items():
+            for criterion, (score, reason) in by_criterion.items():
                 log.append(_record(example_id, number, _Verdict(criterion, score, reason)))
     described = JudgeDescription(
         identity=identity,
@@ -108,8 +108,8 @@ def _by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
     for record in records.values():
         verdict = _read(record.text or "")
         if verdict is not None:
-            own = scores.setdefault((record.example_id, record.run), {})
-            own[verdict.criterion] = ReleasedScore(verdict.score, verdict.reason)
+            by_criterion = scores.setdefault((record.example_id, record.run), {})
+            by_criterion[verdict.criterion] = ReleasedScore(verdict.score, verdict.reason)
     return scores
 
 
@@ -121,28 +121,22 @@ def _read(text: str) -> _Verdict | None:
     return verdict if verdict.score is None or 0 <= verdict.score <= 1 else None
 
 
-def score_released(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> Judgement:
-    """What such a judge's log makes."""
+def read_released_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
+    """The verdicts on a run in such a judge's log."""
     scores = _by_sample(records)
-    criteria = [criterion["name"] for criterion in described.rubric["criteria"]]
-    samples = [one for one in run.samples if one.record.status is not Status.INFRA_ERROR]
-    given = [scores.get((one.example.example_id, one.record.run), {}) for one in samples]
-    verdicts = [_verdicts(own) for own in given]
-    values: dict[str, list[float | None]] = {
-        MEAN: [mean_score([score for score, _ in own.values()]) for own in given],
-        **{name: [own[name].score if name in own else None for own in given] for name in criteria},
-    }
-    return Judgement(
+    samples = [sample for sample in run.samples if sample.record.status is not Status.INFRA_ERROR]
+    of_samples = [scores.get(sample.name, {}) for sample in samples]
+    values = {MEAN: [mean_score([score for score, _ in own.values()]) for own in of_samples]}
+    for name in described.criteria:
+        values[name] = [own[name].score if name in own else None for own in of_samples]
+    keys = run.task.breakdown_keys
+    return LogVerdicts(
         scale=SCALE,
         samples=samples,
-        verdicts=verdicts,
-        answered=sum(map(bool, verdicts)),
-        values=values,
-        figures=lambda places: {name: mean_score([own[place] for place in places]) for name, own in values.items()},
-        used=list(records.values()),
-        scoring={"weighted": 0, "inferred": 0, "plain": sum(one.score is not None for own in verdicts for one in own)},
-        sd_draws=dict.fromkeys(values),
-        breakdown_keys=[key for key in run.task.breakdown_keys if all(key in one.example.metadata for one in samples)],
+        verdicts=[_verdicts(own) for own in of_samples],
+        figures={name: FigureValues(own, _mean) for name, own in values.items()},
+        records=list(records.values()),
+        breakdown_keys=[key for key in keys if all(key in sample.example.metadata for sample in samples)],
     )
 
 
@@ -158,4 +152,8 @@ def _verdicts(scores: Mapping[str, ReleasedScore]) -> tuple[SampleVerdict, ...]:
 def mean_score(scores: Sequence[float | None]) -> float | None:
     """The mean of the scores that there are, added up one by one as the release does; None without any."""
     known = [score for score in scores if score is not None]
-    return functools.reduce(operator.add, known) / len(known) if known else None
+    return _mean(known) if known else None
+
+
+def _mean(scores: Sequence[float]) -> float:
+    return functools.reduce(operator.add, scores) / len(scores)

@@ -27,11 +27,11 @@ TOP_SCORE = 10
 _VOCABULARY = "vocabulary.yaml"
 
 
-class _Strict(BaseModel):
+class _RubricModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, strict=True)
 
 
-class Band(_Strict):
+class Band(_RubricModel):
     """What the scores from `low` to `high`, both included, mean."""
 
     low: int
@@ -39,7 +39,7 @@ class Band(_Strict):
     text: str = Field(min_length=1)
 
 
-class Criterion(_Strict):
+class Criterion(_RubricModel):
     """One thing that a judge scores from 0 to 10.
 
     Args:
@@ -70,7 +70,7 @@ class Criterion(_Strict):
         return "\n".join(f"{band.low} to {band.high}: {band.text}" for band in self.bands)
 
 
-class _File(_Strict):
+class _RubricFile(_RubricModel):
     """`question` is shown instead of the example's own, where a rubric asks all examples the same."""
 
     version: int
@@ -87,7 +87,7 @@ class _File(_Strict):
         return self
 
 
-class Rubric(_File):
+class Rubric(_RubricFile):
     """A rubric file as read. `words` are the domain's categories with descriptions, where the rubric shows them.
 
     `sha256` is of the file's bytes and, where it is shown, of the vocabulary.
@@ -100,6 +100,14 @@ class Rubric(_File):
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(criterion.name for criterion in self.criteria)
+
+    @property
+    def vocabulary_text(self) -> str:
+        """`words` as a form shows them."""
+        if not self.words:
+            return ""
+        heading = "Categories of this domain. Synonyms that people really use are fine; a vaguer name is worse."
+        return "\n".join(["", heading, *(f"- {word}: {text}" for word, text in self.words.items()), ""])
 
 
 def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
@@ -122,10 +130,10 @@ def _released(task: Task, clone: Path) -> Rubric:
     reader = get_benchmark(task.benchmark).released_rubric
     if reader is None:
         raise ConfigError(f"no rubric can be read from a release of {task.benchmark}. Remedy: leave --rubric out")
-    found = reader(clone, task.name)
-    sha256 = hashlib.sha256(json.dumps(found.content, sort_keys=True).encode()).hexdigest()
-    content = _checked(found.content, str(clone))
-    return Rubric(**content.model_dump(), sha256=sha256, wording=found.wording)
+    released = reader(clone, task.name)
+    sha256 = hashlib.sha256(json.dumps(released.content, sort_keys=True).encode()).hexdigest()
+    content = _checked(released.content, str(clone))
+    return Rubric(**content.model_dump(), sha256=sha256, wording=released.wording)
 
 
 @functools.cache
@@ -140,20 +148,20 @@ def _packaged(package: str, task: str) -> Rubric:
 
 
 def _read(data: bytes, name: str, package: str) -> Rubric:
-    found = _checked(load_yaml(data, name, remedy="correct it, docs/judging.md shows one"), name)
+    content = _checked(load_yaml(data, name, remedy="correct it, docs/judging.md shows one"), name)
     hashed = hashlib.sha256(data)
     words: dict[str, str] = {}
-    if found.vocabulary:
+    if content.vocabulary:
         vocabulary = _vocabulary(package, name)
         hashed.update(vocabulary)
         words = _words(vocabulary, f"{package}/{_VOCABULARY}")
     sha256 = hashed.hexdigest()
-    return Rubric(**found.model_dump(), words=words, sha256=sha256, wording=by_hash("file", sha256))
+    return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=by_hash("file", sha256))
 
 
-def _checked(content: object, name: str) -> _File:
+def _checked(content: object, name: str) -> _RubricFile:
     try:
-        return _File.model_validate(content)
+        return _RubricFile.model_validate(content)
     except ValidationError as error:
         complaint = first_complaint(error)
         raise ConfigError(f"{name}: {complaint}. Remedy: correct it, docs/judging.md shows one") from error

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-
-from barista_bench.core.task import Status
-from barista_bench.models import Completion, Failure
 
 MAX_REPLY = 100_000
 """Characters of a reply that are read; an honest one has a few hundred."""
@@ -21,7 +17,7 @@ _FENCE = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JudgeVerdict:
     """A score as the judge wrote it, and why."""
 
     score: int
@@ -36,7 +32,7 @@ class Unusable:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ReplyForm:
     """Names of the two fields of a reply, and its highest score; the lowest is 0."""
 
     score: str
@@ -58,8 +54,8 @@ class Form:
         }
 
 
-GEVAL_FORM = Form("score", "reason", 10)
-REASONING_FORM = Form("reasoning_score", "analysis", 5)
+GEVAL_FORM = ReplyForm("score", "reason", 10)
+REASONING_FORM = ReplyForm("reasoning_score", "analysis", 5)
 
 
 def read_object(text: str) -> dict[str, object] | Unusable:
@@ -82,49 +78,30 @@ def read_object(text: str) -> dict[str, object] | Unusable:
 
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         raise ValueError("a key stands twice")
-    return found
+    return content
 
 
-def read_verdict(text: str, form: Form = GEVAL_FORM) -> Verdict | Unusable:
+def read_verdict(text: str, form: ReplyForm = GEVAL_FORM) -> JudgeVerdict | Unusable:
     """The verdict in a reply.
 
     >>> read_verdict('{"score": 7, "reason": "one slip"}')
-    Verdict(score=7, reason='one slip')
+    JudgeVerdict(score=7, reason='one slip')
     >>> read_verdict('{"score": 11, "reason": ""}').why
     'score is 11, not from 0 to 10'
     """
-    found = read_object(text)
-    if isinstance(found, Unusable):
-        return found
-    if set(found) != {form.score, form.reason}:
-        return Unusable(f"has the keys {sorted(found)[:5]}, not {form.score} and {form.reason}")
-    score, reason = found[form.score], found[form.reason]
+    reply = read_object(text)
+    if isinstance(reply, Unusable):
+        return reply
+    if set(reply) != {form.score, form.reason}:
+        return Unusable(f"has the keys {sorted(reply)[:5]}, not {form.score} and {form.reason}")
+    score, reason = reply[form.score], reply[form.reason]
     if isinstance(score, bool) or not isinstance(score, int):
         return Unusable(f"{form.score} is a {type(score).__name__}, not a whole number")
     if not 0 <= score <= form.top:
         return Unusable(f"{form.score} is {score}, not from 0 to {form.top}")
     if not isinstance(reason, str):
         return Unusable(f"{form.reason} is a {type(reason).__name__}, not text")
-    return Verdict(score, reason)
-
-
-def reply_status(completion: Completion | Failure, form: Form) -> tuple[Status, str | None]:
-    """What became of a reply, and why where it is not ok. A truncated reply that is whole all the same counts."""
-    if isinstance(completion, Failure):
-        return Status.INFRA_ERROR, completion.error
-    if completion.finish_reason == "refusal":
-        return Status.REFUSED, "the judge refused"
-    verdict = read_verdict(completion.text, form)
-    if isinstance(verdict, Verdict):
-        return Status.OK, None
-    if completion.finish_reason == "length":
-        return Status.TRUNCATED, "the reply reached max_new_tokens"
-    return Status.PARSE_ERROR, verdict.why
-
-
-def as_text(fields: Mapping[str, object]) -> str:
-    """A reply as a judge writes it; what the offline judges say."""
-    return json.dumps(fields)
+    return JudgeVerdict(score, reason)

@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from barista_bench.judging.verdicts import GEVAL_FORM, Form
+from barista_bench.judging.verdicts import GEVAL_FORM, ReplyForm
 from barista_bench.models import TokenLogprob
 
 _SPELT = re.compile(r"[\s:\"]*(\d{1,2})([\s,}]*)", re.DOTALL)
@@ -38,21 +38,21 @@ class Weighted:
     inferred: bool = False
 
 
-def splits_ten(replies: Iterable[Sequence[TokenLogprob]], form: Form = GEVAL_FORM) -> bool:
+def splits_ten(replies: Iterable[Sequence[TokenLogprob]], form: ReplyForm = GEVAL_FORM) -> bool:
     """Whether a judge is known to write 10 as two tokens: some of its replies do, and none has it as one."""
-    known = False
+    is_split = False
     for tokens in replies:
-        place = _place(tokens, 10, form)
-        if place is None:
+        position = _score_position(tokens, 10, form)
+        if position is None:
             continue
-        if not _is_open_one(tokens[place].token):
+        if not _is_open_one(tokens[position].token):
             return False
-        known = True
-    return known
+        is_split = True
+    return is_split
 
 
 def weighted_score(
-    tokens: Sequence[TokenLogprob] | None, score: int, form: Form = GEVAL_FORM, *, ten_is_split: bool = False
+    tokens: Sequence[TokenLogprob] | None, score: int, form: ReplyForm = GEVAL_FORM, *, ten_is_split: bool = False
 ) -> Weighted | None:
     """The weighted score of a reply that says `score`.
 
@@ -67,26 +67,31 @@ def weighted_score(
     """
     if not tokens:
         return None
-    place = _place(tokens, score, form)
-    if place is None or not tokens[place].top:
+    position = _score_position(tokens, score, form)
+    if position is None or not tokens[position].top:
         return None
-    found: dict[int, float] = defaultdict(float)
+    probabilities: dict[int, float] = defaultdict(float)
     open_one = 0.0
-    for spelt, closed, probability in _spelt(tokens[place], form.top):
+    for spelt, closed, probability in _spelt(tokens[position], form.top):
         # A bare "1" may go on to "10" unless the token itself ends the number.
         if spelt == 1 and not closed and form.top >= 10:
             open_one += probability
         else:
-            found[spelt] += probability
-    inferred = _share_out(found, open_one, tokens, place, score, ten_is_split=ten_is_split)
-    mass = math.fsum(found.values())
+            probabilities[spelt] += probability
+    inferred = _divide_open_one(
+        probabilities, open_one, tokens[position : position + 2], score, ten_is_split=ten_is_split
+    )
+    mass = math.fsum(probabilities.values())
     if mass <= 0:
         return None
-    expected = math.fsum(value * probability for value, probability in found.items()) / mass
-    return Weighted(expected, min(mass, 1.0), inferred)
+    return Weighted(_weighted_sum(probabilities) / mass, min(mass, 1.0), inferred)
 
 
-def _place(tokens: Sequence[TokenLogprob], score: int, form: Form) -> int | None:
+def _weighted_sum(probabilities: Mapping[int, float]) -> float:
+    return math.fsum(score * probability for score, probability in probabilities.items())
+
+
+def _score_position(tokens: Sequence[TokenLogprob], score: int, form: ReplyForm) -> int | None:
     """Index of the token in which the score's first digit stands."""
     text = "".join(token.token for token in tokens)
     # Within a JSON string the quotes are escaped, so this matches the key alone.
@@ -101,15 +106,18 @@ def _place(tokens: Sequence[TokenLogprob], score: int, form: Form) -> int | None
     return None
 
 
+def _alternatives(token: TokenLogprob) -> dict[str, float]:
+    return {token.token: token.logprob, **dict(token.top)}
+
+
 def _spelt(token: TokenLogprob, top: int) -> list[tuple[int, bool, float]]:
     """Score, whether the token ends the number, and probability of each alternative that spells a score."""
-    alternatives: Mapping[str, float] = {token.token: token.logprob, **dict(token.top)}
-    found = []
-    for text, logprob in alternatives.items():
+    scores = []
+    for text, logprob in _alternatives(token).items():
         match = _SPELT.fullmatch(text)
         if match and int(match[1]) <= top and str(int(match[1])) == match[1] and logprob <= 0:
-            found.append((int(match[1]), bool(match[2]), math.exp(logprob)))
-    return found
+            scores.append((int(match[1]), bool(match[2]), math.exp(logprob)))
+    return scores
 
 
 def _is_open_one(text: str) -> bool:
@@ -118,44 +126,39 @@ def _is_open_one(text: str) -> bool:
     return match is not None and match[1] == "1" and not match[2]
 
 
-def _share_out(
-    found: dict[int, float],
-    open_one: float,
-    tokens: Sequence[TokenLogprob],
-    place: int,
-    score: int,
-    *,
-    ten_is_split: bool,
+def _divide_open_one(
+    probabilities: dict[int, float], open_one: float, tokens: Sequence[TokenLogprob], score: int, *, ten_is_split: bool
 ) -> bool:
-    """Divide what an open "1" has between 1 and 10; says whether that was inferred."""
+    """Add the probability of an open "1" to those of 1 and 10; `tokens` are the score's first and the one after it.
+
+    Returns:
+        Whether the division was inferred.
+    """
     if not open_one:
         return False
-    if 10 in found:  # this tokenizer has a token of its own for 10
-        found[1] += open_one
+    has_ten = 10 in probabilities  # as one token
+    if not has_ten and _is_open_one(tokens[0].token) and len(tokens) > 1:
+        following = _alternatives(tokens[1]).items()
+        ten = math.fsum(math.exp(value) for text, value in following if text.startswith("0") and value <= 0)
+        probabilities[10] += open_one * min(ten, 1.0)
+        probabilities[1] += open_one * max(1.0 - ten, 0.0)
         return False
-    if _is_open_one(tokens[place].token) and place + 1 < len(tokens):
-        following = tokens[place + 1]
-        alternatives = {following.token: following.logprob, **dict(following.top)}
-        ten = math.fsum(math.exp(value) for text, value in alternatives.items() if text.startswith("0") and value <= 0)
-        found[10] += open_one * min(ten, 1.0)
-        found[1] += open_one * max(1.0 - ten, 0.0)
-        return False
-    if not ten_is_split:
-        found[1] += open_one
-        return False
-    others = math.fsum(found.values())
-    mean = math.fsum(value * probability for value, probability in found.items()) / others if others else float(score)
-    found[10 if mean > _MIDDLE else 1] += open_one
-    return True
+    if not has_ten and ten_is_split:
+        others = math.fsum(probabilities.values())
+        mean = _weighted_sum(probabilities) / others if others else float(score)
+        probabilities[10 if mean > _MIDDLE else 1] += open_one
+        return True
+    probabilities[1] += open_one
+    return False
 
 
-def score_tokens(tokens: Sequence[TokenLogprob] | None, score: int, form: Form) -> tuple[TokenLogprob, ...] | None:
+def score_tokens(tokens: Sequence[TokenLogprob] | None, score: int, form: ReplyForm) -> tuple[TokenLogprob, ...] | None:
     """The tokens that `weighted_score` needs: those up to the score and one more, alternatives at these two alone.
 
     A reply of a hundred tokens with twenty alternatives each would otherwise weigh more than all else in the log.
     """
-    place = _place(tokens, score, form) if tokens else None
-    if not tokens or place is None:
+    position = _score_position(tokens, score, form) if tokens else None
+    if not tokens or position is None:
         return None
-    before = (TokenLogprob(token.token, token.logprob) for token in tokens[:place])
-    return (*before, *tokens[place : place + 2])
+    before = (TokenLogprob(token.token, token.logprob) for token in tokens[:position])
+    return (*before, *tokens[position : position + 2])

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import gradio as gr
 
-from barista_bench.hub.board import Board, Fetched, Table, fetch_results, overview, read_board, refusals, tables
+from barista_bench.hub.board import Board, BoardTable, Fetched, fetch_results, overview, read_board, refusals, tables
 
 SOURCE = os.environ.get("BARISTA_RESULTS", "")
 DATASET = os.environ.get("BARISTA_DATASET", "")
@@ -36,7 +36,7 @@ def fetched_from(source: str, into: str) -> Fetched:
     return Fetched(Path(source)) if Path(source).is_dir() else fetch_results(source, into)
 
 
-def show(table: Table) -> None:
+def show(table: BoardTable) -> None:
     """One table below its title."""
     gr.Textbox(table.note or table.title, label=table.title, interactive=False)
     gr.Dataframe(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,9 +18,10 @@ from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.judging import session
+from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.results import read_judged
 from barista_bench.judging.scoring import all_judged, score_judged
-from barista_bench.judging.session import judge, read_judge
+from barista_bench.judging.session import judge
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.models.scripted import ScriptedModel
 from barista_bench.reporting import write_report
@@ -116,6 +118,59 @@ def test_r_and_scr_are_those_of_their_definitions(
     assert results.scoring["rule"] == coverage.expected - coverage.answered
     assert read_judged(done.folder / "results.json") == results
     assert read_judge(done.folder).draws == 1
+
+
+def test_each_reply_has_its_status_and_an_equal_rationale_is_asked_about_once(
+    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
+) -> None:
+    replies = {
+        "good": Completion('{"reasoning_score": 5, "analysis": "so"}'),
+        "poor": Completion('{"reasoning_score": 2, "analysis": "so"}'),
+        "odd": Completion('{"reasoning_score": 6, "analysis": "so"}'),
+        "no": Completion("no", finish_reason="refusal"),
+        "lost": Failure("down"),
+    }
+    reasons: dict[str, str] = {}
+
+    def answer(example_id: str, seed: int) -> str:
+        reason = reasons.setdefault(example_id, [*replies, " "][len(reasons) % 6])
+        return f"{reason}\nANSWER: A"
+
+    folder = make_run(answer, runs=2)
+    asked = use(ScriptedJudge(lambda request, place: replies[material(request)["reasoning"]]))
+    done = judge(folder, "any")
+    results, counts = score_judged(done.run, done.folder).results, Counter(reasons.values())
+    assert len(asked.requests) == len(reasons) - counts[" "] > 5
+    assert results.coverage.verdicts == {
+        "ok": 2 * (counts["good"] + counts["poor"] + counts[" "]),
+        "parse_error": 2 * counts["odd"],
+        "refused": 2 * counts["no"],
+        "infra_error": 2 * counts["lost"],
+        "truncated": 0,
+        "missing": 0,
+    }
+    judged = counts["good"] + counts["poor"] + counts[" "]
+    assert results.figures["r"].mean == pytest.approx((5 * counts["good"] + 2 * counts["poor"]) / judged)
+
+
+def test_a_run_without_reasons_asks_nobody(
+    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
+) -> None:
+    use(ScriptedJudge(never))
+    done = judge(make_run(lambda example_id, seed: "ANSWER: A", runs=1), "any")
+    assert score_judged(done.run, done.folder).results.figures["r"].mean == 0
+
+
+def test_reasons_have_one_verdict_whatever_the_judges_file_says(
+    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
+) -> None:
+    use(ScriptedJudge(by_hash))
+    done = judge(make_run(said, runs=1), "any")
+    figures = score_judged(done.run, done.folder).results.figures
+    described = json.loads((done.folder / "judge.json").read_text())
+    described |= {"draws": 9, "rubric": {**described["rubric"], "criteria": [{"name": "other"}, {"name": "more"}]}}
+    (done.folder / "judge.json").write_text(json.dumps(described))
+    assert score_judged(done.run, done.folder).results.figures == figures
 
 
 def test_groups_pool_their_samples(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import task_class
-from barista_bench.hub.rows import Row
+from barista_bench.hub.rows import SubmissionRow
 from barista_bench.hub.schemas import checked
 from barista_bench.hub.submission import Submission, Target, submission_of
 from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
@@ -123,14 +123,14 @@ def judged(
     return found.model_copy(update=changes)
 
 
-def row(made: Results | None = None, judge: JudgedResults | None = None) -> Row:
+def row(made: Results | None = None, judge: JudgedResults | None = None) -> SubmissionRow:
     """As `read_row` gives it of a run with these results."""
     made = made or results()
     task = task_class(made.dataset.benchmark, made.dataset.task)
-    return Row(Path(made.dataset.task), task, made, judge)
+    return SubmissionRow(Path(made.dataset.task), task, made, judge)
 
 
-def submission(*rows: Row, allow_incomplete: bool = False, **target: str) -> Submission:
+def submission(*rows: SubmissionRow, allow_incomplete: bool = False, **target: str) -> Submission:
     """As `make_submission` gives it of runs with these rows, checks included."""
     return submission_of(
         rows or [row()], checked(Target, {**TARGET, **target}, "submission"), allow_incomplete=allow_incomplete

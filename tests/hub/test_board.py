@@ -18,7 +18,7 @@ from barista_bench.errors import DataError
 from barista_bench.hub.board import (
     MAX_FILE,
     Board,
-    Entry,
+    BoardEntry,
     fetch_results,
     overview,
     ranks,
@@ -34,8 +34,8 @@ from tests.hub.standin import UploadStandIn
 RECORD = results().comparability
 
 
-def entry(model: str, value: float, low: float | None, high: float | None, coverage: float = 1.0) -> Entry:
-    return Entry(model, RECORD, "micro_f1", "", value, low, high, 3, coverage, None, "0.1.0")
+def entry(model: str, value: float, low: float | None, high: float | None, coverage: float = 1.0) -> BoardEntry:
+    return BoardEntry(model, RECORD, "micro_f1", "", value, low, high, 3, coverage, None, "0.1.0")
 
 
 def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Path:
@@ -180,7 +180,7 @@ def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tm
     made = results("referring", model="a/one")
     part = judged(made)
     part = part.model_copy(update={"coverage": part.coverage.model_copy(update={"verdicts": {"ok": 3, "missing": 1}})})
-    with pytest.raises(DataError, match=r"1 verdicts are missing.*Remedy"):
+    with pytest.raises(DataError, match=r"1 verdicts missing.*Remedy"):
         submission(row(made, part), model_repo="a/one")
     files = results_files(submission(row(made, part), model_repo="a/one", allow_incomplete=True))
     for path, content in files.items():

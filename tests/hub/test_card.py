@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.errors import DataError
-from barista_bench.hub.card import merge_model_index
-from barista_bench.hub.schemas import IndexDataset, IndexMetric, IndexResult, IndexTask
+from barista_bench.hub.card import IndexResult, merge_model_index
 
 CARD = """---
 # kept: who made it
@@ -36,11 +35,11 @@ model-index: not this one
 
 
 def one(task: str = "relations", value: float = 42.0) -> IndexResult:
-    return IndexResult(
-        task=IndexTask(type="image-text-to-text", name=task),
-        dataset=IndexDataset(type="garden/BARISTA", name=f"BARISTA ({task})"),
-        metrics=[IndexMetric(type="micro_f1", value=value)],
-    )
+    return {
+        "task": {"type": "image-text-to-text", "name": task},
+        "dataset": {"type": "garden/BARISTA", "name": f"BARISTA ({task})"},
+        "metrics": [{"type": "micro_f1", "value": value}],
+    }
 
 
 def index_of(card: str) -> list[dict[str, object]]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,38 +17,29 @@ from barista_bench.core.task import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError
-from barista_bench.hub.submission import Submission, make_submission
-from barista_bench.judging.results import write_judged
-from barista_bench.judging.scoring import score_judged
-from barista_bench.judging.session import JUDGE_FILE, VERDICTS_FILE, judge_folders
-from barista_bench.runs.log.keys import digest, sample_key
-from barista_bench.runs.log.record import decode_record, encode_record
+from barista_bench.runs.log.keys import sample_key
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord
 from barista_bench.runs.run_folder import CONFIG_FILE
-from barista_bench.runs.score.scoring import read_scored, score
+from barista_bench.runs.score.scoring import score
 from tests.hub.conftest import run_of
-from tests.hub.made_results import TARGET, judged, results
-
-Forgery = Callable[[Path], None]
-Records = list[SampleRecord]
-
-
-def submit(folder: Path, **options: Any) -> Submission:
-    return make_submission([folder], {**TARGET, "model_name": options.pop("model_name", None)}, **options)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+from tests.hub.forging import (
+    Forgery,
+    contents,
+    edit,
+    first,
+    forge_log,
+    more,
+    other,
+    read_log,
+    submit,
+    try_to,
+    write_log,
+)
 
 
 @pytest.fixture
 def run(honest_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(honest_run, tmp_path / "run"))
-
-
-@pytest.fixture
-def run_and_judge(judged_run: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(judged_run, tmp_path / "run"))
 
 
 # ------------------------------------------------------------------------------------------------ what is taken
@@ -66,42 +56,15 @@ def test_the_honest_run_is_taken_says_that_it_is_self_reported_and_is_not_writte
     assert contents(run) == before
 
 
-def test_the_honest_judge_is_taken(run_and_judge: Path) -> None:
-    before = contents(run_and_judge)
-    (entry,) = submit(run_and_judge).eval_results().root
-    assert "maker/judge, 2 draw(s)" in str(entry.notes)
-    assert contents(run_and_judge) == before
-
-
 def test_a_limited_run_is_taken_when_told_and_says_so(honest_data: Path, tmp_path: Path) -> None:
     run_of(honest_data, tmp_path / "run", "relations", lambda *_: "[]", limit=3)
-    with pytest.raises(BaristaError, match=r"only 3 examples"):
+    with pytest.raises(BaristaError, match=r"cut to 3 examples"):
         submit(tmp_path / "run", dataset=honest_data)
     (entry,) = submit(tmp_path / "run", dataset=honest_data, allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: cut to 3 examples")
 
 
 # ------------------------------------------------------------------------------------------------ forged figures
-
-
-def edit(path: Path, place: str, value: object) -> None:
-    """Set the field at a dotted place of a JSON file; a callable makes it from what stood there."""
-    content = json.loads(path.read_text())
-    *above, last = [int(part) if part.isdigit() else part for part in place.split(".")]
-    inner = content
-    for part in above:
-        inner = inner[part]
-    inner[last] = value(inner.get(last) if isinstance(inner, dict) else inner[last]) if callable(value) else value
-    path.write_text(json.dumps(content))
-
-
-def _more(value: float) -> float:
-    return value + 0.01
-
-
-def _first(change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Changes the first value of a mapping."""
-    return lambda values: {name: change(v) if place == 0 else v for place, (name, v) in enumerate(values.items())}
 
 
 def _another_figure(figures: dict[str, Any]) -> dict[str, Any]:
@@ -117,16 +80,16 @@ def _all_of_it(figures: dict[str, Any]) -> dict[str, Any]:
 FIGURES: list[tuple[str, object]] = [
     ("figures", _all_of_it),
     ("figures", _another_figure),
-    ("figures.micro_f1.mean", _more),
+    ("figures.micro_f1.mean", more),
     ("figures.micro_f1.runs", lambda runs: runs[::-1]),
     ("figures.micro_f1.std", None),
-    ("figures.micro_f1.low", _more),
+    ("figures.micro_f1.low", more),
     ("figures.micro_f1.high", lambda high: high - 0.01),
     ("figures", lambda figures: {"micro_f1": figures["micro_f1"]}),
     ("primary", "macro_f1"),
     ("breakdowns", {}),
-    ("breakdowns", _first(_first(lambda cell: {**cell, "examples": 1}))),
-    ("breakdowns", _first(_first(lambda cell: {**cell, "figure": {**cell["figure"], "mean": 0.99}}))),
+    ("breakdowns", first(first(lambda cell: {**cell, "examples": 1}))),
+    ("breakdowns", first(first(lambda cell: {**cell, "figure": {**cell["figure"], "mean": 0.99}}))),
     ("details.0", {}),
     ("details", lambda details: details[::-1]),
     ("coverage.answered", lambda answered: answered - 1),
@@ -181,22 +144,6 @@ def right_answers(data: Path) -> Callable[[str, int], str]:
 
 
 # ------------------------------------------------------------------------------------------------ forged logs
-
-
-def read_log(path: Path) -> Records:
-    return [record for line in path.read_bytes().splitlines(keepends=True) if (record := decode_record(line))]
-
-
-def write_log(path: Path, records: Sequence[SampleRecord]) -> None:
-    path.write_bytes(b"".join(map(encode_record, records)))
-
-
-def forge_log(change: Callable[[Records], Sequence[SampleRecord]]) -> Forgery:
-    return lambda folder: write_log(folder / LOG_FILE, change(read_log(folder / LOG_FILE)))
-
-
-def other(record: SampleRecord, **changes: Any) -> SampleRecord:
-    return msgspec.structs.replace(record, **changes)
 
 
 def rekeyed(folder: Path, record: SampleRecord, **changes: Any) -> SampleRecord:
@@ -344,14 +291,6 @@ def test_a_forgery_is_no_better_for_being_called_incomplete(run: Path) -> None:
         submit(run, allow_incomplete=True)
 
 
-def try_to(work: Callable[[], object]) -> None:
-    """What a forger does next, where it can be done."""
-    try:
-        work()
-    except BaristaError:
-        return
-
-
 # ------------------------------------------------------------------------------------------------ forged truth
 
 
@@ -371,87 +310,3 @@ def test_a_dataset_with_other_answers_is_refused_by_the_published_one(
     score(run)
     with pytest.raises(BaristaError, match=r"was run on examples \w+, and .*barista holds"):
         submit(run, dataset=honest_data)
-
-
-# ------------------------------------------------------------------------------------------------ forged judges
-
-
-def judge_of(run: Path) -> Path:
-    (folder,) = judge_folders(run)
-    return folder
-
-
-def in_judge(file: str, place: str, value: object) -> Forgery:
-    return lambda run: edit(judge_of(run) / file, place, value)
-
-
-def forge_verdicts(change: Callable[[Records], Sequence[SampleRecord]]) -> Forgery:
-    def forge(run: Path) -> None:
-        path = judge_of(run) / VERDICTS_FILE
-        write_log(path, change(read_log(path)))
-
-    return forge
-
-
-def best(record: SampleRecord) -> SampleRecord:
-    return other(record, text=json.dumps({"score": 10, "reason": "fine"}), logprobs=None)
-
-
-def _copied_judge(run: Path) -> None:
-    write_judged(judged(results("temporal_vqa"), value=0.9), judge_of(run) / "results.json")
-
-
-def _answers_changed_later(run: Path) -> None:
-    forge_log(lambda records: [other(r, text="Answer: something else") for r in records])(run)
-
-
-JUDGE_FIGURES: dict[str, Forgery] = {
-    "mean": in_judge("results.json", "figures.mean.mean", _more),
-    "a criterion": in_judge("results.json", "figures.accuracy.mean", _more),
-    "interval": in_judge("results.json", "figures.mean.low", None),
-    "coverage": in_judge("results.json", "coverage.judged", lambda count: count - 1),
-    "name of the judge": in_judge("results.json", "judge.name", "maker/better"),
-    "categories": in_judge("results.json", "per_category", {}),
-    "draws": in_judge("results.json", "draws", 9),
-    "copied": _copied_judge,
-    "verdicts": forge_verdicts(lambda records: [best(r) for r in records]),
-}
-JUDGE_LOGS: dict[str, Forgery] = {
-    "verdicts left out": forge_verdicts(lambda records: records[2:]),
-    "verdicts on other answers": forge_verdicts(lambda records: [other(r, example_id="item") for r in records]),
-    "verdicts by another form": forge_verdicts(lambda records: [other(r, fingerprint=digest("form")) for r in records]),
-    "a draw more": forge_verdicts(lambda records: [*records, other(records[0], run=2, key=digest("more"))]),
-    "a second verdict": forge_verdicts(lambda records: [best(records[0]), *records]),
-    "answers changed later": _answers_changed_later,
-    "judge": in_judge(JUDGE_FILE, "identity.model.name", "maker/better"),
-    "fewer draws": in_judge(JUDGE_FILE, "draws", 1),
-    "fewer criteria": in_judge(JUDGE_FILE, "rubric.criteria", lambda criteria: criteria[:1]),
-    "text of the rubric": in_judge(JUDGE_FILE, "rubric.criteria.0.text", "Anything is right."),
-    "name of the rubric": in_judge(JUDGE_FILE, "rubric.wording", "release@4086ce5"),
-    "hash of the rubric": in_judge(JUDGE_FILE, "identity.rubric", "ab" * 32),
-    "steps": in_judge(JUDGE_FILE, "steps", _first(lambda steps: steps[:1])),
-    "temperature": in_judge(JUDGE_FILE, "generation.temperature", 0.123),
-    "no description": in_judge(JUDGE_FILE, "generation", {"heat": 1}),
-}
-
-
-@pytest.mark.parametrize("name", JUDGE_FIGURES)
-def test_forged_figures_of_a_judge_are_refused(run_and_judge: Path, name: str) -> None:
-    before = contents(run_and_judge)
-    JUDGE_FIGURES[name](run_and_judge)
-    assert contents(run_and_judge) != before, "nothing was forged"
-    with pytest.raises(BaristaError, match="Remedy"):
-        submit(run_and_judge, allow_incomplete=True)
-
-
-@pytest.mark.parametrize("rescored", [False, True], ids=["stale", "rescored"])
-@pytest.mark.parametrize("name", JUDGE_LOGS)
-def test_forged_verdicts_are_refused_scored_again_or_not(run_and_judge: Path, name: str, rescored: bool) -> None:
-    before = contents(run_and_judge)
-    JUDGE_LOGS[name](run_and_judge)
-    assert contents(run_and_judge) != before, "nothing was forged"
-    if rescored:
-        try_to(lambda: score(run_and_judge))
-        try_to(lambda: score_judged(read_scored(run_and_judge, options={}), judge_of(run_and_judge)))
-    with pytest.raises(BaristaError, match="Remedy"):
-        submit(run_and_judge)

@@ -168,17 +168,17 @@ def test_an_incomplete_run_is_taken_when_told_and_says_so() -> None:
 
 
 def test_incomplete_runs_are_refused() -> None:
-    with pytest.raises(DataError, match=r"results.json: coverage: 293 of 300 .*Remedy.*--allow-incomplete"):
+    with pytest.raises(DataError, match=r"results.json: 7 of 300 samples missing.*Remedy.*--allow-incomplete"):
         made(results(missing=7))
 
 
 def test_a_run_cut_by_limit_is_refused_and_marked_when_allowed() -> None:
     cut = row(results(limit=10))
-    with pytest.raises(DataError, match=r"run.json: data.limit: only 10 examples.*Remedy"):
+    with pytest.raises(DataError, match=r"relations/results.json: cut to 10 examples.*Remedy: run without --limit"):
         submission(cut)
     (entry,) = submission(cut, allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: cut to 10 examples")
-    assert not cut.complete
+    assert cut.missing
 
 
 @pytest.mark.parametrize("name", sorted(BASELINES))
@@ -227,7 +227,7 @@ def test_verdicts_on_other_answers_are_refused(changes: dict[str, Any], said: st
 def test_missing_verdicts_are_refused_and_marked_when_allowed() -> None:
     floor = results("referring")
     part = row(floor, judged(floor, unjudged=30))
-    with pytest.raises(DataError, match=r"270 of 300 answers are judged.*Remedy"):
+    with pytest.raises(DataError, match=r"30 of 300 answers not judged.*Remedy: finish `barista-bench judge`"):
         submission(part)
     (entry,) = submission(part, allow_incomplete=True).eval_results().root
     assert str(entry.notes).startswith("INCOMPLETE: 30 of 300 answers not judged")

@@ -32,7 +32,7 @@ def test_the_python_examples_run(make_run: Callable, tmp_path: Path, monkeypatch
     lines = said.getvalue().splitlines()
     assert lines[0].endswith(" 24")
     assert lines[1:4] == [
-        "Verdict(score=7, reason='wrong colour')",
+        "JudgeVerdict(score=7, reason='wrong colour')",
         "score is 11, not from 0 to 10",
         "not JSON: Expecting value",
     ]

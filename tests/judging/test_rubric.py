@@ -11,7 +11,7 @@ from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary
 from barista_bench.core.task import Judged
 from barista_bench.errors import ConfigError
-from barista_bench.judging.geval import form_prompt, read_steps, steps_prompt
+from barista_bench.judging.forms import form_prompt, read_steps, steps_prompt
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.judging.verdicts import Unusable
 

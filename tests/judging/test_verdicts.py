@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.core.task import Status
-from barista_bench.judging.verdicts import (
-    GEVAL_FORM,
-    MAX_REPLY,
-    REASONING_FORM,
-    Unusable,
-    Verdict,
-    read_verdict,
-    reply_status,
-)
+from barista_bench.judging.asking import reply_status
+from barista_bench.judging.verdicts import GEVAL_FORM, MAX_REPLY, REASONING_FORM, JudgeVerdict, Unusable, read_verdict
 from barista_bench.models import Completion, Failure
 
 GOOD = '{"score": 7, "reason": "one slip"}'
@@ -26,7 +19,7 @@ GOOD = '{"score": 7, "reason": "one slip"}'
 
 @pytest.mark.parametrize("text", [GOOD, f"  {GOOD}\n", f"```json\n{GOOD}\n```", f"```\n{GOOD}\n```"])
 def test_one_object_is_a_verdict_with_or_without_a_code_fence(text: str) -> None:
-    assert read_verdict(text) == Verdict(7, "one slip")
+    assert read_verdict(text) == JudgeVerdict(7, "one slip")
 
 
 @pytest.mark.parametrize(
@@ -68,19 +61,19 @@ def test_anything_else_is_none_and_says_why(text: str) -> None:
     found = read_verdict(text)
     assert isinstance(found, Unusable)
     assert found.why
-    assert reply_status(Completion(text), GEVAL_FORM)[0] is Status.PARSE_ERROR
+    assert reply_status(Completion(text), read_verdict)[0] is Status.PARSE_ERROR
 
 
 @given(st.text())
 def test_no_reply_makes_the_reader_fail(text: str) -> None:
     found = read_verdict(text)
-    assert isinstance(found, Unusable | Verdict)
+    assert isinstance(found, Unusable | JudgeVerdict)
 
 
 @given(st.integers(-3, 14), st.text(st.characters(exclude_categories=["Cs"])))
 def test_scores_from_0_to_10_are_read_and_no_others(score: int, reason: str) -> None:
     found = read_verdict(json.dumps({"score": score, "reason": reason}))
-    assert found == Verdict(score, reason) if 0 <= score <= 10 else isinstance(found, Unusable)
+    assert found == JudgeVerdict(score, reason) if 0 <= score <= 10 else isinstance(found, Unusable)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +89,11 @@ def test_scores_from_0_to_10_are_read_and_no_others(score: int, reason: str) -> 
     ],
 )
 def test_every_reply_has_its_status(reply: Completion | Failure, status: Status) -> None:
-    assert reply_status(reply, GEVAL_FORM)[0] is status
+    assert reply_status(reply, read_verdict)[0] is status
 
 
 def test_the_form_of_the_reasoning_judge_ends_at_five() -> None:
-    assert read_verdict('{"reasoning_score": 5, "analysis": "good"}', REASONING_FORM) == Verdict(5, "good")
+    assert read_verdict('{"reasoning_score": 5, "analysis": "good"}', REASONING_FORM) == JudgeVerdict(5, "good")
     assert isinstance(read_verdict('{"reasoning_score": 6, "analysis": ""}', REASONING_FORM), Unusable)
     assert isinstance(read_verdict(GOOD, REASONING_FORM), Unusable)
 

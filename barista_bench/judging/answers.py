@@ -1,0 +1,149 @@
+"""The answers of a run that judges grade, and the judges that need no model.
+
+Tasks that ask for reasons (`Task.rationale`) have their reasoning graded, all others what `Task.judged` shows.
+
+The judge `lexical` turns the task's own word overlap into scores. It is a floor: it knows neither paraphrase nor
+negation nor who does what, and its numbers must never be published as those of a judge. It exists so that the whole way
+can be run without a network. The judge `oracle` gives full marks to the reference's own answer and none to any other.
+It exists for tests.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Judged, Prediction, Rationale, Status, Task
+from barista_bench.errors import ConfigError
+from barista_bench.judging.verdicts import REASONING_FORM, ReplyForm
+from barista_bench.models.scripted import ScriptedModel
+from barista_bench.runs.log.keys import digest
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun
+
+REASONING: Final = "reasoning"
+"""The method of judging reasons, and its one criterion."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctAnswer:
+    """One distinct answer.
+
+    Args:
+        item: digest of `shown`.
+        shown: all that the judge is shown.
+        text: the part of `shown` that is graded.
+        sample: the first sample that gave it.
+    """
+
+    item: str
+    shown: Judged | Rationale
+    text: str
+    sample: ScoredSample
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnswers:
+    """The finished samples of a run, in the order of its examples.
+
+    Args:
+        answers: of each sample; equal ones are one object. None where there is nothing to judge: no readable answer,
+            or an empty one. Like the release, judging leaves these out of means; the coverage counts them.
+    """
+
+    run: ScoredRun
+    samples: list[ScoredSample]
+    answers: list[DistinctAnswer | None]
+
+    @classmethod
+    def of(cls, run: ScoredRun) -> RunAnswers:
+        samples = [sample for sample in run.samples if sample.record.status is not Status.INFRA_ERROR]
+        seen: dict[str, DistinctAnswer] = {}
+        answers = [_answer(run.task, sample) for sample in samples]
+        return cls(run, samples, [seen.setdefault(answer.item, answer) if answer else None for answer in answers])
+
+    @property
+    def distinct(self) -> list[DistinctAnswer]:
+        return list({answer.item: answer for answer in self.answers if answer}.values())
+
+
+def asks_for_reasons(task: Task) -> bool:
+    """Whether a judge of reasoning scores this task."""
+    return type(task).rationale is not Task.rationale
+
+
+def form_id(form: ReplyForm, item: str, criterion: str) -> str:
+    """Identity of one form on one answer; reasoning has a single criterion."""
+    return item if form is REASONING_FORM else f"{item}:{criterion}"
+
+
+def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None], answers: RunAnswers) -> ScriptedModel:
+    """The judge `lexical` or `oracle` of these answers.
+
+    Args:
+        figures: criterion -> the figure of the task, from 0 to 1, that `lexical` takes for it.
+
+    Raises:
+        ConfigError: `lexical` is asked about a criterion that names no figure of the task.
+    """
+    replies = {}
+    for answer in answers.distinct:
+        for criterion, figure in figures.items():
+            if name == "lexical":
+                score, reason = _lexical(form, criterion, figure, answer)
+            else:
+                score, reason = _oracle(form, answers.run, answer)
+            replies[form_id(form, answer.item, criterion)] = json.dumps({form.score: score, form.reason: reason})
+    return ScriptedModel(name, lambda asked, seed: replies[asked])
+
+
+def whole_score(share: float, top: int) -> int:
+    """A figure from 0 to 1 as a score from 0 to `top`, halves up.
+
+    >>> whole_score(0.0, 10), whole_score(0.25, 10), whole_score(0.949, 10), whole_score(1.0, 10)
+    (0, 3, 9, 10)
+    """
+    return min(top, max(0, math.floor(share * top + 0.5)))
+
+
+def _answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
+    shown = _shown(task, sample.example, sample.prediction) if sample.prediction else None
+    text = _graded(shown) if shown else ""
+    if shown is None or not text.strip():
+        return None
+    kind = REASONING if isinstance(shown, Rationale) else "item"
+    return DistinctAnswer(digest(kind, asdict(shown)), shown, text, sample)
+
+
+def _shown(task: Task, example: Example, prediction: Prediction) -> Judged | Rationale | None:
+    return task.rationale(example, prediction) if asks_for_reasons(task) else task.judged(example, prediction)
+
+
+def _graded(shown: Judged | Rationale) -> str:
+    return shown.reasoning if isinstance(shown, Rationale) else shown.answer
+
+
+def _lexical(form: ReplyForm, criterion: str, figure: str | None, answer: DistinctAnswer) -> tuple[int, str]:
+    scores = answer.sample.scores
+    if figure is None or figure not in scores:
+        raise ConfigError(
+            f"the criterion {criterion} names no figure for the judge lexical ({figure}). Remedy: set its `lexical` in "
+            f"the rubric to one of {', '.join(sorted(scores))}, or use another judge"
+        )
+    share = scores[figure]
+    return whole_score(share, form.top), f"{figure} is {share:.3f}; words were counted, not read"
+
+
+def _oracle(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
+    """Compares with the reference as the task's parser reads it out of a model's answer."""
+    info = run.results.model.box_format
+    boxes, example = BoxFormat(info.order, info.scale), answer.sample.example
+    parsed = run.task.parse(run.task.reference_answer(example, boxes), example.inputs, boxes)
+    reference = _shown(run.task, example, parsed) if isinstance(parsed, Prediction) else None
+    if reference is not None and _graded(reference) == answer.text:
+        return form.top, "the reference's own answer"
+    return 0, "another answer than the reference's own"

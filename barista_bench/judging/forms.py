@@ -1,0 +1,105 @@
+"""The forms that a judge fills in, one on each answer and criterion.
+
+G-Eval (arXiv 2303.16634), as the BARISTA paper uses it (arXiv 2605.12074, sections A.1, A.2.3 and A.3.3): criteria,
+evaluation steps, and a score from 0 to 10 by bands, a tenth of which is reported. Of reasoning (EgoCoT-Bench,
+arXiv 2605.19559, section 3.2.4; docs/upstream/egocot.md) a whole score from 0 to 5; the wording is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from barista_bench.core.prompt import Prompt, TextPart
+from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
+from barista_bench.core.task import Judged, Rationale
+from barista_bench.judging.fencing import fenced
+from barista_bench.judging.rubric import Criterion, Rubric
+from barista_bench.judging.verdicts import Unusable, read_object
+
+MOST_STEPS = 12
+STEPS_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"steps": {"type": "array", "items": {"type": "string"}}},
+    "required": ["steps"],
+    "additionalProperties": False,
+}
+
+
+def judge_prompts(name: str) -> PromptTexts:
+    """Our wording for judges: `geval`, `steps`, `reasoning` or `questions`."""
+    return packaged_prompts("barista_bench.judging", name)
+
+
+def form_prompts(
+    rubric: Rubric | None, steps: Mapping[str, Sequence[str]], shown: Judged | Rationale
+) -> dict[str, Prompt]:
+    """The forms on one answer, by criterion. Without a rubric the reasoning is graded.
+
+    Raises:
+        KeyError, TypeError: a criterion has no steps, or answers are graded without a rubric.
+    """
+    if rubric is None and isinstance(shown, Rationale):
+        return {"reasoning": reasoning_prompt(shown)}
+    if rubric is None or isinstance(shown, Rationale):
+        raise TypeError("reasoning has no rubric, and answers have one")
+    return {
+        criterion.name: form_prompt(rubric, criterion, steps[criterion.name], shown) for criterion in rubric.criteria
+    }
+
+
+def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: Judged) -> Prompt:
+    """G-Eval's form on one answer. Text of the model or the dataset stands between the markers alone."""
+    question = rubric.question or judged.question
+    fence, data = fenced({"question": question, "reference": judged.reference, "answer": judged.answer})
+    return _prompt(
+        "geval",
+        introduction=rubric.introduction,
+        name=criterion.name,
+        criterion=criterion.text,
+        bands=criterion.scale,
+        steps="\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1)),
+        vocabulary=rubric.vocabulary_text,
+        fence=fence,
+        data=data,
+    )
+
+
+def reasoning_prompt(rationale: Rationale) -> Prompt:
+    """The form on one line of reasoning."""
+    fence, data = fenced(asdict(rationale))
+    return _prompt("reasoning", fence=fence, data=data)
+
+
+def steps_prompt(rubric: Rubric, criterion: Criterion) -> Prompt:
+    """Asks the judge itself for the steps of a criterion."""
+    return _prompt(
+        "steps",
+        introduction=rubric.introduction,
+        name=criterion.name,
+        criterion=criterion.text,
+        bands=criterion.scale,
+    )
+
+
+def read_steps(text: str) -> tuple[str, ...] | Unusable:
+    """The steps in a judge's reply.
+
+    >>> read_steps('{"steps": ["Compare.", "Score."]}')
+    ('Compare.', 'Score.')
+    """
+    reply = read_object(text)
+    if isinstance(reply, Unusable):
+        return reply
+    steps = reply.get("steps")
+    if set(reply) != {"steps"} or not isinstance(steps, list) or not 1 <= len(steps) <= MOST_STEPS:
+        return Unusable(f"no list of 1 to {MOST_STEPS} steps")
+    texts = tuple(" ".join(step.split()) for step in steps if isinstance(step, str))
+    if len(texts) < len(steps) or not all(texts):
+        return Unusable("a step is no text")
+    return texts
+
+
+def _prompt(wording: str, **values: str) -> Prompt:
+    system, user = judge_prompts(wording).fill(**values)
+    return Prompt(system, (TextPart(user),))

@@ -1,0 +1,106 @@
+"""The folder of one judge of a run.
+
+<run>/judges/<judge>-<digest>/judge.json       who judges, with what rubric, prompt and settings
+                              steps.json       evaluation steps that the judge worked out, if it did
+                              verdicts.jsonl   one line a verdict: log, cache and resume
+                              results.json     the figures
+                              scores.jsonl     one line a sample, criterion and draw
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from barista_bench.errors import DataError
+from barista_bench.files.atomic import write_whole
+from barista_bench.judging.answers import REASONING, form_id
+from barista_bench.judging.asking import draw_keys
+from barista_bench.judging.forms import judge_prompts
+from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
+from barista_bench.models import GenerationConfig
+from barista_bench.runs.log.keys import digest
+
+JUDGES = "judges"
+JUDGE_FILE = "judge.json"
+VERDICTS_FILE = "verdicts.jsonl"
+
+
+class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """`judge.json`. `identity` makes up the folder's name and, with the steps, every verdict's key."""
+
+    identity: dict[str, Any]
+    generation: dict[str, Any]
+    steps: dict[str, tuple[str, ...]]
+    draws: int
+    rubric: dict[str, Any]
+    prompt: dict[str, Any]
+    barista_bench: str
+    prices: dict[str, float | None] = {}
+
+    @property
+    def form(self) -> ReplyForm:
+        """What a reply looks like."""
+        return REASONING_FORM if self.identity["method"] == REASONING else GEVAL_FORM
+
+    @property
+    def criteria(self) -> list[str]:
+        return [criterion["name"] for criterion in self.rubric["criteria"]]
+
+    @property
+    def config(self) -> GenerationConfig:
+        return GenerationConfig(**{**self.generation, "stop": tuple(self.generation["stop"])})
+
+
+def verdict_keys(described: JudgeDescription) -> Callable[[str, str], dict[int, str]]:
+    """A function of an answer's item and a criterion: draw -> key of the verdict in the log."""
+    form, draws = described.form, range(described.draws)
+    if form is REASONING_FORM:
+        identity = {"model": described.identity["model"], "prompt": judge_prompts(REASONING).sha256}
+        draws = range(1)  # whatever the file says
+    else:
+        identity = {**described.identity, "steps": digest(described.steps)}
+    return lambda item, criterion: draw_keys(form_id(form, item, criterion), identity, described.generation, draws)
+
+
+def read_judge(folder: str | Path) -> JudgeDescription:
+    """The description of a judge's folder.
+
+    Raises:
+        DataError: it is none.
+    """
+    path = Path(folder) / JUDGE_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=JudgeDescription)
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        raise DataError(f"{path}: no judge's description ({error}). Remedy: run `barista-bench judge`") from error
+
+
+def write_judge(folder: Path, described: JudgeDescription) -> None:
+    """Write the description of a judge's folder."""
+    write_json(folder / JUDGE_FILE, described)
+
+
+def judge_folders(run: str | Path) -> list[Path]:
+    """The folders of all judges of a run, by name."""
+    return sorted(path.parent for path in (Path(run) / JUDGES).glob(f"*/{JUDGE_FILE}"))
+
+
+def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str, Any]) -> str:
+    """The judge's name in characters that a folder may have, and a digest of everything else."""
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[-60:] or "judge"
+    return f"{slug}-{digest(identity, generation)[:10]}"
+
+
+def plain_json(value: dict[str, Any]) -> dict[str, Any]:
+    """As JSON has it: tuples as lists."""
+    return json.loads(json.dumps(value))
+
+
+def write_json(path: Path, content: object) -> None:
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content, order="deterministic"), indent=1) + b"\n")

@@ -1,0 +1,71 @@
+"""How the tests forge run folders: records of a log and fields of a JSON file, changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from barista_bench.errors import BaristaError
+from barista_bench.hub.submission import Submission, make_submission
+from barista_bench.runs.log.record import decode_record, encode_record
+from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord
+from tests.hub.made_results import TARGET
+
+Forgery = Callable[[Path], None]
+Records = list[SampleRecord]
+
+
+def submit(folder: Path, **options: Any) -> Submission:
+    return make_submission([folder], {**TARGET, "model_name": options.pop("model_name", None)}, **options)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def edit(path: Path, place: str, value: object) -> None:
+    """Set the field at a dotted place of a JSON file; a callable makes it from what stood there."""
+    content = json.loads(path.read_text())
+    *above, last = [int(part) if part.isdigit() else part for part in place.split(".")]
+    inner = content
+    for part in above:
+        inner = inner[part]
+    inner[last] = value(inner.get(last) if isinstance(inner, dict) else inner[last]) if callable(value) else value
+    path.write_text(json.dumps(content))
+
+
+def more(value: float) -> float:
+    return value + 0.01
+
+
+def first(change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Changes the first value of a mapping."""
+    return lambda values: {name: change(v) if place == 0 else v for place, (name, v) in enumerate(values.items())}
+
+
+def read_log(path: Path) -> Records:
+    return [record for line in path.read_bytes().splitlines(keepends=True) if (record := decode_record(line))]
+
+
+def write_log(path: Path, records: Sequence[SampleRecord]) -> None:
+    path.write_bytes(b"".join(map(encode_record, records)))
+
+
+def forge_log(change: Callable[[Records], Sequence[SampleRecord]]) -> Forgery:
+    return lambda folder: write_log(folder / LOG_FILE, change(read_log(folder / LOG_FILE)))
+
+
+def other(record: SampleRecord, **changes: Any) -> SampleRecord:
+    return msgspec.structs.replace(record, **changes)
+
+
+def try_to(work: Callable[[], object]) -> None:
+    """What a forger does next, where it can be done."""
+    try:
+        work()
+    except BaristaError:
+        return

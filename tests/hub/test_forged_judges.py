@@ -1,0 +1,126 @@
+"""Submissions whose judge's log, figures and description disagree. None is taken; the honest one is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from barista_bench.errors import BaristaError
+from barista_bench.judging.judge_folder import JUDGE_FILE, VERDICTS_FILE, judge_folders
+from barista_bench.judging.results import write_judged
+from barista_bench.judging.scoring import score_judged
+from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.scoring import read_scored, score
+from tests.hub.forging import (
+    Forgery,
+    Records,
+    contents,
+    edit,
+    first,
+    forge_log,
+    more,
+    other,
+    read_log,
+    submit,
+    try_to,
+    write_log,
+)
+from tests.hub.made_results import judged, results
+
+
+@pytest.fixture
+def run_and_judge(judged_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(judged_run, tmp_path / "run"))
+
+
+def test_the_honest_judge_is_taken(run_and_judge: Path) -> None:
+    before = contents(run_and_judge)
+    (entry,) = submit(run_and_judge).eval_results().root
+    assert "maker/judge, 2 draw(s)" in str(entry.notes)
+    assert contents(run_and_judge) == before
+
+
+def judge_of(run: Path) -> Path:
+    (folder,) = judge_folders(run)
+    return folder
+
+
+def in_judge(file: str, place: str, value: object) -> Forgery:
+    return lambda run: edit(judge_of(run) / file, place, value)
+
+
+def forge_verdicts(change: Callable[[Records], Sequence[SampleRecord]]) -> Forgery:
+    def forge(run: Path) -> None:
+        path = judge_of(run) / VERDICTS_FILE
+        write_log(path, change(read_log(path)))
+
+    return forge
+
+
+def best(record: SampleRecord) -> SampleRecord:
+    return other(record, text=json.dumps({"score": 10, "reason": "fine"}), logprobs=None)
+
+
+def _copied_judge(run: Path) -> None:
+    write_judged(judged(results("temporal_vqa"), value=0.9), judge_of(run) / "results.json")
+
+
+def _answers_changed_later(run: Path) -> None:
+    forge_log(lambda records: [other(r, text="Answer: something else") for r in records])(run)
+
+
+JUDGE_FIGURES: dict[str, Forgery] = {
+    "mean": in_judge("results.json", "figures.mean.mean", more),
+    "a criterion": in_judge("results.json", "figures.accuracy.mean", more),
+    "interval": in_judge("results.json", "figures.mean.low", None),
+    "coverage": in_judge("results.json", "coverage.judged", lambda count: count - 1),
+    "name of the judge": in_judge("results.json", "judge.name", "maker/better"),
+    "categories": in_judge("results.json", "per_category", {}),
+    "draws": in_judge("results.json", "draws", 9),
+    "copied": _copied_judge,
+    "verdicts": forge_verdicts(lambda records: [best(r) for r in records]),
+}
+JUDGE_LOGS: dict[str, Forgery] = {
+    "verdicts left out": forge_verdicts(lambda records: records[2:]),
+    "verdicts on other answers": forge_verdicts(lambda records: [other(r, example_id="item") for r in records]),
+    "verdicts by another form": forge_verdicts(lambda records: [other(r, fingerprint=digest("form")) for r in records]),
+    "a draw more": forge_verdicts(lambda records: [*records, other(records[0], run=2, key=digest("more"))]),
+    "a second verdict": forge_verdicts(lambda records: [best(records[0]), *records]),
+    "answers changed later": _answers_changed_later,
+    "judge": in_judge(JUDGE_FILE, "identity.model.name", "maker/better"),
+    "fewer draws": in_judge(JUDGE_FILE, "draws", 1),
+    "fewer criteria": in_judge(JUDGE_FILE, "rubric.criteria", lambda criteria: criteria[:1]),
+    "text of the rubric": in_judge(JUDGE_FILE, "rubric.criteria.0.text", "Anything is right."),
+    "name of the rubric": in_judge(JUDGE_FILE, "rubric.wording", "release@4086ce5"),
+    "hash of the rubric": in_judge(JUDGE_FILE, "identity.rubric", "ab" * 32),
+    "steps": in_judge(JUDGE_FILE, "steps", first(lambda steps: steps[:1])),
+    "temperature": in_judge(JUDGE_FILE, "generation.temperature", 0.123),
+    "no description": in_judge(JUDGE_FILE, "generation", {"heat": 1}),
+}
+
+
+@pytest.mark.parametrize("name", JUDGE_FIGURES)
+def test_forged_figures_of_a_judge_are_refused(run_and_judge: Path, name: str) -> None:
+    before = contents(run_and_judge)
+    JUDGE_FIGURES[name](run_and_judge)
+    assert contents(run_and_judge) != before, "nothing was forged"
+    with pytest.raises(BaristaError, match="Remedy"):
+        submit(run_and_judge, allow_incomplete=True)
+
+
+@pytest.mark.parametrize("rescored", [False, True], ids=["stale", "rescored"])
+@pytest.mark.parametrize("name", JUDGE_LOGS)
+def test_forged_verdicts_are_refused_scored_again_or_not(run_and_judge: Path, name: str, rescored: bool) -> None:
+    before = contents(run_and_judge)
+    JUDGE_LOGS[name](run_and_judge)
+    assert contents(run_and_judge) != before, "nothing was forged"
+    if rescored:
+        try_to(lambda: score(run_and_judge))
+        try_to(lambda: score_judged(read_scored(run_and_judge, options={}), judge_of(run_and_judge)))
+    with pytest.raises(BaristaError, match="Remedy"):
+        submit(run_and_judge)

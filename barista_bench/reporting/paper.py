@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,6 @@ from barista_bench.core.paper_tables import (
     TableCell,
     sample_name,
 )
-from barista_bench.core.task import Scored
 from barista_bench.errors import BaristaError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.reporting import charts
@@ -67,10 +65,6 @@ def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: J
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:
     """A run as `paper_tables` takes it: a judge's score of a sample is the mean over its criteria, if it has all."""
-    by_run: dict[int, list[Scored]] = defaultdict(list)
-    for sample in run.samples:
-        if sample.counts:
-            by_run[sample.record.run].append(Scored(sample.example, sample.prediction))
     judged: dict[str, dict[str, float]] = {}
     for _, judge, one in labelled([(label, judges)]):
         own = judged.setdefault(judge, {})
@@ -78,7 +72,8 @@ def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> Mo
             scores = raw_scores(verdicts)
             if scores and len(scores) == len({verdict.criterion for verdict in verdicts}):
                 own[sample_name(example_id, place)] = statistics.fmean(scores.values())
-    return ModelSamples(label, run.task, tuple(tuple(by_run[key]) for key in sorted(by_run)), judged)
+    runs = tuple(tuple(sample.as_scored for sample in group.samples) for group in run.counted.values())
+    return ModelSamples(label, run.task, runs, judged)
 
 
 def as_table(paper: PaperTable) -> Table:

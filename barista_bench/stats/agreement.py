@@ -7,6 +7,7 @@ with a high tau order the models alike; a low or negative one says that the orde
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +16,25 @@ from scipy.stats import kendalltau
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.comparability import told_apart
 from barista_bench.stats.labels import Labels, run_labels
-from barista_bench.stats.types import RankAgreement
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
 
 FEWEST_MODELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RankAgreement:
+    """Kendall's tau-b between the orders in which tasks put the models (paper, A.7 and table 16).
+
+    `means[m][t]` is the mean sample score of model m on task t, pooled over examples and runs; `tau[s][t]` is
+    symmetric with 1 on the diagonal, None where a task does not tell the models apart.
+    """
+
+    tasks: tuple[str, ...]
+    models: tuple[str, ...]
+    means: tuple[tuple[float, ...], ...]
+    tau: tuple[tuple[float | None, ...], ...]
 
 
 def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -> RankAgreement:

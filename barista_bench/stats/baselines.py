@@ -9,21 +9,52 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from barista_bench.core.bootstrap import DRAWS
 from barista_bench.core.task import Status
-from barista_bench.stats.comparison import Compare, compare_pair, corrected, labelled
+from barista_bench.stats.comparison import Compare, Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
-from barista_bench.stats.types import BaselineGap, BaselineKind, Consistency
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.samples import ScoredSample
     from barista_bench.runs.score.scoring import ScoredRun
 
+BaselineKind = Literal["text_only", "first_frame", "shuffled_frames", "chance", "prior", "centre_box"]
 KINDS: tuple[BaselineKind, ...] = get_args(BaselineKind)
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineGap:
+    """How far a model is from a baseline; `comparison.first` is the model, `.second` the baseline.
+
+    `text_only`: what the score owes to the images; `shuffled_frames`: to their order; `first_frame`: to more than
+    one image; `chance`, `prior`, `centre_box`: to anything but guessing.
+    """
+
+    model: str
+    kind: BaselineKind
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """Whether a model says the same each time: over the pairs of runs of an example, mean over `examples`.
+
+    `same_answer`: share of pairs whose parsed answers are equal (two unreadable ones are); `same_score`: whose sample
+    scores are; `spread`: mean standard deviation of an example's sample score over runs.
+    """
+
+    task: str
+    model: str
+    examples: int
+    runs: int
+    same_answer: float
+    same_score: float
+    spread: float
 
 
 def baseline_gaps(

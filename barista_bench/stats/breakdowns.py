@@ -7,6 +7,7 @@ list, an example counts in the group of each of its values. Intervals are as eve
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,9 +15,8 @@ import numpy as np
 from barista_bench.core.bootstrap import DRAWS
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
-from barista_bench.runs.score.figures import by_run, group_figures
+from barista_bench.runs.score.figures import group_figure
 from barista_bench.runs.score.results import Figure
-from barista_bench.stats.types import BreakdownRow
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.samples import ScoredSample
@@ -27,6 +27,23 @@ BINS = 4
 DISTINCT = 8
 POSITION, OBJECTS, LABEL = "position", "evidence_objects", "label"
 FRAME_COUNT = "frame_count"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownRow:
+    """The task's primary figure over the examples of one group.
+
+    `value` is the group in words: a metadata value, or a bin such as `[0.25, 0.50)`. Where the key is a list, an
+    example is in the group of each of its values, so that groups overlap. `order` sorts the rows of a key.
+    """
+
+    key: str
+    value: str
+    order: int
+    examples: int
+    videos: int
+    samples: int
+    figure: Figure
 
 
 class _Group(NamedTuple):
@@ -88,13 +105,14 @@ def breakdown(
 def breakdowns(
     run: ScoredRun, keys: Iterable[str], *, bins: int = BINS, draws: int = DRAWS, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
-    """As `breakdown`, by several keys at once: answers are compared with the truth once for all of them."""
-    groups = {key: _largest(_groups(run, key, bins), most) for key in keys}
-    members = [group.samples for own in groups.values() for group in own]
-    figures = iter(group_figures(run.task, run.counted, members, draws=draws))
+    """As `breakdown`, by several keys."""
     return {
-        key: tuple(_row(run.task, key, group, found) for group in own if (found := next(figures)) is not None)
-        for key, own in groups.items()
+        key: tuple(
+            _row(run.task, key, group, figure)
+            for group in _largest(_groups(run, key, bins), most)
+            if (figure := group_figure(run.task, run.counted, group.samples, draws=draws)) is not None
+        )
+        for key in keys
     }
 
 
@@ -113,7 +131,7 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
         order=group.order,
         examples=_examples(group.samples),
         videos=len({task.cluster(sample.example) for sample in group.samples}),
-        samples=sum(map(len, by_run(group.samples).values())),
+        samples=sum(sample.counts for sample in group.samples),
         figure=figure,
     )
 

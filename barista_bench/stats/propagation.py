@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,12 +25,47 @@ from barista_bench.core.bootstrap import DRAWS, LEVEL, bootstrap_seed, interval,
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Status, evidence_objects
 from barista_bench.errors import DataError
-from barista_bench.stats.types import PropagationEdge, PropagationGraph
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
 
 HALDANE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PropagationEdge:
+    """How an error in `source` on an object goes with an error in `target` on it, at the same time.
+
+    A unit is an object in one answer of `target` about which `source` was asked too, at a time that the two share.
+    `both`, `source_only`, `target_only`, `neither` count units by which of the tasks erred; `n` is their sum.
+    `risk_with` is P(target errs | source erred), `risk_without` P(target errs | source did not), None of nothing.
+    `odds_ratio` adds 1/2 to each cell (Haldane and Anscombe), so that it is finite where a cell is empty; None where
+    one of the tasks always or never erred, which tells nothing of the other. [low, high] is a percentile interval
+    over videos, None with fewer than two; draws that tell nothing count as 1. Association, not proof of cause.
+    """
+
+    source: str
+    target: str
+    n: int
+    videos: int
+    both: int
+    source_only: int
+    target_only: int
+    neither: int
+    risk_with: float | None
+    risk_without: float | None
+    odds_ratio: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PropagationGraph:
+    """The edges between all ordered pairs of `tasks` that share something, for one model."""
+
+    model: str
+    tasks: tuple[str, ...]
+    edges: tuple[PropagationEdge, ...]
 
 
 class ObjectError(NamedTuple):

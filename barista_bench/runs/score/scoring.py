@@ -18,7 +18,7 @@ from barista_bench.core.task import Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.atomic import replacing
-from barista_bench.runs.score.figures import Counted, counted_samples, figure, group_figures, intervals
+from barista_bench.runs.score.figures import Counted, counted_samples, figure, group_figure, intervals
 from barista_bench.runs.score.kept_figures import free_place, kept_options, tell_which
 from barista_bench.runs.score.results import (
     Breakdown,
@@ -115,6 +115,8 @@ def _scored(
     if not any(s.record.status is not Status.INFRA_ERROR for s in samples):
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
     counted = counted_samples(read.task, samples)
+    with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
+    samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
     results = _results(read, samples, counted, known)
     if results.primary not in results.figures:
         raise DataError(
@@ -182,9 +184,9 @@ def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[st
     """Every number that all repetitions have, with its interval over videos where the task can tell one."""
     # A spread over repetitions says something of the model only where all of them answered the same examples.
     asked = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
-    ends = intervals(counted)
+    by_name = intervals(counted)
     return {
-        name: figure([cast("float", detail[name]) for detail in details], ends.get(name), is_even=len(asked) <= 1)
+        name: figure([cast("float", detail[name]) for detail in details], by_name.get(name), is_even=len(asked) <= 1)
         for name, value in details[0].items()
         if isinstance(value, float) and all(name in detail for detail in details)
     }
@@ -195,12 +197,10 @@ def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, ke
     groups: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in samples:
         groups[str(sample.example.metadata.get(key))].append(sample)
-    values = sorted(groups)
-    figures = group_figures(task, counted, [groups[value] for value in values])
     return {
-        value: Breakdown(examples=len({s.example.example_id for s in groups[value]}), figure=primary)
-        for value, primary in zip(values, figures, strict=True)
-        if primary is not None
+        value: Breakdown(examples=len({sample.example.example_id for sample in groups[value]}), figure=primary)
+        for value in sorted(groups)
+        if (primary := group_figure(task, counted, groups[value])) is not None
     }
 
 

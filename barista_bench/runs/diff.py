@@ -20,8 +20,8 @@ from typing import Literal, get_args
 from barista_bench.core.task import Json
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import printable
-from barista_bench.runs.log.own_samples import OwnSamples
-from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.log.record import SampleRecord
+from barista_bench.runs.log.run_records import RunRecords
 from barista_bench.runs.paired_samples import ScoreLine, ScoreLines, match_rows
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import SCORES_FILE
@@ -67,7 +67,7 @@ class Difference:
     Attributes:
         settings: of `run.json`, by name.
         samples: number of samples in each run.
-        strangers: records in each run's logs that do not belong to the run; they are left out.
+        left_out: records in each run's logs that do not belong to the run; they are left out.
         common: samples that both have.
         counts: samples by kind. `prompt`, `media`: another prompt or other media were sent. `input`: something else
             was asked, but not another prompt or other media as far as the logs say (another task version, or a log of
@@ -82,7 +82,7 @@ class Difference:
     second: Path
     settings: tuple[SettingChange, ...]
     samples: tuple[int, int]
-    strangers: tuple[int, int]
+    left_out: tuple[int, int]
     common: int
     counts: Mapping[Kind, int]
     statuses: Mapping[tuple[str, str], int]
@@ -128,7 +128,7 @@ def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Differenc
     described = read_run(folders[0]), read_run(folders[1])
     found = _Found(shown)
     with ExitStack() as stack:
-        a, b = (stack.enter_context(OwnSamples(*pair)) for pair in zip(folders, described, strict=True))
+        a, b = (stack.enter_context(RunRecords(*pair)) for pair in zip(folders, described, strict=True))
         matched = match_rows(a.ids, b.ids)
         for record in map(a.record, matched.only_first):
             found.add("only_first", _change(record, record.text, None))
@@ -141,7 +141,7 @@ def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Differenc
         second=folders[1],
         settings=_settings(*described),
         samples=(len(a.ids), len(b.ids)),
-        strangers=(a.strangers, b.strangers),
+        left_out=(a.left_out, b.left_out),
         common=len(matched.first),
         scores=_scores(folders, found),
         counts={kind: found.counts[kind] for kind in KINDS},
@@ -248,8 +248,8 @@ def as_text(difference: Difference) -> str:
     lines += [_setting_text(one) for one in difference.settings]
     counts = f"Samples: {difference.samples[0]} and {difference.samples[1]}, {difference.common} in both"
     lines.append(counts + (", all the same" if not any(difference.counts.values()) else ""))
-    if any(difference.strangers):
-        lines.append(f"  left out, since not of the run that run.json describes: {_arrow(*difference.strangers)}")
+    if any(difference.left_out):
+        lines.append(f"  left out, since not of the run that run.json describes: {_arrow(*difference.left_out)}")
     for kind in KINDS:
         lines += _kind_text(kind, difference)
     if difference.scores is None:

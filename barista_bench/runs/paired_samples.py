@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.runs.log.own_samples import place_digest
-from barista_bench.runs.log.sample_log import digest_array, whole_lines
+from barista_bench.runs.log.log_reader import digest_array
+from barista_bench.runs.log.run_records import repetition_digest
+from barista_bench.runs.log.sample_log import whole_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class ScoreLines:
         digests, offsets = bytearray(), array("q")
         for number, (offset, text) in enumerate(whole_lines(file), start=1):
             line = self._decoded(text, number)
-            digests += place_digest(line.example_id, line.run)
+            digests += repetition_digest(line.example_id, line.run)
             offsets.append(offset)
         _, kept = np.unique(digest_array(digests), return_index=True)
         kept.sort()

@@ -23,19 +23,17 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import TokenLogprob
 from barista_bench.runs.log import sample_log as log_module
 from barista_bench.runs.log.compaction import compact
-from barista_bench.runs.log.finished import FinishedSamples, finished_samples
+from barista_bench.runs.log.log_reader import FinishedSamples, LogReader, finished_samples, read_folder
+from barista_bench.runs.log.record import sample_digest
 from barista_bench.runs.log.sample_log import (
     LoggedToken,
-    LogReader,
     SampleLog,
     SampleRecord,
     latest_records,
     log_files,
     logged_logprobs,
-    read_folder,
     read_records,
     running_elsewhere,
-    sample_digest,
 )
 from tests.processes import PROCESSES
 from tests.runs.made_logs import change_lines, content_of, folders, names, reference_winners, sample_of, write_lines

@@ -19,9 +19,9 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import atomic as atomic_files
 from barista_bench.runs.log import compaction
 from barista_bench.runs.log.compaction import Compacted, compact
-from barista_bench.runs.log.finished import finished_samples
-from barista_bench.runs.log.record import seal
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, log_files, read_folder, sample_digest
+from barista_bench.runs.log.log_reader import finished_samples, read_folder
+from barista_bench.runs.log.record import sample_digest, seal
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, log_files
 from tests.runs.made_logs import content_of, folders, names, reference_winners, write_lines
 
 

@@ -23,9 +23,10 @@ from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.steps import Step, StepLog, totals
-from barista_bench.runs.log.finished import finished_samples
 from barista_bench.runs.log.keys import AskedInput, asks_on, sample_keys, sample_seed
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
+from barista_bench.runs.log.log_reader import finished_samples
+from barista_bench.runs.log.record import SampleRecord, logged_logprobs, sample_digest
+from barista_bench.runs.log.sample_log import SampleLog
 
 AHEAD_BYTES = 1024 * 2**20
 """Bytes of images that wait for the model at the most."""
@@ -166,7 +167,7 @@ class Asker:
 
     def _pending(self, run: TaskRun) -> list[_Pending]:
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config))
-        # The rule of `OwnSamples`, from its other side: what this run would ask, looked up in what is there.
+        # The rule of `RunRecords`, from its other side: what this run would ask, looked up in what is there.
         finished = finished_samples(run.folder)
         pending = []
         for place, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):

@@ -16,7 +16,8 @@ from barista_bench.core.task import Status
 from barista_bench.models import Completion
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.log.keys import digest
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, claimed_digest, read_records, sample_digest
+from barista_bench.runs.log.record import SampleRecord, record_digest, sample_digest
+from barista_bench.runs.log.sample_log import SampleLog, read_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
     found: dict[bytes, SampleRecord] = {}
     for path in sorted(folder.glob("steps*.jsonl")):
         for record in read_records(path):
-            found.setdefault(claimed_digest(record), record)
+            found.setdefault(record_digest(record), record)
     return found
 
 

@@ -10,7 +10,8 @@ from filelock import Timeout
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.atomic import replacing, sync
-from barista_bench.runs.log.sample_log import LOCK_WAIT, LOG_FILE, LogReader, log_files, log_lock
+from barista_bench.runs.log.log_reader import LogReader
+from barista_bench.runs.log.sample_log import LOCK_WAIT, LOG_FILE, log_files, log_lock
 
 
 @dataclass(frozen=True, slots=True)

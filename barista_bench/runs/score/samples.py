@@ -16,8 +16,8 @@ from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import Example, Prediction, Scored, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.log.own_samples import OwnSamples
-from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.log.record import SampleRecord
+from barista_bench.runs.log.run_records import RunRecords
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run
 from barista_bench.runs.whereabouts import open_run_examples
 
@@ -120,9 +120,9 @@ def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mappin
 
 def _own_records(folder: Path, described: Mapping[str, Any]) -> list[SampleRecord]:
     """The record that counts of each example and run."""
-    with OwnSamples(folder, described) as records:
-        if records.strangers:
-            log.warning("%s: %d records are not of this run: left out", folder, records.strangers)
+    with RunRecords(folder, described) as records:
+        if records.left_out:
+            log.warning("%s: %d records are not of this run: left out", folder, records.left_out)
         return list(records)
 
 

@@ -85,13 +85,13 @@ def test_a_record_of_something_else_is_a_stranger_everywhere_and_its_sample_is_a
 ) -> None:
     change_lines(folder / "samples.jsonl", only_first(lambda line: line | wrong))
     assert counted(folder) == (SAMPLES - 1, SAMPLES - 1)
-    assert diff(folder, folder).strangers == (1, 1)
+    assert diff(folder, folder).left_out == (1, 1)
     assert "1 records are not of this run: left out" in caplog.text
     assert again(dataset, folder) == 1
     assert counted(folder) == (SAMPLES, SAMPLES)
     compact(folder)
     assert counted(folder) == (SAMPLES, SAMPLES)
-    assert diff(folder, folder).strangers == (1, 1), "tidying deletes no finished record, not even a stranger"
+    assert diff(folder, folder).left_out == (1, 1), "tidying deletes no finished record, not even a stranger"
     assert again(dataset, folder) == 0
 
 

@@ -25,7 +25,7 @@ from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.run_folder import CONFIG_FILE
-from barista_bench.runs.score.kept_figures import options_of_each
+from barista_bench.runs.score.result_files import options_of_each
 from barista_bench.runs.score.scoring import ScoredRun, read_scored, score_tasks
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, named

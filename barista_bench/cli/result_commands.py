@@ -37,7 +37,7 @@ def score(
     from barista_bench.judging.scoring import score_judged
     from barista_bench.judging.session import judge_folders
     from barista_bench.runs.imports.recorded_answers import import_recorded, known_formats
-    from barista_bench.runs.score.kept_figures import options_of_each
+    from barista_bench.runs.score.result_files import options_of_each
     from barista_bench.runs.score.scoring import score as score_run
 
     with explained():

@@ -70,7 +70,7 @@ class _Identity(_Strict):
 
 
 class _Data(_Strict):
-    """Paths are relative to the run folder (`runs/whereabouts.py`)."""
+    """Paths are relative to the run folder (`runs/data_location.py`)."""
 
     path: str
     absolute_path: str | None = None

@@ -20,10 +20,10 @@ from barista_bench.runs.ask.inputs import claim_inputs
 from barista_bench.runs.ask.opening import Opened, open_tasks
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.ask.steps import StepLog, read_steps, steps_file
+from barista_bench.runs.data_location import data_location
 from barista_bench.runs.log.keys import asked_inputs, asks_on
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
 from barista_bench.runs.run_folder import claim, describe, log_file, sessions_file
-from barista_bench.runs.whereabouts import written_data
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -92,7 +92,7 @@ def _claimed(opened: Opened, model: Model, config: RunConfig, shard: Shard) -> I
     described = describe(opened.task, opened.examples, inputs, model, config.generation) | {
         "runs": config.runs,
         "protocol": config.protocol,
-        "data": written_data(opened.folder, opened.data, config.root, config.limit),
+        "data": data_location(opened.folder, opened.data, config.root, config.limit),
         "prices": {"input": config.price_input, "output": config.price_output},
     }
     launch = shard.launch(*config.task)

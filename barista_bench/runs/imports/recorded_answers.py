@@ -21,10 +21,10 @@ from barista_bench.models import Completion, Failure, GenerationConfig, ModelIde
 from barista_bench.runs.ask.asking import sample_status
 from barista_bench.runs.ask.config import MAX_RUNS
 from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.data_location import data_location
 from barista_bench.runs.log.keys import digest, sample_key
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.run_folder import OWN_EXAMPLES, log_file, run_description, write_run
-from barista_bench.runs.whereabouts import written_data
 
 log = logging.getLogger(__name__)
 
@@ -155,5 +155,5 @@ def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], 
     )
     return described | {
         "runs": 1 + max((answer.run for answer in recorded.answers), default=0),
-        "data": written_data(out, None, None, None),
+        "data": data_location(out, None, None, None),
     }

@@ -16,10 +16,10 @@ from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import Example, Prediction, Scored, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.data_location import open_run_examples
 from barista_bench.runs.log.record import SampleRecord
 from barista_bench.runs.log.run_records import RunRecords
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run
-from barista_bench.runs.whereabouts import open_run_examples
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.atomic import replacing
 from barista_bench.runs.score.figures import Counted, counted_samples, figure, group_figure, intervals
-from barista_bench.runs.score.kept_figures import free_place, kept_options, tell_which
+from barista_bench.runs.score.result_files import claim_result_files, log_options, stored_options
 from barista_bench.runs.score.results import (
     Breakdown,
     Coverage,
@@ -62,11 +62,11 @@ def score(
 ) -> ScoredRun:
     """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
 
-    Figures by other options than those that the run was started with go beside them (`runs/score/kept_figures.py`).
+    Figures by other options than those that the run was started with go beside them (`runs/score/result_files.py`).
 
     Args:
         folder: made by `run`.
-        data: where the dataset lies now, if it is not found where it was (`runs/whereabouts.py`).
+        data: where the dataset lies now, if it is not found where it was (`runs/data_location.py`).
         root: where the videos of a linked set lie now, likewise.
         options: of the task, instead of those that the run was started with; only those that change nothing that
             was asked.
@@ -77,7 +77,7 @@ def score(
             primary figure is not defined for those that are.
     """
     scored = _scored(folder, data, root, options)
-    results_file, scores_file = free_place(scored.folder, scored.results)
+    results_file, scores_file = claim_result_files(scored.folder, scored.results)
     _write_scores(scored.samples, scores_file)
     write_results(scored.results, results_file)
     return scored
@@ -96,10 +96,10 @@ def read_scored(
         folder: made by `run`.
         data: where the dataset lies now, if it has moved.
         root: where the videos of a linked set lie now, if they have moved.
-        options: as `score` takes them; None for those of the figures that are kept in the folder (`kept_options`).
+        options: as `score` takes them; None for those of the figures that are kept in the folder (`stored_options`).
     """
-    scored = _scored(folder, data, root, kept_options(Path(folder)) if options is None else options)
-    tell_which(scored.folder, scored.results)
+    scored = _scored(folder, data, root, stored_options(Path(folder)) if options is None else options)
+    log_options(scored.folder, scored.results)
     return scored
 
 

@@ -65,14 +65,14 @@ class Evaluation:
 
     @cached_property
     def breakdowns(self) -> pd.DataFrame:
-        """The primary figure by every key of `analysis.breakdown_keys`, without intervals."""
+        """The primary figure by every key of `stats.breakdown_keys`, without intervals."""
         return self.breakdown(draws=0)
 
     def breakdown(self, keys: Iterable[str] | None = None, *, draws: int = DRAWS) -> pd.DataFrame:
         """The primary figure by these keys, with intervals unless `draws` is 0; a run without a key has no rows of it.
 
         Args:
-            keys: of `analysis.breakdown_keys`; None for all.
+            keys: of `stats.breakdown_keys`; None for all.
             draws: of the bootstrap.
         """
         return breakdown_table(self.runs, keys, draws=draws)
@@ -87,7 +87,7 @@ def evaluate(
         data: folder made by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
         model: as `barista-bench run --model` takes it.
         out: folder of the run folders, one a task and called as it; None for `runs/<model>`.
-        settings: fields of `running.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
+        settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
 
     Raises:
         ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.
@@ -138,7 +138,7 @@ def load_results(
 def compare(
     runs: Sequence[str | Path | ScoredRun | Evaluation], *, draws: int = DRAWS, level: float = 0.95
 ) -> pd.DataFrame:
-    """Every pair of models task by task: a row a pair, columns as in `analysis.Comparison`.
+    """Every pair of models task by task: a row a pair, columns as in `stats.Comparison`.
 
     Args:
         runs: run folders (or folders of them), scored runs or evaluations.

@@ -27,7 +27,7 @@ Judged = Mapping[Path, Sequence[JudgedRun]]
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Runs that can be compared: see `running.comparability`.
+    """Runs that can be compared: see `runs.score.comparability`.
 
     Args:
         heading: benchmark and task.

@@ -269,36 +269,34 @@ class _Sides(NamedTuple):
 
 def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Sides]:
     """What the primary figure is made of, a repetition each."""
-    made = []
-    for pairs in common.pairs:
-        sides = (
-            run.counted[pairs[0][side].record.run].among(pair[side] for pair in pairs).clustered
-            for side, run in enumerate((first, second))
+
+    def counted(run: ScoredRun, samples: list[ScoredSample]) -> ClusteredRun:
+        return run.counted[samples[0].record.run].among(samples).clustered
+
+    return [
+        _Sides(
+            counted(first, [pair[0] for pair in pairs]),
+            counted(second, [pair[1] for pair in pairs]),
+            # Side by side, so that the examples keep their order, on which some figures depend.
+            ClusteredRun.of(first.task, [sample.as_scored for pair in pairs for sample in pair]),
         )
-        # Side by side, so that the examples keep their order, on which some figures depend.
-        alternating = [sample.as_scored for pair in pairs for sample in pair]
-        made.append(_Sides(*sides, ClusteredRun.of(first.task, alternating)))
-    return made
+        for pairs in common.pairs
+    ]
 
 
 def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
-    """What the mean sample score is made of: all repetitions pooled, one row a cluster."""
-    rows = [{cluster: {"score": 0.0, "n": 0.0} for cluster in common.clusters} for _ in range(2)]
+    """What the mean sample score is made of: all repetitions pooled, a row for each side of each cluster."""
+    rows: dict[tuple[str, int], dict[Hashable, float]] = {
+        (cluster, side): {"score": 0.0, "n": 0.0} for cluster in common.clusters for side in (0, 1)
+    }
     for pair in (pair for pairs in common.pairs for pair in pairs):
         for side, sample in enumerate(pair):
-            row = rows[side][task.cluster(sample.example)]
+            row = rows[task.cluster(sample.example), side]
             row["score"] += sample.scores[task.sample_score]
             row["n"] += 1
-    first, second = (list(by_cluster.values()) for by_cluster in rows)
-    clusters = tuple(common.clusters)
-    alternating = [row for pair in zip(first, second, strict=True) for row in pair]
-
-    def mean(of: list[dict[Hashable, float]], drawn_with: tuple[str, ...]) -> ClusteredRun:
-        statistics = SumStatistics(of, lambda sums: {task.sample_score: share(sums["score"], sums["n"])})
-        return ClusteredRun(statistics, drawn_with)
-
-    twice = tuple(cluster for cluster in clusters for _ in range(2))
-    return [_Sides(mean(first, clusters), mean(second, clusters), mean(alternating, twice))]
+    statistics = SumStatistics(list(rows.values()), lambda sums: {task.sample_score: share(sums["score"], sums["n"])})
+    both = ClusteredRun(statistics, tuple(cluster for cluster, _ in rows))
+    return [_Sides(both.among(range(0, len(rows), 2)), both.among(range(1, len(rows), 2)), both)]
 
 
 class _Difference(NamedTuple):

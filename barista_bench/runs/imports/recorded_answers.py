@@ -18,7 +18,7 @@ from barista_bench.data.frozen import content_hash, refuse_unusable, write_froze
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
-from barista_bench.runs.ask.asking import sample_status
+from barista_bench.runs.ask.completions import sample_status
 from barista_bench.runs.ask.config import MAX_RUNS
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.data_location import data_location

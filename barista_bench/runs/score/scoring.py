@@ -34,7 +34,7 @@ from barista_bench.runs.score.results import (
 from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.opening import Opened
+    from barista_bench.runs.ask.opening import OpenedTask
 
 log = logging.getLogger(__name__)
 
@@ -127,15 +127,15 @@ def _scored(
 
 
 def score_tasks(
-    opened: Iterable[Opened], root: str | Path | None = None
+    opened: Iterable[OpenedTask], root: str | Path | None = None
 ) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
     """Score the tasks of a run; and of those that cannot be, why: one that fails costs no other its score."""
     runs, unscored = [], {}
-    for one in opened:
+    for asked in opened:
         try:
-            runs.append(score(one.folder, data=one.data, root=root))
+            runs.append(score(asked.folder, data=asked.data, root=root))
         except BaristaError as error:
-            unscored[f"{one.task.benchmark}/{one.task.name}"] = error
+            unscored[f"{asked.task.benchmark}/{asked.task.name}"] = error
     return runs, unscored
 
 
@@ -230,13 +230,13 @@ def session_seconds(folder: Path) -> list[dict[str, float]]:
 
 def _sessions(path: Path) -> list[dict[str, float]]:
     """Seconds by stage of each session. A damaged line costs its seconds, and is named."""
-    found = []
+    sessions = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            found.append(msgspec.json.decode(line, type=_SessionLine).seconds)
+            sessions.append(msgspec.json.decode(line, type=_SessionLine).seconds)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             log.warning("%s: line %d is no session: its seconds are missing", path, number)
-    return found
+    return sessions
 
 
 class _SessionLine(msgspec.Struct):

@@ -44,19 +44,11 @@ MAX_GRAPHS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class TaskAnalyses:
-    """Of the runs of one section: failures by run folder, and breakdowns by key and run folder."""
-
-    failures: Mapping[Path, Sequence[FailureRow]] = field(default_factory=dict)
-    breakdowns: Mapping[str, Mapping[Path, Sequence[BreakdownRow]]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Analyses:
     """What was found; empty parts are left out of the report.
 
     `labels` are what models are called everywhere in the report. `agreements` are by benchmark; empty for one over all
-    of them. `left_out` says what could not be made, and why.
+    of them. `failures` and `breakdowns` (by key) are by run folder. `left_out` says what could not be made, and why.
     """
 
     labels: Labels = field(default_factory=dict)
@@ -68,16 +60,6 @@ class Analyses:
     failures: Mapping[Path, Sequence[FailureRow]] = field(default_factory=dict)
     breakdowns: Mapping[Path, Mapping[str, Sequence[BreakdownRow]]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
-
-    def of(self, runs: Sequence[ScoredRun]) -> TaskAnalyses:
-        """The part about some runs."""
-        keys = dict.fromkeys(key for run in runs for key in self.breakdowns.get(run.folder, {}))
-        return TaskAnalyses(
-            failures={run.folder: self.failures.get(run.folder, ()) for run in runs},
-            breakdowns={
-                key: {run.folder: self.breakdowns.get(run.folder, {}).get(key, ()) for run in runs} for key in keys
-            },
-        )
 
 
 def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, draws: int = DRAWS) -> Analyses:

@@ -13,8 +13,9 @@ from itertools import zip_longest
 from PIL import Image
 
 from barista_bench.core.task import Task
+from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError
-from barista_bench.reporting.samples import Examples, Sample
+from barista_bench.reporting.samples import Sample
 
 LARGE, SMALL = (960, 1440), (640, 960)
 """Width and height in pixels that pictures are scaled down to: of a report of few samples, and of many."""
@@ -60,7 +61,7 @@ class Album:
         return sum(place not in self.samples for place in range(count))
 
 
-Sources = Sequence[tuple[Examples, Task]]
+Sources = Sequence[tuple[ExampleSet, Task]]
 """By section of the report: its examples, and the task that makes images of them."""
 
 
@@ -105,7 +106,7 @@ def _add(
     made: Album,
     numbers: dict[bytes, int],
     place: int,
-    examples: Examples,
+    examples: ExampleSet,
     index: int,
     task: Task,
     size: tuple[int, int],

@@ -9,9 +9,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
-
-from PIL import Image
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Task
@@ -27,21 +24,6 @@ MAX_STEPS = 20
 FRAMES_TOLD = 8
 FAR = 1e5
 """Pixels: drawing programs have trouble with coordinates far beyond the image."""
-
-
-class Pictured(Protocol):
-    """One example with its media."""
-
-    def images(self, task: Task) -> Sequence[Image.Image]: ...
-
-
-class Examples(Protocol):
-    """What a report needs of an example set: the examples, and by the same index their media."""
-
-    @property
-    def examples(self) -> Sequence[Example]: ...
-
-    def __getitem__(self, index: int) -> Pictured: ...
 
 
 DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float]]
@@ -141,7 +123,7 @@ def section_samples(
 
     `verdicts` are judges' words on the samples of each run; none where nobody judged.
     """
-    examples: Examples = runs[0].examples
+    examples = runs[0].examples
     names = score_names(runs)
     by_example = [_by_example(run) for run in runs]
     samples = []

@@ -10,7 +10,7 @@ from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
 from barista_bench.judging.judged_run import JudgedRun
 from barista_bench.reporting import diagnosis, figures, judges, paper, summary, tables
-from barista_bench.reporting.analyses import Analyses, TaskAnalyses
+from barista_bench.reporting.analyses import Analyses
 from barista_bench.reporting.diagnosis import DrawnGraph
 from barista_bench.reporting.figures import DrawnFigure
 from barista_bench.reporting.judges import LabelledJudge
@@ -233,8 +233,8 @@ def _headings(groups: Sequence[Comparability]) -> list[str]:
     return [f"{name} ({apart})" if apart else name for name, apart in zip(names, told_apart(groups), strict=True)]
 
 
-def _section(heading: str, runs: Sequence[ScoredRun], judged: Judged, every: Analyses, *, drawing: bool) -> Section:
-    labels, analyses = tuple(every.labels[run.folder] for run in runs), every.of(runs)
+def _section(heading: str, runs: Sequence[ScoredRun], judged: Judged, analyses: Analyses, *, drawing: bool) -> Section:
+    labels = tuple(analyses.labels[run.folder] for run in runs)
     by_judge = judges.labelled([(label, judged.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)])
     models = [(label, run.results) for label, run in zip(labels, runs, strict=True)]
     failed = [(label, analyses.failures.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)]
@@ -259,15 +259,20 @@ def _section(heading: str, runs: Sequence[ScoredRun], judged: Judged, every: Ana
     )
 
 
-def _breakdowns(labels: Sequence[str], runs: Sequence[ScoredRun], analyses: TaskAnalyses) -> list[Table]:
+def _breakdowns(labels: Sequence[str], runs: Sequence[ScoredRun], analyses: Analyses) -> list[Table]:
     """Those that the results do not hold already."""
-    primary = runs[0].results.primary
-    found = []
-    for key, by_run in analyses.breakdowns.items():
-        if not any(key in run.results.breakdowns for run in runs):
-            rows = [(label, by_run.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)]
-            found.append(diagnosis.breakdown(key, rows, primary))
-    return [table for table in found if table]
+    of_runs = [analyses.breakdowns.get(run.folder, {}) for run in runs]
+    known = {key for run in runs for key in run.results.breakdowns}
+    keys = dict.fromkeys(key for breakdowns in of_runs for key in breakdowns if key not in known)
+    tables_by_key = (
+        diagnosis.breakdown(
+            key,
+            [(label, breakdowns.get(key, ())) for label, breakdowns in zip(labels, of_runs, strict=True)],
+            runs[0].results.primary,
+        )
+        for key in keys
+    )
+    return [table for table in tables_by_key if table]
 
 
 def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:

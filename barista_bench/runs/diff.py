@@ -15,14 +15,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import BinaryIO, Literal, get_args
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from barista_bench.core.task import Json
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import printable
+from barista_bench.runs.log.log_reader import digest_array
 from barista_bench.runs.log.record import SampleRecord
-from barista_bench.runs.log.run_records import RunRecords
-from barista_bench.runs.paired_samples import ScoreLine, ScoreLines, match_rows
+from barista_bench.runs.log.run_records import RunRecords, repetition_digest
+from barista_bench.runs.log.sample_log import whole_lines
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import SCORES_FILE
 
@@ -129,7 +134,7 @@ def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Differenc
     found = _Found(shown)
     with ExitStack() as stack:
         a, b = (stack.enter_context(RunRecords(*pair)) for pair in zip(folders, described, strict=True))
-        matched = match_rows(a.ids, b.ids)
+        matched = _match_rows(a.ids, b.ids)
         for record in map(a.record, matched.only_first):
             found.add("only_first", _change(record, record.text, None))
         for record in map(b.record, matched.only_second):
@@ -170,7 +175,7 @@ def _compare(a: SampleRecord, b: SampleRecord, found: _Found) -> None:
             found.add("reasoning", _change(a, a.reasoning, b.reasoning))
 
 
-def _change(record: SampleRecord | ScoreLine, first: str | None, second: str | None) -> SampleChange:
+def _change(record: SampleRecord | _ScoreLine, first: str | None, second: str | None) -> SampleChange:
     return SampleChange(record.example_id, record.run, first, second)
 
 
@@ -203,8 +208,8 @@ def _scores(folders: tuple[Path, Path], found: _Found) -> tuple[ScoreChange, ...
         return None
     values: dict[str, tuple[array[float], array[float]]] = {}
     with ExitStack() as stack:
-        a, b = (ScoreLines(path, stack.enter_context(path.open("rb"))) for path in paths)
-        for row_a, row_b in match_rows(a.ids, b.ids).pairs():
+        a, b = (_ScoreLines(path, stack.enter_context(path.open("rb"))) for path in paths)
+        for row_a, row_b in _match_rows(a.ids, b.ids).pairs():
             first, second = a.line(row_a), b.line(row_b)
             changed = []
             for name in sorted((first.scores or {}).keys() & (second.scores or {}).keys()):
@@ -225,6 +230,64 @@ def _score_change(name: str, first: array[float], second: array[float]) -> Score
     # fsum is exact, so that the order of the lines does not show in the means.
     changed = sum(one != other for one, other in zip(first, second, strict=True))
     return ScoreChange(name, len(first), changed, math.fsum(first) / len(first), math.fsum(second) / len(second))
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Rows of both sides: those that belong together, in the order of the first side, and those without a partner."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    only_first: list[int]
+    only_second: list[int]
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        return zip(self.first.tolist(), self.second.tolist(), strict=True)
+
+
+def _match_rows(first: NDArray[np.bytes_], second: NDArray[np.bytes_]) -> _Match:
+    """Join two arrays of distinct ids."""
+    _, rows_first, rows_second = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+    order = np.argsort(rows_first)
+    return _Match(
+        rows_first[order],
+        rows_second[order],
+        np.setdiff1d(np.arange(len(first)), rows_first, assume_unique=True).tolist(),
+        np.setdiff1d(np.arange(len(second)), rows_second, assume_unique=True).tolist(),
+    )
+
+
+class _ScoreLine(msgspec.Struct, frozen=True, gc=False):
+    example_id: str
+    run: int
+    scores: dict[str, float | None] | None = None
+
+
+class _ScoreLines:
+    """`scores.jsonl`: ids of its lines, (n,), distinct, and each line when it is asked for."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file = path, file
+        self._decoder = msgspec.json.Decoder(_ScoreLine)
+        digests, offsets = bytearray(), array("q")
+        for number, (offset, text) in enumerate(whole_lines(file), start=1):
+            line = self._decoded(text, number)
+            digests += repetition_digest(line.example_id, line.run)
+            offsets.append(offset)
+        _, kept = np.unique(digest_array(digests), return_index=True)
+        kept.sort()
+        self.ids = digest_array(digests)[kept]
+        self._offsets = np.frombuffer(offsets, dtype=np.int64)[kept]
+
+    def _decoded(self, text: bytes, number: int) -> _ScoreLine:
+        try:
+            return self._decoder.decode(text)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            raise DataError(f"{self._path}: line {number}: {error}. Remedy: score the run again") from error
+
+    def line(self, row: int) -> _ScoreLine:
+        self._file.seek(int(self._offsets[row]))
+        return self._decoder.decode(self._file.readline())
 
 
 _HEADINGS: Mapping[Kind, str] = {

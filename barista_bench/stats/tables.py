@@ -33,15 +33,19 @@ def analysis_tables(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[d
     tables = {
         "figures": figure_table(runs),
         "breakdowns": breakdown_table(runs, draws=draws),
-        "failures": failure_table(runs),
-        "consistency": consistency_table(runs),
+        "failures": pd.DataFrame({**asdict(row), **called} for run, called in named(runs) for row in failure_rows(run)),
+        "consistency": pd.DataFrame(
+            {**asdict(row), **called} for run, called in named(runs) if (row := consistency(run)) is not None
+        ),
     }
     left_out = {}
     several: dict[str, Callable[[], pd.DataFrame]] = {
         "comparisons": lambda: comparison_table(compare_runs(runs, draws=draws)),
         "agreement": lambda: agreement_table(rank_agreement(runs)),
         "propagation": lambda: propagation_table(runs, draws=draws),
-        "baselines": lambda: baseline_table(runs, draws=draws),
+        "baselines": lambda: pd.DataFrame(
+            {"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)} for gap in baseline_gaps(runs, draws=draws)
+        ),
     }
     for name, make in several.items():
         try:
@@ -96,17 +100,6 @@ def breakdown_table(
     return pd.DataFrame(rows)
 
 
-def failure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """A row a model, task and kind of failure."""
-    return pd.DataFrame({**asdict(row), **called} for run, called in named(runs) for row in failure_rows(run))
-
-
-def consistency_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """A row a model and task."""
-    found = ((consistency(run), called) for run, called in named(runs))
-    return pd.DataFrame({**asdict(row), **called} for row, called in found if row is not None)
-
-
 def comparison_table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
     """A row a pair of models."""
     return pd.DataFrame(asdict(item) for item in comparisons)
@@ -126,9 +119,3 @@ def propagation_table(runs: Iterable[ScoredRun], *, draws: int = DRAWS) -> pd.Da
         by_model[called["model"]].append(run)
     graphs = [propagation(group, draws=draws, label=label) for label, group in by_model.items()]
     return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)
-
-
-def baseline_table(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> pd.DataFrame:
-    """A row a model and baseline."""
-    gaps = baseline_gaps(runs, draws=draws)
-    return pd.DataFrame({"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)} for gap in gaps)

@@ -10,6 +10,7 @@ import difflib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -17,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError
+from barista_bench.files.bounded import read_bounded
 from barista_bench.files.credentials import check_address, check_variable_name, refuse_credentials
 from barista_bench.files.yaml_files import load_yaml
 from barista_bench.models import GenerationConfig
@@ -177,15 +179,8 @@ class ModelSettings(BaseModel):
 
     @property
     def generation(self) -> GenerationConfig:
-        return GenerationConfig(
-            temperature=self.temperature,
-            max_new_tokens=self.max_new_tokens,
-            top_p=self.top_p,
-            top_k=self.top_k,
-            repetition_penalty=self.repetition_penalty,
-            stop=self.stop,
-            thinking_budget=self.thinking_budget,
-        )
+        names = {setting.name for setting in fields(GenerationConfig)} & ModelSettings.model_fields.keys()
+        return GenerationConfig(**{name: getattr(self, name) for name in names})
 
     @property
     def tags(self) -> tuple[str, str] | None:
@@ -263,14 +258,14 @@ def resolve(
     Raises:
         ConfigError: a setting is unknown (names the nearest one) or its value cannot be used.
     """
-    found = _from_environment(os.environ if environment is None else environment, kind)
-    return checked(kind, {**(defaults or {}), **_from_file(file, kind), **found, **given})
+    variables = _from_environment(os.environ if environment is None else environment, kind)
+    return checked(kind, {**(defaults or {}), **_from_file(file, kind), **variables, **given})
 
 
 def checked(kind: type[SettingsT], settings: Mapping[str, Any]) -> SettingsT:
     """As `resolve`, of the settings alone."""
     for name in settings:
-        _known(name, "setting", kind)
+        _refuse_unknown(name, "setting", kind)
     try:
         return kind(**settings)
     except ValidationError as error:
@@ -301,7 +296,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
-def _known(name: object, what: str, kind: type[ModelSettings]) -> None:
+def _refuse_unknown(name: object, what: str, kind: type[ModelSettings]) -> None:
     if name in kind.model_fields:
         return
     shown = _shown(name)
@@ -312,34 +307,27 @@ def _known(name: object, what: str, kind: type[ModelSettings]) -> None:
 def _from_file(file: str | Path | None, kind: type[ModelSettings]) -> dict[str, Any]:
     if file is None:
         return {}
-    path = Path(file)
-    try:
-        with path.open("rb") as opened:
-            data = opened.read(MAX_FILE + 1)
-        if len(data) > MAX_FILE:
-            raise ConfigError(f"{path}: is larger than {MAX_FILE} bytes. Remedy: name a run file")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Remedy: name a run file") from error
-    content = load_yaml(data, str(path), remedy="write one `name: value` a line")
+    data = read_bounded(file, MAX_FILE, remedy="name a run file", error=ConfigError)
+    content = load_yaml(data, str(file), remedy="write one `name: value` a line")
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: is no mapping. Remedy: write one `name: value` a line")
+        raise ConfigError(f"{file}: is no mapping. Remedy: write one `name: value` a line")
     for name in content:
-        _known(name, f"setting in {path}:", kind)
+        _refuse_unknown(name, f"setting in {file}:", kind)
     return content
 
 
 def _from_environment(environment: Mapping[str, str], kind: type[ModelSettings]) -> dict[str, str]:
     """Variables of this table; those of another one (runs, judges) are its own business."""
-    others = {name for table in _tables(ModelSettings) for name in table.model_fields}
-    found = {}
+    known_anywhere = {name for table in _tables(ModelSettings) for name in table.model_fields}
+    settings = {}
     for variable, value in environment.items():
         if not variable.startswith(ENVIRONMENT_PREFIX):
             continue
         name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        if name in kind.model_fields or name not in others:
-            _known(name, f"setting {variable} (environment):", kind)
-            found[name] = value
-    return found
+        if name in kind.model_fields or name not in known_anywhere:
+            _refuse_unknown(name, f"setting {variable} (environment):", kind)
+            settings[name] = value
+    return settings
 
 
 def _tables(kind: type[ModelSettings]) -> list[type[ModelSettings]]:

@@ -21,9 +21,9 @@ from barista_bench.runs.ask.opening import OpenedTask, open_tasks
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.ask.steps import StepLog, read_steps, steps_file
 from barista_bench.runs.data_location import data_location
-from barista_bench.runs.log.keys import asked_inputs, asks_on
+from barista_bench.runs.log.keys import asked_inputs, asks_on, digest
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
-from barista_bench.runs.run_folder import claim, describe, log_file, sessions_file
+from barista_bench.runs.run_folder import claim, log_file, package_versions, run_description, sessions_file
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -89,7 +89,16 @@ def make_asker(config: RunConfig, model: Model, opened: Sequence[OpenedTask], sh
 def _claimed(opened: OpenedTask, model: Model, config: RunConfig, shard: Shard) -> Iterator[TaskRun]:
     """A run folder with its log open: it is ours, and no start with other processes is still at work in it."""
     inputs = asked_inputs(opened.task, opened.examples, model.box_format)
-    described = describe(opened.task, opened.examples, inputs, model, config.generation) | {
+    described = run_description(
+        opened.task,
+        split=opened.examples.split,
+        content_hash=opened.examples.content_hash,
+        prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
+        model=asdict(model.identity),
+        boxes=model.box_format,
+        generation=asdict(config.generation),
+        versions=package_versions(),
+    ) | {
         "runs": config.runs,
         "protocol": config.protocol,
         "data": data_location(opened.folder, opened.data, config.root, config.limit),

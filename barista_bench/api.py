@@ -128,10 +128,13 @@ def load_results(
         ConfigError: an option belongs to the run, or no task has it.
         DataError: there is no run, or one cannot be scored.
     """
-    found = run_folders(folders)
-    chosen = options_of_each(found, options)
+    paths = run_folders(folders)
+    chosen = options_of_each(paths, options)
     return Evaluation(
-        tuple(read_scored(folder, data=data, root=root, options=own) for folder, own in zip(found, chosen, strict=True))
+        tuple(
+            read_scored(folder, data=data, root=root, options=own_options)
+            for folder, own_options in zip(paths, chosen, strict=True)
+        )
     )
 
 
@@ -163,14 +166,14 @@ def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
     Raises:
         DataError: one of them holds no run.
     """
-    found: dict[Path, None] = {}
+    runs: dict[Path, None] = {}
     for folder in [folders] if isinstance(folders, str | Path) else folders:
         path = Path(folder)
         inside = [path] if (path / CONFIG_FILE).is_file() else sorted(p.parent for p in path.rglob(CONFIG_FILE))
         if not inside:
             raise DataError(f"{path}: no run here. Remedy: name a folder that `barista-bench run` made")
-        found.update(dict.fromkeys(inside))
-    return list(found)
+        runs.update(dict.fromkeys(inside))
+    return list(runs)
 
 
 def _sample_rows(run: ScoredRun, called: Mapping[str, str]) -> Iterator[dict[str, object]]:

@@ -246,8 +246,8 @@ def provenance(models: Sequence[Labelled]) -> Table:
     facts = [(label, _facts(results)) for label, results in models]
     columns = (Column("", numeric=False), *(Column(label, numeric=False) for label, _ in facts))
     rows = tuple(
-        (Cell(words(name)), *(Cell(found.get(name, NOTHING)) for _, found in facts))
-        for name in _union(found for _, found in facts)
+        (Cell(words(name)), *(Cell(values.get(name, NOTHING)) for _, values in facts))
+        for name in _union(values for _, values in facts)
     )
     return Table("Settings and versions", columns, rows)
 
@@ -264,16 +264,16 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
     names = _union(block for _, block in blocks)
     cells = _union(row for _, block in blocks for row in block.values())
     common = [column for column in cells if column in ABOUT_TRUTH and _agree(column, names, blocks)]
-    own = [column for column in cells if column not in common]
+    specific = [column for column in cells if column not in common]
     columns = [Column(key, numeric=False), *(Column(words(column)) for column in common)]
     for label, _ in blocks:
-        columns += [Column(words(column), label) for column in own]
+        columns += [Column(words(column), label) for column in specific]
     rows = []
     for name in names[:MAX_ROWS]:
-        found = [block.get(name, {}) for _, block in blocks]
+        of_models = [block.get(name, {}) for _, block in blocks]
         row = [Cell(_shortened(name))]
-        row += [next((cells[column] for cells in found if column in cells), Cell(NOTHING)) for column in common]
-        row += [cells.get(column, Cell(NOTHING)) for cells in found for column in own]
+        row += [next((cells[column] for cells in of_models if column in cells), Cell(NOTHING)) for column in common]
+        row += [cells.get(column, Cell(NOTHING)) for cells in of_models for column in specific]
         rows.append(tuple(row))
     note = f"The first {MAX_ROWS} of {len(names)} rows." if len(names) > MAX_ROWS else ""
     return Table(title, tuple(columns), tuple(rows), note, folded=len(rows) > FOLDED_ROWS)

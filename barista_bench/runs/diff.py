@@ -100,7 +100,7 @@ class Difference:
         return not self.settings and not any(self.counts.values())
 
 
-class _Found:
+class _Changes:
     """Counts, and the first few samples of each kind whatever order they come in."""
 
     def __init__(self, shown: int) -> None:
@@ -131,16 +131,16 @@ def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Differenc
         raise ConfigError(f"shown is {shown}. Remedy: give 0 or more")
     folders = Path(first), Path(second)
     described = read_run(folders[0]), read_run(folders[1])
-    found = _Found(shown)
+    changes = _Changes(shown)
     with ExitStack() as stack:
         a, b = (stack.enter_context(RunRecords(*pair)) for pair in zip(folders, described, strict=True))
         matched = _match_rows(a.ids, b.ids)
         for record in map(a.record, matched.only_first):
-            found.add("only_first", _change(record, record.text, None))
+            changes.add("only_first", _change(record, record.text, None))
         for record in map(b.record, matched.only_second):
-            found.add("only_second", _change(record, None, record.text))
+            changes.add("only_second", _change(record, None, record.text))
         for row_a, row_b in matched.pairs():
-            _compare(a.record(row_a), b.record(row_b), found)
+            _compare(a.record(row_a), b.record(row_b), changes)
     return Difference(
         first=folders[0],
         second=folders[1],
@@ -148,31 +148,31 @@ def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Differenc
         samples=(len(a.ids), len(b.ids)),
         left_out=(a.left_out, b.left_out),
         common=len(matched.first),
-        scores=_scores(folders, found),
-        counts={kind: found.counts[kind] for kind in KINDS},
-        statuses=dict(sorted(found.statuses.items())),
-        shown={kind: tuple(found.shown[kind]) for kind in KINDS},
+        scores=_scores(folders, changes),
+        counts={kind: changes.counts[kind] for kind in KINDS},
+        statuses=dict(sorted(changes.statuses.items())),
+        shown={kind: tuple(changes.shown[kind]) for kind in KINDS},
     )
 
 
-def _compare(a: SampleRecord, b: SampleRecord, found: _Found) -> None:
+def _compare(a: SampleRecord, b: SampleRecord, changes: _Changes) -> None:
     other_prompt = bool(a.prompt and b.prompt and a.prompt != b.prompt)
     other_media = bool(a.media and b.media and a.media != b.media)
     other_input = a.fingerprint != b.fingerprint
     if other_prompt:
-        found.add("prompt", _change(a, a.prompt, b.prompt))
+        changes.add("prompt", _change(a, a.prompt, b.prompt))
     if other_media:
-        found.add("media", _change(a, a.media, b.media))
+        changes.add("media", _change(a, a.media, b.media))
     if other_input and not (other_prompt or other_media):
-        found.add("input", _change(a, a.fingerprint, b.fingerprint))
+        changes.add("input", _change(a, a.fingerprint, b.fingerprint))
     if a.status is not b.status:
-        found.statuses[str(a.status), str(b.status)] += 1
-        found.add("status", _change(a, str(a.status), str(b.status)))
+        changes.statuses[str(a.status), str(b.status)] += 1
+        changes.add("status", _change(a, str(a.status), str(b.status)))
     if a.finished and b.finished and not (other_input or other_prompt or other_media):
         if a.text != b.text:
-            found.add("answer", _change(a, a.text, b.text))
+            changes.add("answer", _change(a, a.text, b.text))
         if a.reasoning != b.reasoning:
-            found.add("reasoning", _change(a, a.reasoning, b.reasoning))
+            changes.add("reasoning", _change(a, a.reasoning, b.reasoning))
 
 
 def _change(record: SampleRecord | _ScoreLine, first: str | None, second: str | None) -> SampleChange:
@@ -192,16 +192,16 @@ _WHEREABOUTS = {("data", name) for name in ("path", "absolute_path", "root", "ab
 """No settings: what lies there is told by its hash."""
 
 
-def _flat(values: Mapping[str, Json], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def _flat(values: Mapping[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """Places and values as JSON, so that 0, 0.0 and false stay different; an empty mapping is a value of its own."""
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, (*place, name))
+            yield from _flat(value, (*path, name))
         else:
-            yield (*place, name), json.dumps(value, sort_keys=True, ensure_ascii=False)
+            yield (*path, name), json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _scores(folders: tuple[Path, Path], found: _Found) -> tuple[ScoreChange, ...] | None:
+def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange, ...] | None:
     """Compare figures sample by sample; a sample without figures in one of the runs is not compared."""
     paths = [folder / SCORES_FILE for folder in folders]
     if not all(path.is_file() for path in paths):
@@ -213,22 +213,22 @@ def _scores(folders: tuple[Path, Path], found: _Found) -> tuple[ScoreChange, ...
             first, second = a.line(row_a), b.line(row_b)
             changed = []
             for name in sorted((first.scores or {}).keys() & (second.scores or {}).keys()):
-                one, other = (first.scores or {})[name], (second.scores or {})[name]
-                if one is None or other is None:
+                score_first, score_second = (first.scores or {})[name], (second.scores or {})[name]
+                if score_first is None or score_second is None:
                     continue
                 columns = values.setdefault(name, (array("d"), array("d")))
-                columns[0].append(one)
-                columns[1].append(other)
-                if one != other:
-                    changed.append((f"{name} {one:g}", f"{name} {other:g}"))
+                columns[0].append(score_first)
+                columns[1].append(score_second)
+                if score_first != score_second:
+                    changed.append((f"{name} {score_first:g}", f"{name} {score_second:g}"))
             if changed:
-                found.add("score", _change(first, *(", ".join(texts) for texts in zip(*changed, strict=True))))
+                changes.add("score", _change(first, *(", ".join(texts) for texts in zip(*changed, strict=True))))
     return tuple(_score_change(name, *columns) for name, columns in sorted(values.items()))
 
 
 def _score_change(name: str, first: array[float], second: array[float]) -> ScoreChange:
     # fsum is exact, so that the order of the lines does not show in the means.
-    changed = sum(one != other for one, other in zip(first, second, strict=True))
+    changed = sum(a != b for a, b in zip(first, second, strict=True))
     return ScoreChange(name, len(first), changed, math.fsum(first) / len(first), math.fsum(second) / len(second))
 
 
@@ -308,7 +308,7 @@ def as_text(difference: Difference) -> str:
     """A difference for people, in plain lines. What models wrote is shortened, and its control characters escaped."""
     lines = [f"First:  {printable(str(difference.first))}", f"Second: {printable(str(difference.second))}"]
     lines.append("Settings" if difference.settings else "Settings: all the same")
-    lines += [_setting_text(one) for one in difference.settings]
+    lines += [_setting_text(change) for change in difference.settings]
     counts = f"Samples: {difference.samples[0]} and {difference.samples[1]}, {difference.common} in both"
     lines.append(counts + (", all the same" if not any(difference.counts.values()) else ""))
     if any(difference.left_out):
@@ -320,7 +320,7 @@ def as_text(difference: Difference) -> str:
     else:
         lines += [
             "Scores, by the options that each run was started with",
-            *(_score_text(one) for one in difference.scores),
+            *(_score_text(change) for change in difference.scores),
         ]
     return "\n".join([*lines, ""])
 
@@ -355,7 +355,7 @@ def _arrow(first: object, second: object) -> str:
 def _both(first: str | None, second: str | None) -> str:
     """Two texts; long ones from a little before where they part."""
     a, b = first or "", second or ""
-    parting = next((place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    parting = next((position for position, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     start = max(0, parting - _WIDTH // 4) if max(len(a), len(b)) > _WIDTH else 0
     return _arrow(_shortened(first, start), _shortened(second, start))
 

@@ -57,13 +57,13 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
             raise DataError(f"{run.folder}: a second run of {task} by {model}. Remedy: name one run a model and task")
         means[model][task] = mean_sample_score(run)
     tasks = tuple(dict.fromkeys(names))
-    whole = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
-    if len(tasks) < 2 or len(whole) < FEWEST_MODELS:
+    complete = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
+    if len(tasks) < 2 or len(complete) < FEWEST_MODELS:
         raise ConfigError(
-            f"{len(whole)} models have runs of all {len(tasks)} tasks ({', '.join(tasks)}). "
+            f"{len(complete)} models have runs of all {len(tasks)} tasks ({', '.join(tasks)}). "
             f"Remedy: name runs of two tasks and {FEWEST_MODELS} models or more"
         )
-    return agreement_of(tasks, {model: [by_task[task] for task in tasks] for model, by_task in whole.items()})
+    return agreement_of(tasks, {model: [by_task[task] for task in tasks] for model, by_task in complete.items()})
 
 
 def _named(runs: Sequence[ScoredRun]) -> list[str]:
@@ -71,7 +71,7 @@ def _named(runs: Sequence[ScoredRun]) -> list[str]:
     several = len({run.task.benchmark for run in runs}) > 1
     names = [f"{run.task.benchmark} / {run.task.name}" if several else run.task.name for run in runs]
     apart = told_apart([run.results.comparability for run in runs])
-    return [f"{name} ({what})" if what else name for name, what in zip(names, apart, strict=True)]
+    return [f"{name} ({difference})" if difference else name for name, difference in zip(names, apart, strict=True)]
 
 
 def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> RankAgreement:

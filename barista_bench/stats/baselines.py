@@ -72,20 +72,20 @@ def baseline_gaps(
         DataError: a model and its baseline share no finished sample.
     """
     called = run_labels(runs) if labels is None else labels
-    found: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
+    pairs: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
     for run in runs:
         model = run.results.model.name
         if _baseline(model) is not None:
             continue
-        for other in runs:
-            kind = _baseline(other.results.model.name)
-            mine = other.results.model.name in (kind, f"{kind}:{model}")
-            if kind is not None and mine and other.results.comparability == run.results.comparability:
-                found.append((run, kind, other))
-    compared = corrected([compare(run, other, draws=draws) for run, _, other in found])
+        for baseline in runs:
+            kind = _baseline(baseline.results.model.name)
+            mine = baseline.results.model.name in (kind, f"{kind}:{model}")
+            if kind is not None and mine and baseline.results.comparability == run.results.comparability:
+                pairs.append((run, kind, baseline))
+    compared = corrected([compare(run, baseline, draws=draws) for run, _, baseline in pairs])
     return tuple(
-        BaselineGap(called[run.folder], kind, labelled(comparison, called[run.folder], called[other.folder]))
-        for (run, kind, other), comparison in zip(found, compared, strict=True)
+        BaselineGap(called[run.folder], kind, labelled(comparison, called[run.folder], called[baseline.folder]))
+        for (run, kind, baseline), comparison in zip(pairs, compared, strict=True)
     )
 
 

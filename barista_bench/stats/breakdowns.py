@@ -74,14 +74,14 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
 
 def facts(task: Task, example: Example) -> dict[str, Json]:
     """All that an example can be grouped by."""
-    found: dict[str, Json] = {LABEL: example.label, **example.metadata, **task.facets(example)}
+    values: dict[str, Json] = {LABEL: example.label, **example.metadata, **task.facets(example)}
     frames = example.metadata.get(FRAME_COUNT)
     if isinstance(frames, int) and frames > 0:
-        found[POSITION] = example.frames[0].frame_index / frames
+        values[POSITION] = example.frames[0].frame_index / frames
     objects = evidence_objects(example)
     if objects:
-        found[OBJECTS] = len(objects)
-    return found
+        values[OBJECTS] = len(objects)
+    return values
 
 
 def breakdown(
@@ -145,15 +145,15 @@ def _groups(run: ScoredRun, key: str, bins: int) -> list[_Group]:
     numbers = [value for _, value in present if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) == len(present) and len(set(numbers)) > DISTINCT:
         return _binned([sample for sample, _ in present], np.array(numbers, dtype=np.float64), bins)
-    found: dict[str, list[ScoredSample]] = {}
+    members: dict[str, list[ScoredSample]] = {}
     ranks: dict[str, tuple[int, float, str]] = {}
     for sample, value in present:
         for item in _items(value):
-            found.setdefault(str(item), []).append(sample)
+            members.setdefault(str(item), []).append(sample)
             numeric = isinstance(item, int | float) and not isinstance(item, bool)
             ranks[str(item)] = (0, float(item), "") if numeric else (1, 0.0, str(item))  # type: ignore[arg-type]
-    names = sorted(found, key=lambda name: ranks[name])
-    return [_Group(name, order, found[name]) for order, name in enumerate(names)]
+    names = sorted(members, key=lambda name: ranks[name])
+    return [_Group(name, order, members[name]) for order, name in enumerate(names)]
 
 
 def _binned(
@@ -162,13 +162,13 @@ def _binned(
     """Half-open bins between quantiles, the last one closed; equal quantiles fall together."""
     edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)))
     at = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
-    found = []
+    groups = []
     for order in range(len(edges) - 1):
         end = "]" if order == len(edges) - 2 else ")"
-        members = [sample for sample, place in zip(samples, at.tolist(), strict=True) if place == order]
+        members = [sample for sample, bin_index in zip(samples, at.tolist(), strict=True) if bin_index == order]
         if members:
-            found.append(_Group(f"[{edges[order]:.4g}, {edges[order + 1]:.4g}{end}", order, members))
-    return found
+            groups.append(_Group(f"[{edges[order]:.4g}, {edges[order + 1]:.4g}{end}", order, members))
+    return groups
 
 
 def _items(value: Json) -> list[Json]:

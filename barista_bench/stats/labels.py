@@ -30,8 +30,8 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
     lines = []
     for group in comparable(runs).values():
         settings = {labels[run.folder]: run.results.circumstances for run in group}
-        for name in dict.fromkeys(name for own in settings.values() for name in own):
-            values = {label: own.get(name) for label, own in settings.items()}
+        for name in dict.fromkeys(name for circumstances in settings.values() for name in circumstances):
+            values = {label: circumstances.get(name) for label, circumstances in settings.items()}
             if len(set(map(repr, values.values()))) > 1:
                 shown = ", ".join(f"{label} {value}" for label, value in values.items())
                 lines.append(f"{group[0].task.name}: {name}: {shown}")

@@ -121,7 +121,7 @@ def propagation(
 
 def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
     """Whether each answer erred about each object that its example names."""
-    found: dict[Place, list[ObjectError]] = defaultdict(list)
+    errors: dict[Place, list[ObjectError]] = defaultdict(list)
     for sample in run.samples:
         if sample.record.status is Status.INFRA_ERROR:
             continue
@@ -129,9 +129,9 @@ def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
         wrong = {name for failure in run.task.failures(example, sample.prediction) for name in failure.objects}
         frames = [frame.frame_index for frame in example.frames]
         for name in dict.fromkeys(evidence_objects(example)):
-            place = sample.record.run, example.video_id, name
-            found[place].append(ObjectError(min(frames), max(frames), name in wrong))
-    return found
+            key = sample.record.run, example.video_id, name
+            errors[key].append(ObjectError(min(frames), max(frames), name in wrong))
+    return errors
 
 
 def shared_errors(
@@ -139,14 +139,14 @@ def shared_errors(
 ) -> dict[str, Floats]:
     """(4,) both, source only, target only, neither, a video."""
     tables: dict[str, Floats] = {}
-    for place, answers in target.items():
-        asked = source.get(place)
+    for key, answers in target.items():
+        asked = source.get(key)
         if not asked:
             continue
         for answer in answers:
             met = [a.erred for a in asked if a.start <= answer.end + window and answer.start <= a.end + window]
             if met:
-                tables.setdefault(place[1], np.zeros(4))[2 * (not any(met)) + (not answer.erred)] += 1
+                tables.setdefault(key[1], np.zeros(4))[2 * (not any(met)) + (not answer.erred)] += 1
     return dict(sorted(tables.items()))
 
 
@@ -157,7 +157,7 @@ def _edge(source: str, target: str, tables: dict[str, Floats], draws: int, level
     point = float(odds_ratio(by_video.sum(axis=0).astype(np.float64)))
     # A draw that tells nothing counts as no association: left out, few telling videos would look like certainty.
     ratios = np.nan_to_num(odds_ratio(drawn.T), nan=1.0)
-    ends = interval(point, ratios, clusters=len(tables), level=level) if len(tables) > 1 else None
+    bounds = interval(point, ratios, clusters=len(tables), level=level) if len(tables) > 1 else None
     return PropagationEdge(
         source=source,
         target=target,
@@ -170,8 +170,8 @@ def _edge(source: str, target: str, tables: dict[str, Floats], draws: int, level
         risk_with=_share(both, source_only),
         risk_without=_share(target_only, neither),
         odds_ratio=None if np.isnan(point) else point,
-        low=ends.low if ends else None,
-        high=ends.high if ends else None,
+        low=bounds.low if bounds else None,
+        high=bounds.high if bounds else None,
     )
 
 
@@ -185,8 +185,8 @@ def odds_ratio(table: Floats) -> Floats:
     """
     both, source_only, target_only, neither = table + HALDANE
     sums = both + source_only, target_only + neither, both + target_only, source_only + neither
-    told = np.min(sums, axis=0) > 2 * HALDANE
-    return np.asarray(np.where(told, both * neither / (source_only * target_only), np.nan))
+    is_defined = np.min(sums, axis=0) > 2 * HALDANE
+    return np.asarray(np.where(is_defined, both * neither / (source_only * target_only), np.nan))
 
 
 def _share(part: int, rest: int) -> float | None:

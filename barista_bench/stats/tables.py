@@ -93,8 +93,8 @@ def breakdown_table(
     for run, called in named(runs):
         known = breakdown_keys(run)
         keys = known if wanted is None else [key for key in wanted if key in known]
-        for found in breakdowns(run, keys, draws=draws).values():
-            for row in found:
+        for rows_of_key in breakdowns(run, keys, draws=draws).values():
+            for row in rows_of_key:
                 counts = {name: getattr(row, name) for name in ("key", "value", "examples", "videos", "samples")}
                 rows.append({**called, **counts, **numbers(row.figure)})
     return pd.DataFrame(rows)

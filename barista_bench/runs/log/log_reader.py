@@ -161,12 +161,12 @@ class FinishedSamples:
 
     def __contains__(self, digest: bytes) -> bool:
         head = int.from_bytes(digest[:8], "big")
-        place = bisect.bisect_left(self._heads, head)
-        while place < len(self._heads) and self._heads[place] == head:
-            start = place * DIGEST_BYTES
+        position = bisect.bisect_left(self._heads, head)
+        while position < len(self._heads) and self._heads[position] == head:
+            start = position * DIGEST_BYTES
             if self._digests[start : start + DIGEST_BYTES] == digest:
                 return True
-            place += 1
+            position += 1
         return False
 
     def __len__(self) -> int:

@@ -93,8 +93,12 @@ def logged_logprobs(tokens: Sequence[TokenLogprob] | None) -> tuple[LoggedToken,
     if tokens is None:
         return None
     return tuple(
-        LoggedToken(one.token, _finite(one.logprob), tuple((token, _finite(value)) for token, value in one.top))
-        for one in tokens
+        LoggedToken(
+            token_logprob.token,
+            _finite(token_logprob.logprob),
+            tuple((token, _finite(value)) for token, value in token_logprob.top),
+        )
+        for token_logprob in tokens
     )
 
 

@@ -51,8 +51,8 @@ _NAMED_LINES = 5
 
 def log_files(folder: str | Path) -> list[Path]:
     """The logs of a run folder: the single process's, then those of the ranks upwards."""
-    found = [path for path in Path(folder).glob("samples*.jsonl") if _LOG_NAME.fullmatch(path.name) and path.is_file()]
-    return sorted(found, key=_place)
+    paths = [path for path in Path(folder).glob("samples*.jsonl") if _LOG_NAME.fullmatch(path.name) and path.is_file()]
+    return sorted(paths, key=_place)
 
 
 def _place(path: Path) -> int:
@@ -245,9 +245,9 @@ def _drop_torn_line(path: Path) -> None:
         while end > 0:
             start = max(0, end - 65536)
             file.seek(start)
-            found = file.read(end - start).rfind(b"\n")
-            if found >= 0:
-                end = start + found + 1
+            line_end = file.read(end - start).rfind(b"\n")
+            if line_end >= 0:
+                end = start + line_end + 1
                 break
             end = start
         if end < size:

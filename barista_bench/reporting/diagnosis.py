@@ -7,7 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from barista_bench.core.task import FAILURE_KINDS
-from barista_bench.reporting.tables import NOTHING, Block, Cell, Column, Table, figure_cell, interval, number, words
+from barista_bench.reporting.tables import (
+    NOTHING,
+    Block,
+    Cell,
+    Column,
+    Table,
+    cells,
+    figure_cell,
+    interval,
+    number,
+    number_columns,
+    text_columns,
+    words,
+)
 from barista_bench.reporting.tables import side_by_side as beside
 from barista_bench.stats import (
     BaselineGap,
@@ -43,25 +56,18 @@ def comparisons(compared: Sequence[Comparison], title: str = "Paired comparisons
     """One row a pair of models and task."""
     several = len({pair.benchmark for pair in compared}) > 1
     columns = (
-        *(Column(name, numeric=False) for name in ("task", "first", "second", "figure")),
-        *(Column(name, "pooled figure") for name in ("first", "second", "difference", "p", "p (Holm)")),
-        *(Column(name, "sample score") for name in ("difference", "effect size")),
-        *(Column(name, "examples") for name in ("first better", "equal", "second better", "compared")),
+        *text_columns("task", "first", "second", "figure"),
+        *number_columns("pooled figure", "first", "second", "difference", "p", "p (Holm)"),
+        *number_columns("sample score", "difference", "effect size"),
+        *number_columns("examples", "first better", "equal", "second better", "compared"),
     )
     rows = tuple(
-        (
-            Cell(_task(pair, several)),
-            Cell(pair.first),
-            Cell(pair.second),
-            Cell(words(pair.name)),
-            Cell(number(pair.first_value)),
-            Cell(number(pair.second_value)),
+        cells(
+            *(_task(pair, several), pair.first, pair.second, words(pair.name), pair.first_value, pair.second_value),
             Cell(_signed(pair.difference), notes=_interval(pair.low, pair.high)),
-            Cell(_p(pair.p_value)),
-            Cell(_p(pair.p_adjusted)),
+            *(_p(pair.p_value), _p(pair.p_adjusted)),
             Cell(_signed(pair.sample_difference), notes=_interval(pair.sample_low, pair.sample_high)),
-            Cell(NOTHING if pair.effect_size is None else _signed(pair.effect_size)),
-            *(Cell(number(count)) for count in (pair.wins, pair.ties, pair.losses)),
+            *(_signed(pair.effect_size), pair.wins, pair.ties, pair.losses),
             Cell(
                 f"{number(pair.examples)} of {number(pair.expected_examples)}",
                 warn=pair.samples < pair.expected_samples,
@@ -81,18 +87,18 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
     """What a score owes to images, their order, or anything but guessing."""
     several = len({gap.comparison.benchmark for gap in gaps}) > 1
     columns = (
-        *(Column(name, numeric=False) for name in ("task", "model", "without")),
-        *(Column(name) for name in ("model's figure", "baseline's figure", "gap", "p (Holm)")),
+        *text_columns("task", "model", "without"),
+        *number_columns("", "model's figure", "baseline's figure", "gap", "p (Holm)"),
     )
     rows = tuple(
-        (
-            Cell(_task(gap.comparison, several)),
-            Cell(gap.model),
-            Cell(_KINDS.get(gap.kind, words(gap.kind))),
-            Cell(number(gap.comparison.first_value)),
-            Cell(number(gap.comparison.second_value)),
+        cells(
+            _task(gap.comparison, several),
+            gap.model,
+            _KINDS.get(gap.kind, words(gap.kind)),
+            gap.comparison.first_value,
+            gap.comparison.second_value,
             Cell(_signed(gap.comparison.difference), notes=_interval(gap.comparison.low, gap.comparison.high)),
-            Cell(_p(gap.comparison.p_adjusted)),
+            _p(gap.comparison.p_adjusted),
         )
         for gap in gaps
     )
@@ -116,14 +122,11 @@ _KINDS = {
 
 def consistency(runs: Sequence[Consistency]) -> Table:
     columns = (
-        *(Column(name, numeric=False) for name in ("task", "model")),
-        *(Column(name) for name in ("examples", "runs", "same answer", "same score", "spread of score")),
+        *text_columns("task", "model"),
+        *number_columns("", "examples", "runs", "same answer", "same score", "spread of score"),
     )
     rows = tuple(
-        (
-            *(Cell(text) for text in (words(run.task), run.model)),
-            *(Cell(number(value)) for value in (run.examples, run.runs, run.same_answer, run.same_score, run.spread)),
-        )
+        cells(words(run.task), run.model, run.examples, run.runs, run.same_answer, run.same_score, run.spread)
         for run in runs
     )
     note = "Over pairs of runs of an example; the spread is the mean standard deviation of an example's score."
@@ -135,19 +138,16 @@ def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | No
     kinds = [
         kind for kind in FAILURE_KINDS if any(row.kind == kind and row.count for _, rows in by_model for row in rows)
     ]
-    columns = [Column("kind", numeric=False), Column("meaning", numeric=False)]
+    columns = text_columns("kind", "meaning")
     for label, _ in by_model:
-        columns += [Column(name, label) for name in ("failures", "samples", "share")]
+        columns += number_columns(label, "failures", "samples", "share")
     lines = []
     for kind in kinds:
-        cells = [Cell(words(kind)), Cell(FAILURE_KINDS[kind])]
-        for _, rows in by_model:
-            row = next((row for row in rows if row.kind == kind), None)
-            cells += [Cell(number(row.count if row else 0)), Cell(number(row.samples if row else 0))]
-            cells += [Cell(f"{100 * row.share:.1f} %" if row else NOTHING)]
-        lines.append(tuple(cells))
+        of_kind = (next((row for row in rows if row.kind == kind), None) for _, rows in by_model)
+        counts = ((row.count, row.samples, f"{100 * row.share:.1f} %") if row else (0, 0, NOTHING) for row in of_kind)
+        lines.append(cells(words(kind), FAILURE_KINDS[kind], *(count for row in counts for count in row)))
     note = "One sample can fail in several ways; the share is of all scored samples."
-    return Table("What went wrong", tuple(columns), tuple(lines), note) if lines else None
+    return Table("What went wrong", columns, tuple(lines), note) if lines else None
 
 
 def breakdown(key: str, by_model: Sequence[tuple[str, Sequence[BreakdownRow]]], figure: str) -> Table | None:
@@ -156,8 +156,8 @@ def breakdown(key: str, by_model: Sequence[tuple[str, Sequence[BreakdownRow]]], 
     for label, rows in by_model:
         ordered = sorted(rows, key=lambda row: (row.order, row.value))
         name = words(figure)
-        cells = {row.value: {"examples": Cell(number(row.examples)), name: figure_cell(row.figure)} for row in ordered}
-        blocks.append((label, cells))
+        block = {row.value: {"examples": Cell(number(row.examples)), name: figure_cell(row.figure)} for row in ordered}
+        blocks.append((label, block))
     table = beside(f"By {words(key)}", words(key), blocks)
     return table if len(table.rows) > 1 else None
 
@@ -274,21 +274,16 @@ def _kind(edge: PropagationEdge) -> str:
 
 def _edges(graph: PropagationGraph) -> Table:
     columns = (
-        *(Column(name, numeric=False) for name in ("an error in", "goes with one in")),
-        *(Column(name) for name in ("odds ratio", "objects", "videos")),
-        *(Column(name, "second errs") for name in ("if the first erred", "if not")),
-        *(Column(name, "objects by who erred") for name in ("both", "first only", "second only", "neither")),
+        *text_columns("an error in", "goes with one in"),
+        *number_columns("", "odds ratio", "objects", "videos"),
+        *number_columns("second errs", "if the first erred", "if not"),
+        *number_columns("objects by who erred", "both", "first only", "second only", "neither"),
     )
     rows = tuple(
-        (
-            Cell(words(edge.source)),
-            Cell(words(edge.target)),
-            Cell(_ratio(edge.odds_ratio), notes=_ratios(edge)),
-            Cell(number(edge.n)),
-            Cell(number(edge.videos)),
-            Cell(number(edge.risk_with)),
-            Cell(number(edge.risk_without)),
-            *(Cell(number(n)) for n in (edge.both, edge.source_only, edge.target_only, edge.neither)),
+        cells(
+            *(words(edge.source), words(edge.target), Cell(_ratio(edge.odds_ratio), notes=_ratios(edge))),
+            *(edge.n, edge.videos, edge.risk_with, edge.risk_without),
+            *(edge.both, edge.source_only, edge.target_only, edge.neither),
         )
         for edge in graph.edges
     )
@@ -310,8 +305,8 @@ def _ratio(value: float | None) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.3f}"
+def _signed(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:+.3f}"
 
 
 def _p(value: float) -> str:

@@ -8,7 +8,18 @@ from barista_bench.core.task import Status
 from barista_bench.judging.config import OFFLINE
 from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedResults
-from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, figure_cell, number, words
+from barista_bench.reporting.tables import (
+    NOTHING,
+    Cell,
+    Column,
+    Table,
+    cells,
+    figure_cell,
+    number,
+    number_columns,
+    text_columns,
+    words,
+)
 
 LabelledJudge = tuple[str, str, JudgedRun]
 """A model's label, its judge's label, and what that judge says of it."""
@@ -65,12 +76,12 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
         name for name in names if any(judged_run.results.sd_draws.get(name) is not None for _, _, judged_run in judges)
     ]
     columns = [
-        *(Column(name, numeric=False) for name in ("model", "judge")),
+        *text_columns("model", "judge"),
         *(Column(_with_end(name, judges), "score") for name in names),
         *(Column(words(name), "sd over draws") for name in spread),
-        *(Column(name, "coverage (answers)") for name in ("judged %", "judged", "answered", "expected")),
-        *(Column(name, "how scored") for name in ("draws", "weighted", "plain")),
-        *(Column(words(name), "unusable verdicts") for name in _UNUSABLE),
+        *number_columns("coverage (answers)", "judged %", "judged", "answered", "expected"),
+        *number_columns("how scored", "draws", "weighted", "plain"),
+        *number_columns("unusable verdicts", *map(words, _UNUSABLE)),
     ]
     rows = tuple(_row(model, judge, judged_run.results, names, spread) for model, judge, judged_run in judges)
     rubric = judges[0][2].results.rubric
@@ -98,18 +109,14 @@ def _row(
 ) -> tuple[Cell, ...]:
     coverage = results.coverage
     share = f"{100 * coverage.share:.1f} %" if coverage.expected else NOTHING
-    return (
-        Cell(model),
-        Cell(judge),
+    return cells(
+        *(model, judge),
         *(figure_cell(results.figures.get(name)) for name in names),
-        *(Cell(number(results.sd_draws.get(name))) for name in spread),
-        Cell(share),
+        *(results.sd_draws.get(name) for name in spread),
+        share,
         Cell(number(coverage.judged), warn=coverage.judged < coverage.answered),
-        Cell(number(coverage.answered)),
-        Cell(number(coverage.expected)),
-        Cell(number(results.draws)),
-        Cell(number(results.scoring.get("weighted", 0))),
-        Cell(number(results.scoring.get("plain", 0))),
+        *(coverage.answered, coverage.expected, results.draws),
+        *(results.scoring.get(how, 0) for how in ("weighted", "plain")),
         *(Cell(number(count), warn=count > 0) for count in (coverage.verdicts.get(name, 0) for name in _UNUSABLE)),
     )
 

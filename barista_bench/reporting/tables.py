@@ -272,10 +272,10 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
         columns += [Column(words(column), label) for column in specific]
     rows = []
     for name in names[:MAX_ROWS]:
-        of_models = [block.get(name, {}) for _, block in blocks]
+        of_models, nothing = [block.get(name, {}) for _, block in blocks], Cell(NOTHING)
         row = [Cell(_shortened(name))]
-        row += [next((own[column] for own in of_models if column in own), Cell(NOTHING)) for column in common]
-        row += [by_name.get(column, Cell(NOTHING)) for by_name in of_models for column in specific]
+        row += [next((of_model[column] for of_model in of_models if column in of_model), nothing) for column in common]
+        row += [of_model.get(column, nothing) for of_model in of_models for column in specific]
         rows.append(tuple(row))
     note = f"The first {MAX_ROWS} of {len(names)} rows." if len(names) > MAX_ROWS else ""
     return Table(title, tuple(columns), tuple(rows), note, folded=len(rows) > FOLDED_ROWS)

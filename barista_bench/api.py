@@ -33,7 +33,7 @@ from barista_bench.stats.tables import breakdown_table, comparison_table, figure
 log = logging.getLogger(__name__)
 
 RUNS = Path("runs")
-"""Where `evaluate` puts its run folders unless it is told."""
+"""Where `evaluate` puts its run folders by default."""
 
 
 @dataclass(frozen=True)

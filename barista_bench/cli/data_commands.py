@@ -97,7 +97,7 @@ def validate(
             f"{video.steps} steps"
         )
     echo(f"{len(validation.videos)} usable videos")
-    _tell_problems(validation.problems, strict, show)
+    _report_problems(validation.problems, strict, show)
 
 
 def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: bool, show: int, progress: bool) -> None:
@@ -114,10 +114,10 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
             echo(f"  skipped: {item.frame.video_id}: {item.reason}", color="yellow", err=True)
     for name, reason in plans.empty.items():
         echo(f"{name}: {reason}", color="yellow", err=True)
-    _tell_problems(plans.problems, strict, show)
+    _report_problems(plans.problems, strict, show)
 
 
-def _tell_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
+def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
     """Name them, and end with exit code 1 where they are errors, or any at all with `strict`."""
     for problem in problems[:show]:
         echo(str(problem), color="red" if problem.severity == "error" else "yellow", err=True)

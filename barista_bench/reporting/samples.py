@@ -21,7 +21,7 @@ MAX_BOXES = 100
 MAX_GROUP = 120
 MAX_PROMPT = 20_000
 MAX_STEPS = 20
-FRAMES_TOLD = 8
+MAX_FRAMES_NAMED = 8
 FAR = 1e5
 """Pixels: drawing programs have trouble with coordinates far beyond the image."""
 
@@ -88,8 +88,8 @@ class Sample:
         videos = []
         for video, frames in groupby(self.frames, key=lambda frame: frame.video_id):
             numbers = [str(frame.frame_index) for frame in frames]
-            if len(numbers) > FRAMES_TOLD:
-                numbers = [*numbers[: FRAMES_TOLD - 2], "…", f"{numbers[-1]} ({len(numbers)} in all)"]
+            if len(numbers) > MAX_FRAMES_NAMED:
+                numbers = [*numbers[: MAX_FRAMES_NAMED - 2], "…", f"{numbers[-1]} ({len(numbers)} in all)"]
             videos.append(f"{video} · frame{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
         return "; ".join(videos)
 

@@ -184,12 +184,12 @@ def _settings(first: Mapping[str, Json], second: Mapping[str, Json]) -> tuple[Se
         a, b = dict(_flat(first)), dict(_flat(second))
     except RecursionError as error:
         raise DataError("run.json: is nested too deeply. Remedy: run again with another --out") from error
-    names = sorted(name for name in a.keys() | b.keys() if name not in _WHEREABOUTS and a.get(name) != b.get(name))
+    names = sorted(name for name in a.keys() | b.keys() if name not in _DATA_PATHS and a.get(name) != b.get(name))
     return tuple(SettingChange(".".join(name), a.get(name), b.get(name)) for name in names)
 
 
-_WHEREABOUTS = {("data", name) for name in ("path", "absolute_path", "root", "absolute_root")}
-"""No settings: what lies there is told by its hash."""
+_DATA_PATHS = {("data", name) for name in ("path", "absolute_path", "root", "absolute_root")}
+"""No settings: the content hash says whether the data are the same."""
 
 
 def _flat(values: Mapping[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -1,7 +1,7 @@
 """Whether tasks put models in the same order: Kendall's tau-b (paper, A.7 and table 16).
 
 As in the paper, a model's score on a task is the mean of its sample scores, pooled over examples and runs. Two tasks
-with a high tau order the models alike; a low or negative one says that the order on one cannot be told from the other.
+with a high tau order the models alike; a low or negative tau says that one order does not predict the other.
 """
 
 from __future__ import annotations

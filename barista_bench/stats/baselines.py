@@ -102,7 +102,7 @@ def consistency(run: ScoredRun) -> Consistency | None:
     answers, scores, spreads = [], [], []
     for samples in repeated:
         pairs = list(combinations(samples, 2))
-        answers.append(fmean(_said(a) == _said(b) for a, b in pairs))
+        answers.append(fmean(_answer(a) == _answer(b) for a, b in pairs))
         scores.append(fmean(math.isclose(a.scores[score], b.scores[score], abs_tol=1e-12) for a, b in pairs))
         spreads.append(stdev(sample.scores[score] for sample in samples))
     return Consistency(
@@ -121,5 +121,5 @@ def _baseline(name: str) -> BaselineKind | None:
     return next((kind for kind in KINDS if kind == first), None)
 
 
-def _said(sample: ScoredSample) -> object:
+def _answer(sample: ScoredSample) -> object:
     return None if sample.prediction is None else sample.prediction.value

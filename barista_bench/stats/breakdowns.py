@@ -1,4 +1,4 @@
-"""The primary figure by group: by any metadata key, by what the task itself tells apart, by place in the video.
+"""The primary figure by group: by any metadata key, by the facets of its task, by place in the video.
 
 Numbers with many values are cut into quantile bins, so that each bin holds about as many examples. Where a key holds a
 list, an example counts in the group of each of its values. Intervals are as everywhere: over the videos of the group.

@@ -2,8 +2,8 @@
 
 The examples of all tasks come from one scene graph, and name the objects that they are about
 (`Example.evidence["object_ids"]`). Two examples share an object if both name it and their frames meet: the spans from
-their first to their last frame overlap, or are no more than `window` frames apart. What goes wrong about an object is
-told by `Task.failures`.
+their first to their last frame overlap, or are no more than `window` frames apart. `Task.failures` says
+what goes wrong about an object.
 
 For an ordered pair of tasks, a unit is one object of one answer of the second task about which the first was asked too,
 by the same model in the same run; the first task erred if any of those answers did. The odds ratio is that of the
@@ -40,7 +40,7 @@ class PropagationEdge:
     `both`, `source_only`, `target_only`, `neither` count units by which of the tasks erred; `n` is their sum.
     `risk_with` is P(target errs | source erred), `risk_without` P(target errs | source did not), None of nothing.
     `odds_ratio` adds 1/2 to each cell (Haldane and Anscombe), so that it is finite where a cell is empty; None where
-    one of the tasks always or never erred, which tells nothing of the other. [low, high] is a percentile interval
+    one of the tasks always or never erred, which says nothing about the other. [low, high] is a percentile interval
     over videos, None with fewer than two; draws that tell nothing count as 1. Association, not proof of cause.
     """
 
@@ -155,7 +155,7 @@ def _edge(source: str, target: str, tables: dict[str, Floats], draws: int, level
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
     drawn = video_draws(len(tables), draws, bootstrap_seed(tables)) @ by_video
     point = float(odds_ratio(by_video.sum(axis=0).astype(np.float64)))
-    # A draw that tells nothing counts as no association: left out, few telling videos would look like certainty.
+    # An undefined draw counts as no association: left out, few informative videos would look like certainty.
     ratios = np.nan_to_num(odds_ratio(drawn.T), nan=1.0)
     bounds = interval(point, ratios, clusters=len(tables), level=level) if len(tables) > 1 else None
     return PropagationEdge(

@@ -104,7 +104,7 @@ class ModelSettings(BaseModel):
     min_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
     max_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
     frames_as: Literal["images", "video"] = Field("images", description="How frames of one clip reach the processor.")
-    video_fps: float | None = Field(None, gt=0, description="Frames a second that a processor of videos is told.")
+    video_fps: float | None = Field(None, gt=0, description="Frames a second to give to a processor of videos.")
     think_tags: Names | None = Field(
         None, description="Opening and closing tag of reasoning, with a comma between.", min_length=2, max_length=2
     )
@@ -128,7 +128,7 @@ class ModelSettings(BaseModel):
     image_detail: str | None = Field(None, description="low, high or auto, where a server knows it.")
     structured_output: bool = Field(False, description="Hold a served model to the answer's JSON Schema.")
     prompt_opens_thinking: bool = Field(False, description="A served model's template writes the opening think tag.")
-    thinking_budget_field: str | None = Field(None, description="Field of a call that tells the thinking budget.")
+    thinking_budget_field: str | None = Field(None, description="Field of a call that holds the thinking budget.")
     token_limit_field: str = Field("max_completion_tokens", description="max_tokens for older servers.")
     explicit_sampling: bool = Field(False, description="Send top_k and repetition_penalty even where they are off.")
     omit: Names = Field((), description="Of temperature, top_p and seed, those a served model refuses.")
@@ -210,7 +210,7 @@ class RunConfig(ModelSettings):
     )
     task: Names = Field(
         ("relations",),
-        description="Configs to run, with commas, or all, as `evaluate` and sets without relations do unless told.",
+        description="Configs to run, with commas, or all, as `evaluate` and sets without relations do by default.",
         min_length=1,
     )
     split: str = Field(

@@ -1,4 +1,4 @@
-"""What each example of a run asks, kept in its folder: it tells whose samples they are without the media."""
+"""What each example of a run asks, kept in its folder: shows without the media which samples are the run's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_inputs(folder: Path) -> dict[str, str]:
 
 def _read(path: Path) -> dict[str, _Line]:
     if not path.is_file():
-        raise DataError(f"{path}: missing, so nothing tells what was asked. Remedy: start the run again")
+        raise DataError(f"{path}: missing, so nobody knows what was asked. Remedy: start the run again")
     if path.stat().st_size > MAX_BYTES:
         raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. Remedy: run again with another --out")
     lines = {}
@@ -61,7 +61,7 @@ def _read(path: Path) -> dict[str, _Line]:
 def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput]) -> list[AskedInput]:
     """Write what is asked, or check that it is what was asked before. Media may have become readable since, or not.
 
-    A damaged file is written anew, with a warning: then nothing tells whether other images were asked before.
+    A damaged file is written anew, with a warning: then nobody knows whether other images were asked before.
 
     Returns:
         What the run asks, one entry an example: of media that cannot be read any more, what was asked before.

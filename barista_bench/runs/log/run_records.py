@@ -70,7 +70,7 @@ def _counting(folder: Path, described: Mapping[str, Any]) -> Callable[[SampleRec
     key_of = sample_keys(
         {name: value for name, value in identity["model"].items() if name != "box_format"}, identity["generation"]
     )
-    asked = _asked(folder)
+    asked = _fingerprints(folder)
 
     def digest_of(record: SampleRecord) -> bytes | None:
         if record.run >= runs or record.example_id not in asked:
@@ -84,9 +84,8 @@ def _counting(folder: Path, described: Mapping[str, Any]) -> Callable[[SampleRec
     return digest_of
 
 
-def _asked(folder: Path) -> Mapping[str, str | None]:
-    """Example id to the fingerprint of what is asked. An imported run, which has examples of its own, tells ids alone:
-    nobody here asked, so that its records alone know what."""
+def _fingerprints(folder: Path) -> Mapping[str, str | None]:
+    """Example id to the fingerprint of what is asked; None for all of an imported run, which was asked elsewhere."""
     own_examples = folder / OWN_EXAMPLES
     if (folder / INPUTS_FILE).exists() or not own_examples.exists():
         return read_inputs(folder)

@@ -90,7 +90,7 @@ def read_scored(
     root: str | Path | None = None,
     options: Mapping[str, object] | None = None,
 ) -> ScoredRun:
-    """As `score`, but writes nothing. Says in the log by which options, where that is no matter of course.
+    """As `score`, but writes nothing. Logs by which options it reads, unless they are the defaults and the only ones.
 
     Args:
         folder: made by `run`.

@@ -25,7 +25,7 @@ from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.run_folder import CONFIG_FILE
-from barista_bench.runs.score.kept_figures import options_of_each
+from barista_bench.runs.score.result_files import options_of_each
 from barista_bench.runs.score.scoring import ScoredRun, read_scored, score_tasks
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, named
@@ -33,7 +33,7 @@ from barista_bench.stats.tables import breakdown_table, comparison_table, figure
 log = logging.getLogger(__name__)
 
 RUNS = Path("runs")
-"""Where `evaluate` puts its run folders unless it is told."""
+"""Where `evaluate` puts its run folders by default."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ class Evaluation:
 
     @cached_property
     def breakdowns(self) -> pd.DataFrame:
-        """The primary figure by every key of `analysis.breakdown_keys`, without intervals."""
+        """The primary figure by every key of `stats.breakdown_keys`, without intervals."""
         return self.breakdown(draws=0)
 
     def breakdown(self, keys: Iterable[str] | None = None, *, draws: int = DRAWS) -> pd.DataFrame:
         """The primary figure by these keys, with intervals unless `draws` is 0; a run without a key has no rows of it.
 
         Args:
-            keys: of `analysis.breakdown_keys`; None for all.
+            keys: of `stats.breakdown_keys`; None for all.
             draws: of the bootstrap.
         """
         return breakdown_table(self.runs, keys, draws=draws)
@@ -87,7 +87,7 @@ def evaluate(
         data: folder made by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
         model: as `barista-bench run --model` takes it.
         out: folder of the run folders, one a task and called as it; None for `runs/<model>`.
-        settings: fields of `running.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
+        settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
 
     Raises:
         ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.
@@ -128,17 +128,20 @@ def load_results(
         ConfigError: an option belongs to the run, or no task has it.
         DataError: there is no run, or one cannot be scored.
     """
-    found = run_folders(folders)
-    chosen = options_of_each(found, options)
+    paths = run_folders(folders)
+    chosen = options_of_each(paths, options)
     return Evaluation(
-        tuple(read_scored(folder, data=data, root=root, options=own) for folder, own in zip(found, chosen, strict=True))
+        tuple(
+            read_scored(folder, data=data, root=root, options=own_options)
+            for folder, own_options in zip(paths, chosen, strict=True)
+        )
     )
 
 
 def compare(
     runs: Sequence[str | Path | ScoredRun | Evaluation], *, draws: int = DRAWS, level: float = 0.95
 ) -> pd.DataFrame:
-    """Every pair of models task by task: a row a pair, columns as in `analysis.Comparison`.
+    """Every pair of models task by task: a row a pair, columns as in `stats.Comparison`.
 
     Args:
         runs: run folders (or folders of them), scored runs or evaluations.
@@ -163,14 +166,14 @@ def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
     Raises:
         DataError: one of them holds no run.
     """
-    found: dict[Path, None] = {}
+    runs: dict[Path, None] = {}
     for folder in [folders] if isinstance(folders, str | Path) else folders:
         path = Path(folder)
         inside = [path] if (path / CONFIG_FILE).is_file() else sorted(p.parent for p in path.rglob(CONFIG_FILE))
         if not inside:
             raise DataError(f"{path}: no run here. Remedy: name a folder that `barista-bench run` made")
-        found.update(dict.fromkeys(inside))
-    return list(found)
+        runs.update(dict.fromkeys(inside))
+    return list(runs)
 
 
 def _sample_rows(run: ScoredRun, called: Mapping[str, str]) -> Iterator[dict[str, object]]:

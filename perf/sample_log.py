@@ -24,10 +24,10 @@ from barista_bench.runs.ask.inputs import INPUTS_FILE
 from barista_bench.runs.description import checked_description
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log.compaction import compact
-from barista_bench.runs.log.finished import finished_samples
 from barista_bench.runs.log.keys import sample_key
-from barista_bench.runs.log.record import seal
-from barista_bench.runs.log.sample_log import log_files, read_folder, sample_digest
+from barista_bench.runs.log.log_reader import finished_samples, read_folder
+from barista_bench.runs.log.record import sample_digest, seal
+from barista_bench.runs.log.sample_log import log_files
 
 RANKS = 4
 MODEL = {"name": "org/model", "revision": "0" * 40, "settings": {"dtype": "bfloat16"}}

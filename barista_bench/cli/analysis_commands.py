@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import Options, Root, app, explained
+from barista_bench.cli.app import Data, Options, Root, app, explained
 from barista_bench.core.options import parse_pairs
 from barista_bench.files import text_out
 from barista_bench.files.atomic import write_whole
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
 Draws = Annotated[int, typer.Option(min=100, max=100_000, help="Draws of the bootstrap and of the permutation test.")]
-Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
 
 
 @app.command()
@@ -40,10 +39,10 @@ def compare(
         if csv is not None:
             check_place(csv)
         runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
-        found = compare_runs(runs, draws=draws)
+        comparisons = compare_runs(runs, draws=draws)
         if csv is not None:
-            write_whole(csv, text_out.csv(comparison_table(found)))
-    for item in found:
+            write_whole(csv, text_out.csv(comparison_table(comparisons)))
+    for item in comparisons:
         echo(comparison_line(item))
     for line in differing_circumstances(runs):
         echo(f"beside: {line}")
@@ -77,12 +76,12 @@ def analyse(
 
 def comparison_line(item: Comparison) -> str:
     """One pair of models in words."""
-    ends = "no interval" if item.low is None or item.high is None else f"95% [{item.low:+.3f}, {item.high:+.3f}]"
+    interval = "no interval" if item.low is None or item.high is None else f"95% [{item.low:+.3f}, {item.high:+.3f}]"
     effect = "none" if item.effect_size is None else f"{item.effect_size:+.2f}"
     part = "" if item.samples == item.expected_samples else f" of {item.expected_samples}: INCOMPLETE"
     return (
         f"{item.task}, {item.name}: {item.first} {item.first_value:.3f} - {item.second} {item.second_value:.3f} "
-        f"= {item.difference:+.3f} {ends}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
+        f"= {item.difference:+.3f} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
         f"{item.sample_name} {item.sample_difference:+.3f}, d {effect}, "
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
         f"{item.examples} examples in {item.videos} videos, {item.samples} samples{part}"

@@ -65,6 +65,7 @@ Options = Annotated[
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
 ]
 Progress = Annotated[bool, typer.Option(help="Show progress bars.")]
+Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
 
 
@@ -86,13 +87,13 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (BaristaError, OSError) as error:
-        told = _of_the_system(error) if isinstance(error, OSError) else str(error)
-        echo(f"error: {' '.join(told.splitlines())}", color="red", err=True)
+        message = _system_error(error) if isinstance(error, OSError) else str(error)
+        echo(f"error: {' '.join(message.splitlines())}", color="red", err=True)
         raise typer.Exit(1) from error
 
 
-def _of_the_system(error: OSError) -> str:
-    """The file, what is wrong with it, and the remedy; as it stands, what is no error of the system's."""
+def _system_error(error: OSError) -> str:
+    """The file, what is wrong with it, and the remedy; an error that the system did not raise as it stands."""
     if error.errno is None:
         return str(error)
     where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "

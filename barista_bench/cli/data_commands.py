@@ -52,14 +52,14 @@ def mini(
     from barista_bench.mini import write_kitchen
 
     with explained():
-        found = get_benchmark(benchmark)
-        if found.write_mini is not None:
+        chosen = get_benchmark(benchmark)
+        if chosen.write_mini is not None:
             if kitchen is None:
                 raise ConfigError(f"{benchmark} is made from a kitchen. Remedy: write one, and name it with --kitchen")
             refuse_inside(out, kitchen)
             with replacing_folder(out) as folder:
-                found.write_mini(kitchen, folder)
-            echo(f"a small {found.title} in {out}")
+                chosen.write_mini(kitchen, folder)
+            echo(f"a small {chosen.title} in {out}")
             return
         if kitchen is not None:
             raise ConfigError(f"{benchmark} is no benchmark that is made from a kitchen. Remedy: leave --kitchen out")
@@ -89,15 +89,15 @@ def validate(
         _validate_release(benchmark, root, videos, strict, show, progress)
         return
     with explained():
-        found = check(root, num_proc=num_proc, progress=progress)
-    for video in found.videos:
+        validation = check(root, num_proc=num_proc, progress=progress)
+    for video in validation.videos:
         echo(
             f"{video.video_id}: {video.frames} frames, {video.objects} objects, {video.instances} instances, "
             f"{video.attributes} attribute and {video.relations} relation ranges, {video.activities} activities, "
             f"{video.steps} steps"
         )
-    echo(f"{len(found.videos)} usable videos")
-    _tell_problems(found.problems, strict, show)
+    echo(f"{len(validation.videos)} usable videos")
+    _report_problems(validation.problems, strict, show)
 
 
 def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: bool, show: int, progress: bool) -> None:
@@ -114,10 +114,10 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
             echo(f"  skipped: {item.frame.video_id}: {item.reason}", color="yellow", err=True)
     for name, reason in plans.empty.items():
         echo(f"{name}: {reason}", color="yellow", err=True)
-    _tell_problems(plans.problems, strict, show)
+    _report_problems(plans.problems, strict, show)
 
 
-def _tell_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
+def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
     """Name them, and end with exit code 1 where they are errors, or any at all with `strict`."""
     for problem in problems[:show]:
         echo(str(problem), color="red" if problem.severity == "error" else "yellow", err=True)
@@ -146,11 +146,11 @@ def stats(
 
     with explained():
         check_target(out, STATISTICS)
-        found = statistics(SceneGraph(root), progress=progress)
-        files = write_statistics(found, out, plots=plots)
+        counts = statistics(SceneGraph(root), progress=progress)
+        files = write_statistics(counts, out, plots=plots)
     echo(
-        f"{found.videos} videos, {found.frames} frames, {found.instances} instances, {found.relation_rows} relations, "
-        f"{found.activity_segments} activity segments"
+        f"{counts.videos} videos, {counts.frames} frames, {counts.instances} instances, "
+        f"{counts.relation_rows} relations, {counts.activity_segments} activity segments"
     )
     echo(f"wrote {', '.join(str(file) for file in files)}")
 
@@ -266,8 +266,8 @@ def trace(
         if not files:
             raise ConfigError(f"{data}: no frozen/*.jsonl here. Remedy: name the folder that build wrote with --data")
         owner = str(read_manifest(data).get("benchmark", DEFAULT))
-        found = tracing.trace({file.stem: read_frozen(file, owner) for file in files}, video_id, frame, within=within)
-    echo(*tracing.as_text(found).removesuffix("\n").split("\n"))
+        traced = tracing.trace({file.stem: read_frozen(file, owner) for file in files}, video_id, frame, within=within)
+    echo(*tracing.as_text(traced).removesuffix("\n").split("\n"))
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import Protocol, ProtocolChoice, Root, app, explained
+from barista_bench.cli.app import Data, Protocol, ProtocolChoice, Root, app, explained
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
 
@@ -57,7 +57,7 @@ def export_run(
     judge: Annotated[
         str | None, typer.Option(help="Which folder of RUN/judges has the scores, if there are several.")
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
+    data: Data = None,
     root: Root = None,
 ) -> None:
     """Write a run in the layout of the released harness: what was imported comes out as it was."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import Options, Root, app, explained
+from barista_bench.cli.app import Data, Options, Root, app, explained
 from barista_bench.core.options import parse_pairs
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @app.command()
 def score(
     folders: Annotated[list[Path] | None, typer.Argument(help="Run folders.")] = None,
-    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
+    data: Data = None,
     root: Root = None,
     option: Options = None,
     predictions: Annotated[
@@ -36,13 +36,14 @@ def score(
     """
     from barista_bench.judging.judge_folder import judge_folders
     from barista_bench.judging.scoring import score_judged
-    from barista_bench.runs.imports.recorded_answers import import_recorded, known_formats
-    from barista_bench.runs.score.kept_figures import options_of_each
+    from barista_bench.runs.score.result_files import options_of_each
     from barista_bench.runs.score.scoring import score as score_run
 
     with explained():
         options = parse_pairs(option or [])
         if predictions is not None:
+            from barista_bench.runs.imports.recorded_answers import import_recorded, known_formats
+
             if form is None or folders:
                 raise ConfigError(
                     "predictions need their format, and no run folder beside them. "
@@ -51,10 +52,10 @@ def score(
             folders, options = import_recorded(predictions, out, form, model=model, options=options), {}
         if not folders:
             raise ConfigError("nothing to score. Remedy: name run folders, or --predictions and --format")
-        for folder, own in zip(folders, options_of_each(folders, options), strict=True):
-            scored = score_run(folder, data=data, root=root, options=own)
+        for folder, chosen in zip(folders, options_of_each(folders, options), strict=True):
+            scored = score_run(folder, data=data, root=root, options=chosen)
             echo(summary_line(scored.results))
-            for judge in [] if own else judge_folders(folder):
+            for judge in [] if chosen else judge_folders(folder):
                 score_judged(scored, judge)
 
 
@@ -64,7 +65,7 @@ def report(
     out: Annotated[Path, typer.Option(help="Folder for the page, and tables and figures beside it.")] = Path("report"),
     samples: Annotated[int, typer.Option(help="Samples of each task to page through at the most.")] = 1000,
     compare: Annotated[bool, typer.Option(help="Make the paired comparisons, which take longest.")] = True,
-    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
+    data: Data = None,
     root: Root = None,
     option: Options = None,
 ) -> None:
@@ -77,8 +78,8 @@ def report(
         check_target(out, REPORT)
         scored = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
         html, markdown = write_report(scored, out, samples=samples, compare=compare)
-    for run_ in scored:
-        echo(summary_line(run_.results))
+    for run in scored:
+        echo(summary_line(run.results))
     echo(f"wrote {html} and {markdown}")
 
 
@@ -93,9 +94,9 @@ def diff(
     from barista_bench.runs.diff import diff as compare_runs
 
     with explained():
-        found = compare_runs(first, second, shown=show)
-    echo(*as_text(found).removesuffix("\n").split("\n"))
-    if not found.same:
+        difference = compare_runs(first, second, shown=show)
+    echo(*as_text(difference).removesuffix("\n").split("\n"))
+    if not difference.same:
         raise typer.Exit(1)
 
 
@@ -114,16 +115,15 @@ def summary_line(results: Results) -> str:
     from barista_bench.runs.score.results import tie_spread
 
     figure, coverage = results.figures[results.primary], results.coverage
-    spread = f" ± {figure.std:.3f}" if figure.std is not None else ""
+    std = f" ± {figure.std:.3f}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
     incomplete = "" if coverage.complete else " INCOMPLETE"
-    ties = tie_spread(results)
-    by = f", {options}" if (options := results.comparability.options_in_words) else ""
-    order = f"; all scores are equal, so that the order of the examples decides: {ties}" if ties else ""
+    options = f", {words}" if (words := results.comparability.options_in_words) else ""
+    spread = tie_spread(results)
+    order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
         f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.name}: "
-        f"{results.primary} {figure.mean:.3f}{spread} "
-        f"over {len(figure.runs)} run(s), "
+        f"{results.primary} {figure.mean:.3f}{std} over {len(figure.runs)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
-        f"wording {results.prompts.wording}{by}{order}"
+        f"wording {results.prompts.wording}{options}{order}"
     )

@@ -37,7 +37,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
             echo(*as_text(estimate(config)).split("\n"))
             return
         session = run_config(config)
-    _tell(session)
+    _report_session(session)
 
 
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
@@ -63,12 +63,12 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         if runs:
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
-    _tell(session)
+    _report_session(session)
     if not runs:
         raise typer.Exit(1)
 
 
-def _tell(session: Session) -> None:
+def _report_session(session: Session) -> None:
     """What a start did. Ends the command with exit code 1 where samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")

@@ -50,11 +50,11 @@ from barista_bench.interchange.released_folder import (
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.data_location import data_location
 from barista_bench.runs.log.keys import digest, sample_key
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.run_folder import OWN_EXAMPLES, log_file, run_description, sessions_file, write_run
 from barista_bench.runs.score.samples import read_samples
-from barista_bench.runs.whereabouts import written_data
 
 _CUT = ("max_tokens", "max_output_tokens", "length")
 _REFUSED = ("safety", "refus", "content_filter", "prohibited", "blocklist", "recitation", "spii")
@@ -234,7 +234,7 @@ class _Importer:
         )
         return described | {
             "runs": len(self.released),
-            "data": written_data(out, None, root, None),
+            "data": data_location(out, None, root, None),
             "imported": [
                 {
                     "folder": run.folder.name,

@@ -79,25 +79,25 @@ def write_report(
 def _fitting(report: Report, wanted: int, max_bytes: int) -> tuple[Sample, ...]:
     """As many samples, and answers as long, as leave half of the page to pictures and tables."""
     for share, max_text in _SIZES:
-        found = report_samples(report, round(wanted * share), max_text)
-        if sum(map(len, bundle.chunks(found, Album()))) < max_bytes // 2:
+        fitting = report_samples(report, round(wanted * share), max_text)
+        if sum(map(len, bundle.chunks(fitting, Album()))) < max_bytes // 2:
             break
-    return found
+    return fitting
 
 
 def _markdown(report: Report, samples: Sequence[Sample], pictures: Album, folder: Path) -> str:
     files: dict[int, list[str]] = {}
     images = folder / PICTURE_FOLDER
     images.mkdir()
-    pictured = [place for place in range(len(samples)) if pictures.of_sample(place).pictures] or list(
+    pictured = [position for position in range(len(samples)) if pictures.of_sample(position).pictures] or list(
         range(len(samples))
     )
-    for place in (pictured[at] for at in spread(len(pictured), MARKDOWN_SAMPLES)):
-        files[place] = []
-        for number, placed in enumerate(pictures.of_sample(place).pictures):
-            files[place].append(f"{PICTURE_FOLDER}/{place}-{number}.jpg")
-            (images / f"{place}-{number}.jpg").write_bytes(pictures.files[placed.file])
-    problems = {place: pictures.of_sample(place).problem for place in files}
+    for position in (pictured[at] for at in spread(len(pictured), MARKDOWN_SAMPLES)):
+        files[position] = []
+        for number, placed in enumerate(pictures.of_sample(position).pictures):
+            files[position].append(f"{PICTURE_FOLDER}/{position}-{number}.jpg")
+            (images / f"{position}-{number}.jpg").write_bytes(pictures.files[placed.file])
+    problems = {position: pictures.of_sample(position).problem for position in files}
     return render_markdown(report, samples, files, problems)
 
 
@@ -110,7 +110,9 @@ def _write_tables(report: Report, folder: Path) -> None:
 
 def _write_figures(report: Report, folder: Path) -> None:
     folder.mkdir()
-    for name, figure in zip(export.distinct(one.name for one in report.all_figures), report.all_figures, strict=True):
+    for name, figure in zip(
+        export.distinct(drawn.name for drawn in report.all_figures), report.all_figures, strict=True
+    ):
         (folder / f"{name}.svg").write_bytes(figure.svg)
         (folder / f"{name}.pdf").write_bytes(figure.pdf)
 

@@ -44,19 +44,11 @@ MAX_GRAPHS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class TaskAnalyses:
-    """Of the runs of one section: failures by run folder, and breakdowns by key and run folder."""
-
-    failures: Mapping[Path, Sequence[FailureRow]] = field(default_factory=dict)
-    breakdowns: Mapping[str, Mapping[Path, Sequence[BreakdownRow]]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Analyses:
     """What was found; empty parts are left out of the report.
 
     `labels` are what models are called everywhere in the report. `agreements` are by benchmark; empty for one over all
-    of them. `left_out` says what could not be made, and why.
+    of them. `failures` and `breakdowns` (by key) are by run folder. `left_out` says what could not be made, and why.
     """
 
     labels: Labels = field(default_factory=dict)
@@ -68,16 +60,6 @@ class Analyses:
     failures: Mapping[Path, Sequence[FailureRow]] = field(default_factory=dict)
     breakdowns: Mapping[Path, Mapping[str, Sequence[BreakdownRow]]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
-
-    def of(self, runs: Sequence[ScoredRun]) -> TaskAnalyses:
-        """The part about some runs."""
-        keys = dict.fromkeys(key for run in runs for key in self.breakdowns.get(run.folder, {}))
-        return TaskAnalyses(
-            failures={run.folder: self.failures.get(run.folder, ()) for run in runs},
-            breakdowns={
-                key: {run.folder: self.breakdowns.get(run.folder, {}).get(key, ()) for run in runs} for key in keys
-            },
-        )
 
 
 def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, draws: int = DRAWS) -> Analyses:
@@ -142,8 +124,8 @@ def _comparisons(
 
 
 def _primary(run: ScoredRun) -> float:
-    found = run.results.figures.get(run.results.primary)
-    return found.mean if found else float("-inf")
+    figure = run.results.figures.get(run.results.primary)
+    return figure.mean if figure else float("-inf")
 
 
 def _gaps(
@@ -169,15 +151,15 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
     parts = list(by_benchmark.items())
     if len(parts) > 1:
         parts.append(("", list(runs)))
-    for benchmark, own in parts:
-        asked = [run for run in own if not is_scripted(run)]
+    for benchmark, members in parts:
+        asked = [run for run in members if not is_scripted(run)]
         answered = Counter(labels[run.folder] for run in asked)
-        tasks = len(comparable(own))
+        tasks = len(comparable(members))
         if tasks < 2:
             continue
-        whole = sum(count >= tasks for count in answered.values())
+        complete = sum(count >= tasks for count in answered.values())
         try:
-            yield benchmark, rank_agreement(asked if whole >= FEWEST_MODELS else own, labels=labels)
+            yield benchmark, rank_agreement(asked if complete >= FEWEST_MODELS else members, labels=labels)
         except BaristaError as error:
             where = f" of {benchmark}" if benchmark and len(parts) > 1 else ""
             left_out.append(f"Rank agreement between tasks{where}: {error}")
@@ -192,12 +174,12 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
     by_model: dict[tuple[str, str], list[ScoredRun]] = defaultdict(list)
     for run in runs:
         by_model[labels[run.folder], run.task.benchmark].append(run)
-    several = {key: own for key, own in by_model.items() if len(own) > 1}
-    asked = {key: own for key, own in several.items() if not is_scripted(own[0])}
+    several = {key: members for key, members in by_model.items() if len(members) > 1}
+    asked = {key: members for key, members in several.items() if not is_scripted(members[0])}
     drawn = list[PropagationGraph]()
-    for (label, _), own in (asked or several).items():  # as above: baselines are no models
+    for (label, _), members in (asked or several).items():  # as above: baselines are no models
         try:
-            graph = propagation(own, label=label)
+            graph = propagation(members, label=label)
         except BaristaError as error:
             left_out.append(f"Error propagation of {label}: {error}")
             continue

@@ -15,7 +15,7 @@ from typing import Any
 
 from barista_bench.core.task import Status
 from barista_bench.reporting.pictures import Album
-from barista_bench.reporting.samples import Answer, ModelAnswers, Sample
+from barista_bench.reporting.samples import ModelAnswers, Sample, ShownAnswer
 
 CHUNK = 32
 """Samples of one chunk."""
@@ -24,7 +24,7 @@ MAX_VALUES = 300
 """A metadata key with more values than this is no filter."""
 
 Fields = dict[str, Any]
-_ANSWER = tuple(field.name for field in fields(Answer))
+_ANSWER = tuple(field.name for field in fields(ShownAnswer))
 
 
 def index(samples: Sequence[Sample], sections: Sequence[Fields], album: Album) -> Fields:
@@ -34,7 +34,7 @@ def index(samples: Sequence[Sample], sections: Sequence[Fields], album: Album) -
     models are [mean score or None, statuses of the runs by number]; pictures say whether there are any. `meta` has
     each metadata key with its values and, by sample, the numbers of those that the sample has.
     """
-    videos = {name: place for place, name in enumerate(sorted({f.video_id for s in samples for f in s.frames}))}
+    videos = {name: number for number, name in enumerate(sorted({f.video_id for s in samples for f in s.frames}))}
     return {
         "sections": list(sections),
         "statuses": STATUSES,
@@ -48,9 +48,9 @@ def index(samples: Sequence[Sample], sections: Sequence[Fields], album: Album) -
                 sample.label,
                 [[videos[frame.video_id], frame.frame_index] for frame in sample.frames],
                 [_outcome(model) for model in sample.models],
-                int(bool(album.of_sample(place).pictures)),
+                int(bool(album.of_sample(number).pictures)),
             ]
-            for place, sample in enumerate(samples)
+            for number, sample in enumerate(samples)
         ],
     }
 
@@ -58,7 +58,9 @@ def index(samples: Sequence[Sample], sections: Sequence[Fields], album: Album) -
 def chunks(samples: Sequence[Sample], album: Album) -> Iterator[str]:
     """The details of the samples, `CHUNK` a piece, each deflated (zlib) JSON as base64."""
     for start in range(0, len(samples), CHUNK):
-        block = [_details(sample, album, start + place) for place, sample in enumerate(samples[start : start + CHUNK])]
+        block = [
+            _details(sample, album, start + offset) for offset, sample in enumerate(samples[start : start + CHUNK])
+        ]
         yield base64.b64encode(zlib.compress(_json(block), 9)).decode()
 
 
@@ -68,15 +70,15 @@ def _json(value: object) -> bytes:
 
 
 def _meta(samples: Sequence[Sample]) -> list[Fields]:
-    found = []
+    filters = []
     for key in dict.fromkeys(name for sample in samples for name in sample.groups):
         values = sorted({value for sample in samples for value in sample.groups.get(key, ())}, key=_natural)
         if 1 < len(values) <= MAX_VALUES:
             number = {value: place for place, value in enumerate(values)}
             codes = [[number[value] for value in sample.groups.get(key, ())] for sample in samples]
-            if any(own != codes[0] for own in codes):  # a list that all samples have tells none from another
-                found.append({"key": key, "values": values, "codes": codes})
-    return found
+            if any(code != codes[0] for code in codes):  # a list that all samples have tells none from another
+                filters.append({"key": key, "values": values, "codes": codes})
+    return filters
 
 
 def _natural(value: str) -> tuple[bool, float, str]:
@@ -91,8 +93,8 @@ def _outcome(model: ModelAnswers) -> list[Any]:
     return [None if mean is None else round(mean, 4), codes or [STATUSES.index("not_run")]]
 
 
-def _details(sample: Sample, album: Album, place: int) -> Fields:
-    found = album.of_sample(place)
+def _details(sample: Sample, album: Album, number: int) -> Fields:
+    shown = album.of_sample(number)
     return {
         "where": sample.where,
         "captions": sample.captions,
@@ -101,12 +103,12 @@ def _details(sample: Sample, album: Album, place: int) -> Fields:
         "truth": sample.truth,
         "metadata": sample.metadata,
         "evidence": sample.evidence,
-        "pictures": [asdict(picture) for picture in found.pictures],
-        "problem": found.problem,
+        "pictures": [asdict(picture) for picture in shown.pictures],
+        "problem": shown.problem,
         "models": [[_answer(answer) for answer in model.answers] for model in sample.models],
     }
 
 
-def _answer(answer: Answer) -> Mapping[str, Any]:
+def _answer(answer: ShownAnswer) -> Mapping[str, Any]:
     shown = {name: getattr(answer, name) for name in _ANSWER}  # not `asdict`, which copies as deep as it goes
     return {**shown, "rows": [[row.verdict, row.text] for row in answer.rows]}

@@ -19,27 +19,27 @@ MOST_BARS = 40
 
 def chart(name: str, paper: PaperChart) -> DrawnFigure | None:
     """None where there is no finite point. Names along the axis stand in the order in which they first come."""
-    series = [Series(one.name, _finite(one.points)) for one in paper.series[:MAX_MODELS]]
-    series = [one for one in series if one.points]
+    series = [Series(line.name, _finite(line.points)) for line in paper.series[:MAX_MODELS]]
+    series = [line for line in series if line.points]
     if not series:
         return None
-    places = list(dict.fromkeys(point.x for one in series for point in one.points))
-    named = paper.kind == "bar" or any(isinstance(place, str) for place in places)
-    places = places[:MOST_BARS] if named else places
+    xs = list(dict.fromkeys(point.x for line in series for point in line.points))
+    named = paper.kind == "bar" or any(isinstance(x, str) for x in xs)
+    xs = xs[:MOST_BARS] if named else xs
 
     def draw(figure: Figure) -> None:
         from matplotlib.ticker import MaxNLocator
 
         panel = figure.subplots()
         if paper.kind == "bar":
-            _bars(panel, series, places)
+            _bars(panel, series, xs)
         else:
-            _lines(panel, series, {place: at for at, place in enumerate(places)} if named else None)
+            _lines(panel, series, {x: at for at, x in enumerate(xs)} if named else None)
         if named:
-            long = max(len(str(place)) for place in places) > 60 // len(places)
-            labels = [short(str(place)) for place in places]
-            panel.set_xticks(range(len(places)), labels, rotation=35 if long else 0, ha="right" if long else "center")
-        elif all(float(place).is_integer() for place in places):
+            long = max(len(str(x)) for x in xs) > 60 // len(xs)
+            labels = [short(str(x)) for x in xs]
+            panel.set_xticks(range(len(xs)), labels, rotation=35 if long else 0, ha="right" if long else "center")
+        elif all(float(x).is_integer() for x in xs):
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))  # levels and frames are whole
         panel.set_xlabel(short(paper.x, 80))
         panel.set_ylabel(short(paper.y, 60))
@@ -48,40 +48,40 @@ def chart(name: str, paper: PaperChart) -> DrawnFigure | None:
         if len(series) > 1 or series[0].name:
             figure.legend(loc="outside lower center", ncols=min(4, len(series)), frameon=False)
 
-    width = max(6.4, 0.22 * len(places) * len(series) + 1.5) if paper.kind == "bar" else 6.8
+    width = max(6.4, 0.22 * len(xs) * len(series) + 1.5) if paper.kind == "bar" else 6.8
     return drawn(name, paper.title, (min(width, 12.0), 3.4 + 0.25 * -(-len(series) // 4)), draw)
 
 
 def _finite(points: Sequence[Point]) -> tuple[Point, ...]:
-    found = (Point(*point) for point in points)
-    return tuple(p for p in found if math.isfinite(p.y) and (isinstance(p.x, str) or math.isfinite(p.x)))
+    made = (Point(*point) for point in points)
+    return tuple(p for p in made if math.isfinite(p.y) and (isinstance(p.x, str) or math.isfinite(p.x)))
 
 
 def _lines(panel: Axes, series: Sequence[Series], at: dict[float | str, int] | None) -> None:
-    for number, one in enumerate(series):
-        points = [point for point in one.points if at is None or point.x in at]
+    for number, line in enumerate(series):
+        points = [point for point in line.points if at is None or point.x in at]
         places = [point.x if at is None else at[point.x] for point in points]
         ink, marker = color(number), MARKERS[number % len(MARKERS)]
         heights = [point.y for point in points]
         panel.plot(
-            places, heights, label=short(one.name) or "_", color=ink, marker=marker, markersize=4.5, linewidth=1.3
+            places, heights, label=short(line.name) or "_", color=ink, marker=marker, markersize=4.5, linewidth=1.3
         )
         _whiskers(panel, places, points, ink)
 
 
 def _bars(panel: Axes, series: Sequence[Series], places: Sequence[float | str]) -> None:
     width = 0.8 / len(series)
-    for number, one in enumerate(series):
-        points = [point for point in one.points if point.x in places]
+    for number, group in enumerate(series):
+        points = [point for point in group.points if point.x in places]
         middles = [places.index(point.x) + (number + 0.5) * width - 0.4 for point in points]
         heights = [point.y for point in points]
-        bars = panel.bar(middles, heights, width * 0.92, label=short(one.name) or "_", color=color(number))
+        bars = panel.bar(middles, heights, width * 0.92, label=short(group.name) or "_", color=color(number))
         for bar in bars:
             bar.set(hatch=HATCHES[number % len(HATCHES)], edgecolor="white", linewidth=0.4)
         _whiskers(panel, middles, points, "#222222")
 
 
 def _whiskers(panel: Axes, places: Sequence[float | str | int], points: Sequence[Point], ink: str) -> None:
-    for place, point in zip(places, points, strict=True):
+    for x, point in zip(places, points, strict=True):
         if point.low is not None and point.high is not None:
-            panel.plot([place, place], [point.low, point.high], color=ink, linewidth=1.1, solid_capstyle="butt")
+            panel.plot([x, x], [point.low, point.high], color=ink, linewidth=1.1, solid_capstyle="butt")

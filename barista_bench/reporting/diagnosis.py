@@ -7,7 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from barista_bench.core.task import FAILURE_KINDS
-from barista_bench.reporting.tables import NOTHING, Block, Cell, Column, Table, figure_cell, interval, number, words
+from barista_bench.reporting.tables import (
+    NOTHING,
+    Block,
+    Cell,
+    Column,
+    Table,
+    cells,
+    figure_cell,
+    interval,
+    number,
+    number_columns,
+    text_columns,
+    words,
+)
 from barista_bench.reporting.tables import side_by_side as beside
 from barista_bench.stats import (
     BaselineGap,
@@ -21,50 +34,46 @@ from barista_bench.stats import (
 )
 
 
-def agreement(found: RankAgreement, benchmark: str = "") -> Table:
+def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
     """Kendall's tau-b between tasks."""
-    columns = (Column("task", numeric=False), *(Column(words(task)) for task in found.tasks))
+    columns = (Column("task", numeric=False), *(Column(words(task)) for task in ranks.tasks))
     rows = tuple(
         (
             Cell(words(task)),
-            *(Cell(NOTHING if tau is None or s == t else f"{tau:+.2f}") for t, tau in enumerate(found.tau[s])),
+            *(Cell(NOTHING if tau is None or s == t else f"{tau:+.2f}") for t, tau in enumerate(ranks.tau[s])),
         )
-        for s, task in enumerate(found.tasks)
+        for s, task in enumerate(ranks.tasks)
     )
     note = (
-        f"Kendall's tau-b between the orders in which two tasks put {len(found.models)} models, by mean sample score. "
+        f"Kendall's tau-b between the orders in which two tasks put {len(ranks.models)} models, by mean sample score. "
         "+1: the same order; 0: unrelated; none where a task does not tell the models apart. "
-        f"The models: {', '.join(found.models)}."
+        f"The models: {', '.join(ranks.models)}."
     )
     return Table(f"Rank agreement between tasks{f' of {benchmark}' if benchmark else ''}", columns, rows, note)
 
 
-def comparisons(found: Sequence[Comparison], title: str = "Paired comparisons") -> Table:
+def comparisons(compared: Sequence[Comparison], title: str = "Paired comparisons") -> Table:
     """One row a pair of models and task."""
-    several = len({one.benchmark for one in found}) > 1
+    several = len({pair.benchmark for pair in compared}) > 1
     columns = (
-        *(Column(name, numeric=False) for name in ("task", "first", "second", "figure")),
-        *(Column(name, "pooled figure") for name in ("first", "second", "difference", "p", "p (Holm)")),
-        *(Column(name, "sample score") for name in ("difference", "effect size")),
-        *(Column(name, "examples") for name in ("first better", "equal", "second better", "compared")),
+        *text_columns("task", "first", "second", "figure"),
+        *number_columns("pooled figure", "first", "second", "difference", "p", "p (Holm)"),
+        *number_columns("sample score", "difference", "effect size"),
+        *number_columns("examples", "first better", "equal", "second better", "compared"),
     )
     rows = tuple(
-        (
-            Cell(_task(one, several)),
-            Cell(one.first),
-            Cell(one.second),
-            Cell(words(one.name)),
-            Cell(number(one.first_value)),
-            Cell(number(one.second_value)),
-            Cell(_signed(one.difference), notes=_interval(one.low, one.high)),
-            Cell(_p(one.p_value)),
-            Cell(_p(one.p_adjusted)),
-            Cell(_signed(one.sample_difference), notes=_interval(one.sample_low, one.sample_high)),
-            Cell(NOTHING if one.effect_size is None else _signed(one.effect_size)),
-            *(Cell(number(count)) for count in (one.wins, one.ties, one.losses)),
-            Cell(f"{number(one.examples)} of {number(one.expected_examples)}", warn=one.samples < one.expected_samples),
+        cells(
+            *(_task(pair, several), pair.first, pair.second, words(pair.name), pair.first_value, pair.second_value),
+            Cell(_signed(pair.difference), notes=_interval(pair.low, pair.high)),
+            *(_p(pair.p_value), _p(pair.p_adjusted)),
+            Cell(_signed(pair.sample_difference), notes=_interval(pair.sample_low, pair.sample_high)),
+            *(_signed(pair.effect_size), pair.wins, pair.ties, pair.losses),
+            Cell(
+                f"{number(pair.examples)} of {number(pair.expected_examples)}",
+                warn=pair.samples < pair.expected_samples,
+            ),
         )
-        for one in found
+        for pair in compared
     )
     note = (
         "First minus second on the samples that both have, with the 95% interval of a paired bootstrap over videos. "
@@ -74,31 +83,31 @@ def comparisons(found: Sequence[Comparison], title: str = "Paired comparisons") 
     return Table(title, columns, rows, note, folded=len(rows) > 20)
 
 
-def baselines(found: Sequence[BaselineGap]) -> Table:
+def baselines(gaps: Sequence[BaselineGap]) -> Table:
     """What a score owes to images, their order, or anything but guessing."""
-    several = len({one.comparison.benchmark for one in found}) > 1
+    several = len({gap.comparison.benchmark for gap in gaps}) > 1
     columns = (
-        *(Column(name, numeric=False) for name in ("task", "model", "without")),
-        *(Column(name) for name in ("model's figure", "baseline's figure", "gap", "p (Holm)")),
+        *text_columns("task", "model", "without"),
+        *number_columns("", "model's figure", "baseline's figure", "gap", "p (Holm)"),
     )
     rows = tuple(
-        (
-            Cell(_task(one.comparison, several)),
-            Cell(one.model),
-            Cell(_KINDS.get(one.kind, words(one.kind))),
-            Cell(number(one.comparison.first_value)),
-            Cell(number(one.comparison.second_value)),
-            Cell(_signed(one.comparison.difference), notes=_interval(one.comparison.low, one.comparison.high)),
-            Cell(_p(one.comparison.p_adjusted)),
+        cells(
+            _task(gap.comparison, several),
+            gap.model,
+            _KINDS.get(gap.kind, words(gap.kind)),
+            gap.comparison.first_value,
+            gap.comparison.second_value,
+            Cell(_signed(gap.comparison.difference), notes=_interval(gap.comparison.low, gap.comparison.high)),
+            _p(gap.comparison.p_adjusted),
         )
-        for one in found
+        for gap in gaps
     )
     note = "A gap whose interval holds 0 says that the score does not need what the baseline goes without."
     return Table("Gap to baselines", columns, rows, note, folded=len(rows) > 20)
 
 
-def _task(one: Comparison, several: bool) -> str:
-    return f"{one.benchmark} / {words(one.task)}" if several else words(one.task)
+def _task(comparison: Comparison, several: bool) -> str:
+    return f"{comparison.benchmark} / {words(comparison.task)}" if several else words(comparison.task)
 
 
 _KINDS = {
@@ -111,48 +120,44 @@ _KINDS = {
 }
 
 
-def consistency(found: Sequence[Consistency]) -> Table:
+def consistency(runs: Sequence[Consistency]) -> Table:
     columns = (
-        *(Column(name, numeric=False) for name in ("task", "model")),
-        *(Column(name) for name in ("examples", "runs", "same answer", "same score", "spread of score")),
+        *text_columns("task", "model"),
+        *number_columns("", "examples", "runs", "same answer", "same score", "spread of score"),
     )
     rows = tuple(
-        (
-            *(Cell(text) for text in (words(one.task), one.model)),
-            *(Cell(number(value)) for value in (one.examples, one.runs, one.same_answer, one.same_score, one.spread)),
-        )
-        for one in found
+        cells(words(run.task), run.model, run.examples, run.runs, run.same_answer, run.same_score, run.spread)
+        for run in runs
     )
     note = "Over pairs of runs of an example; the spread is the mean standard deviation of an example's score."
     return Table("Consistency over runs", columns, rows, note, folded=len(rows) > 20)
 
 
-def failures(found: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
+def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
     """Kinds of failure by model label, in the order of their description; None where nothing failed."""
-    kinds = [kind for kind in FAILURE_KINDS if any(row.kind == kind and row.count for _, rows in found for row in rows)]
-    columns = [Column("kind", numeric=False), Column("meaning", numeric=False)]
-    for label, _ in found:
-        columns += [Column(name, label) for name in ("failures", "samples", "share")]
+    kinds = [
+        kind for kind in FAILURE_KINDS if any(row.kind == kind and row.count for _, rows in by_model for row in rows)
+    ]
+    columns = text_columns("kind", "meaning")
+    for label, _ in by_model:
+        columns += number_columns(label, "failures", "samples", "share")
     lines = []
     for kind in kinds:
-        cells = [Cell(words(kind)), Cell(FAILURE_KINDS[kind])]
-        for _, rows in found:
-            row = next((row for row in rows if row.kind == kind), None)
-            cells += [Cell(number(row.count if row else 0)), Cell(number(row.samples if row else 0))]
-            cells += [Cell(f"{100 * row.share:.1f} %" if row else NOTHING)]
-        lines.append(tuple(cells))
+        of_kind = (next((row for row in rows if row.kind == kind), None) for _, rows in by_model)
+        counts = ((row.count, row.samples, f"{100 * row.share:.1f} %") if row else (0, 0, NOTHING) for row in of_kind)
+        lines.append(cells(words(kind), FAILURE_KINDS[kind], *(count for row in counts for count in row)))
     note = "One sample can fail in several ways; the share is of all scored samples."
-    return Table("What went wrong", tuple(columns), tuple(lines), note) if lines else None
+    return Table("What went wrong", columns, tuple(lines), note) if lines else None
 
 
-def breakdown(key: str, found: Sequence[tuple[str, Sequence[BreakdownRow]]], figure: str) -> Table | None:
+def breakdown(key: str, by_model: Sequence[tuple[str, Sequence[BreakdownRow]]], figure: str) -> Table | None:
     """The primary figure by group, models beside each other; None where there is one group alone."""
     blocks: list[tuple[str, Block]] = []
-    for label, rows in found:
+    for label, rows in by_model:
         ordered = sorted(rows, key=lambda row: (row.order, row.value))
         name = words(figure)
-        cells = {row.value: {"examples": Cell(number(row.examples)), name: figure_cell(row.figure)} for row in ordered}
-        blocks.append((label, cells))
+        block = {row.value: {"examples": Cell(number(row.examples)), name: figure_cell(row.figure)} for row in ordered}
+        blocks.append((label, block))
     table = beside(f"By {words(key)}", words(key), blocks)
     return table if len(table.rows) > 1 else None
 
@@ -269,21 +274,16 @@ def _kind(edge: PropagationEdge) -> str:
 
 def _edges(graph: PropagationGraph) -> Table:
     columns = (
-        *(Column(name, numeric=False) for name in ("an error in", "goes with one in")),
-        *(Column(name) for name in ("odds ratio", "objects", "videos")),
-        *(Column(name, "second errs") for name in ("if the first erred", "if not")),
-        *(Column(name, "objects by who erred") for name in ("both", "first only", "second only", "neither")),
+        *text_columns("an error in", "goes with one in"),
+        *number_columns("", "odds ratio", "objects", "videos"),
+        *number_columns("second errs", "if the first erred", "if not"),
+        *number_columns("objects by who erred", "both", "first only", "second only", "neither"),
     )
     rows = tuple(
-        (
-            Cell(words(edge.source)),
-            Cell(words(edge.target)),
-            Cell(_ratio(edge.odds_ratio), notes=_ratios(edge)),
-            Cell(number(edge.n)),
-            Cell(number(edge.videos)),
-            Cell(number(edge.risk_with)),
-            Cell(number(edge.risk_without)),
-            *(Cell(number(n)) for n in (edge.both, edge.source_only, edge.target_only, edge.neither)),
+        cells(
+            *(words(edge.source), words(edge.target), Cell(_ratio(edge.odds_ratio), notes=_ratios(edge))),
+            *(edge.n, edge.videos, edge.risk_with, edge.risk_without),
+            *(edge.both, edge.source_only, edge.target_only, edge.neither),
         )
         for edge in graph.edges
     )
@@ -305,8 +305,8 @@ def _ratio(value: float | None) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.3f}"
+def _signed(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:+.3f}"
 
 
 def _p(value: float) -> str:

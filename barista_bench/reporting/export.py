@@ -60,9 +60,9 @@ def _frame(table: Table, *, spread: bool) -> pd.DataFrame:
     import pandas as pd
 
     heads, columns = [], []
-    for place, column in enumerate(table.columns):
+    for position, column in enumerate(table.columns):
         head = f"{column.group}: {column.name}" if column.group else column.name
-        cells = [row[place] for row in table.rows]
+        cells = [row[position] for row in table.rows]
         heads.append(head)
         columns.append([cell.text if spread else _whole(cell) for cell in cells])
         for name, texts in (

@@ -92,12 +92,12 @@ def by_value(tasks: Scores, key: str, benchmark: str = "") -> DrawnFigure | None
         for panel, (heading, results) in zip(panels, tasks, strict=False):
             for number, model in enumerate(models):
                 found = results[model].breakdowns.get(key, {}) if model in results else {}
-                places = [place for place, value in enumerate(values) if value in found]
-                means = [found[values[place]].figure.mean for place in places]
+                places = [position for position, value in enumerate(values) if value in found]
+                means = [found[values[position]].figure.mean for position in places]
                 shift = 0.5 * ((number + 0.5) / len(models) - 0.5)
-                for place in places:
-                    low, high = _bounds(found[values[place]].figure)
-                    panel.plot([place + shift] * 2, [low, high], color=color(number), linewidth=0.9)
+                for position in places:
+                    low, high = _bounds(found[values[position]].figure)
+                    panel.plot([position + shift] * 2, [low, high], color=color(number), linewidth=0.9)
                 style = {"color": color(number), "marker": MARKERS[number % len(MARKERS)], "markersize": 4.5}
                 panel.plot([p + shift for p in places], means, linestyle="", label=short(model), **style)
             panel.set_title(short(heading), fontsize=9, loc="left")
@@ -140,9 +140,9 @@ def agreement(found: RankAgreement, benchmark: str = "") -> DrawnFigure:
     return drawn(f"rank_agreement {benchmark}".strip(), title, (side + 0.8, side - 0.6), draw)
 
 
-def failures(heading: str, found: Sequence[tuple[str, Sequence[FailureRow]]]) -> DrawnFigure | None:
+def failures(heading: str, by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> DrawnFigure | None:
     """Failures a sample by kind, one bar a model; None where nothing failed."""
-    shown = found[:MAX_MODELS]
+    shown = by_model[:MAX_MODELS]
     kinds = list(dict.fromkeys(row.kind for _, rows in shown for row in rows if row.count))
     if not kinds:
         return None
@@ -167,22 +167,22 @@ def failures(heading: str, found: Sequence[tuple[str, Sequence[FailureRow]]]) ->
 
 
 def _dots(panel: Axes, figures: Sequence[RunFigure | None]) -> None:
-    for place, found in enumerate(figures):
-        if found is None:
+    for row, run_figure in enumerate(figures):
+        if run_figure is None:
             continue
-        low, high = _bounds(found)
-        ink, marker = color(place), MARKERS[place % len(MARKERS)]
-        panel.plot([low, high], [place, place], color=ink, linewidth=1.6, solid_capstyle="butt")
-        panel.plot([found.mean], [place], color=ink, marker=marker, markersize=5, linestyle="")
+        low, high = _bounds(run_figure)
+        ink, marker = color(row), MARKERS[row % len(MARKERS)]
+        panel.plot([low, high], [row, row], color=ink, linewidth=1.6, solid_capstyle="butt")
+        panel.plot([run_figure.mean], [row], color=ink, marker=marker, markersize=5, linestyle="")
     panel.set_xlim(-0.02, 1.02)
     panel.set_ylim(-0.6, len(figures) - 0.4)
     panel.grid(axis="x", linewidth=0.4, color="#bbbbbb")
 
 
-def _bounds(found: RunFigure) -> tuple[float, float]:
-    if found.low is not None and found.high is not None:
-        return found.low, found.high
-    return found.mean - (found.std or 0.0), found.mean + (found.std or 0.0)
+def _bounds(run_figure: RunFigure) -> tuple[float, float]:
+    if run_figure.low is not None and run_figure.high is not None:
+        return run_figure.low, run_figure.high
+    return run_figure.mean - (run_figure.std or 0.0), run_figure.mean + (run_figure.std or 0.0)
 
 
 def _models(tasks: Scores) -> list[str]:

@@ -8,7 +8,18 @@ from barista_bench.core.task import Status
 from barista_bench.judging.config import OFFLINE
 from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedResults
-from barista_bench.reporting.tables import NOTHING, Cell, Column, Table, figure_cell, number, words
+from barista_bench.reporting.tables import (
+    NOTHING,
+    Cell,
+    Column,
+    Table,
+    cells,
+    figure_cell,
+    number,
+    number_columns,
+    text_columns,
+    words,
+)
 
 LabelledJudge = tuple[str, str, JudgedRun]
 """A model's label, its judge's label, and what that judge says of it."""
@@ -20,57 +31,59 @@ _UNUSABLE = [str(status) for status in Status if status is not Status.OK] + [MIS
 
 def labelled(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[LabelledJudge]:
     """One entry a model and judge; a folder's digest tells judges of one name apart."""
-    found = []
+    entries = []
     for model, runs in judged:
-        names = [one.results.judge.name for one in runs]
-        for one, name in zip(runs, names, strict=True):
-            label = name if names.count(name) == 1 else f"{name} ({one.folder.name.rpartition('-')[2]})"
-            found.append((model, label, one))
-    return found
+        names = [judged_run.results.judge.name for judged_run in runs]
+        for judged_run, name in zip(runs, names, strict=True):
+            label = name if names.count(name) == 1 else f"{name} ({judged_run.folder.name.rpartition('-')[2]})"
+            entries.append((model, label, judged_run))
+    return entries
 
 
 def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
     """The section's tables; none where nobody judged. Each rubric has its own: their scores share no column."""
     by_rubric: dict[str, list[LabelledJudge]] = {}
-    for one in judges:
-        by_rubric.setdefault(one[2].results.rubric.sha256, []).append(one)
-    return tuple(table for own in by_rubric.values() for table in (_overview(own), *_by_category(own)))
+    for judge in judges:
+        by_rubric.setdefault(judge[2].results.rubric.sha256, []).append(judge)
+    return tuple(table for members in by_rubric.values() for table in (_overview(members), *_by_category(members)))
 
 
 def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
     """What a reader must know before comparing judged figures."""
-    found = [
-        f"{model} as judged by {judge} is incomplete: {one.results.coverage.verdicts[MISSING]:,} verdicts are missing."
-        for model, judge, one in judges
-        if one.results.coverage.verdicts.get(MISSING, 0)
+    texts = [
+        f"{model} as judged by {judge} is incomplete: {missing:,} verdicts are missing."
+        for model, judge, judged_run in judges
+        if (missing := judged_run.results.coverage.verdicts.get(MISSING, 0))
     ]
-    if len({one.results.rubric.sha256 for _, _, one in judges}) > 1:
-        found.append("The judges used different rubrics: their scores cannot be compared.")
-    return found
+    if len({judged_run.results.rubric.sha256 for _, _, judged_run in judges}) > 1:
+        texts.append("The judges used different rubrics: their scores cannot be compared.")
+    return texts
 
 
 def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> SampleVerdicts:
     """What each judge says of each sample of one model, reasons cut at `max_text` characters."""
-    found: dict[tuple[str, int], list[tuple[str, str]]] = {}
-    for label, judge, one in judges:
+    lines_of: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    for label, judge, judged_run in judges:
         if label == model:
-            for sample, own in one.verdicts.items():
-                found.setdefault(sample, []).extend(_in_words(judge, own, one.results.scale, max_text))
-    return {sample: tuple(lines) for sample, lines in found.items()}
+            for sample, given in judged_run.verdicts.items():
+                lines_of.setdefault(sample, []).extend(_in_words(judge, given, judged_run.results.scale, max_text))
+    return {sample: tuple(lines) for sample, lines in lines_of.items()}
 
 
 def _overview(judges: Sequence[LabelledJudge]) -> Table:
     names = _figures(judges)
-    spread = [name for name in names if any(one.results.sd_draws.get(name) is not None for _, _, one in judges)]
+    spread = [
+        name for name in names if any(judged_run.results.sd_draws.get(name) is not None for _, _, judged_run in judges)
+    ]
     columns = [
-        *(Column(name, numeric=False) for name in ("model", "judge")),
+        *text_columns("model", "judge"),
         *(Column(_with_end(name, judges), "score") for name in names),
         *(Column(words(name), "sd over draws") for name in spread),
-        *(Column(name, "coverage (answers)") for name in ("judged %", "judged", "answered", "expected")),
-        *(Column(name, "how scored") for name in ("draws", "weighted", "plain")),
-        *(Column(words(name), "unusable verdicts") for name in _UNUSABLE),
+        *number_columns("coverage (answers)", "judged %", "judged", "answered", "expected"),
+        *number_columns("how scored", "draws", "weighted", "plain"),
+        *number_columns("unusable verdicts", *map(words, _UNUSABLE)),
     ]
-    rows = tuple(_row(model, judge, one.results, names, spread) for model, judge, one in judges)
+    rows = tuple(_row(model, judge, judged_run.results, names, spread) for model, judge, judged_run in judges)
     rubric = judges[0][2].results.rubric
     note = (
         "Scores run from 0 to 1, or as their names say: mean ± standard deviation over runs, and below it the 95% "
@@ -78,14 +91,16 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
         "judge and rubric, and measure no absolute quality. "
         f"Rubric: {rubric.wording}, sha256 {rubric.sha256[:12]}."
     )
-    if any(one.results.judge.name in OFFLINE for _, _, one in judges):
+    if any(judged_run.results.judge.name in OFFLINE for _, _, judged_run in judges):
         note += " lexical counts shared words and oracle knows the reference: neither is a published measure."
     return Table("Judges", tuple(columns), rows, note)
 
 
 def _with_end(name: str, judges: Sequence[LabelledJudge]) -> str:
     """A figure's name, and where it ends if that is not at 1."""
-    tops = dict.fromkeys(one.results.tops[name] for _, _, one in judges if name in one.results.tops)
+    tops = dict.fromkeys(
+        judged_run.results.tops[name] for _, _, judged_run in judges if name in judged_run.results.tops
+    )
     return f"{words(name)} (0 to {', '.join(f'{top:g}' for top in tops)})" if tops else words(name)
 
 
@@ -94,27 +109,23 @@ def _row(
 ) -> tuple[Cell, ...]:
     coverage = results.coverage
     share = f"{100 * coverage.share:.1f} %" if coverage.expected else NOTHING
-    return (
-        Cell(model),
-        Cell(judge),
+    return cells(
+        *(model, judge),
         *(figure_cell(results.figures.get(name)) for name in names),
-        *(Cell(number(results.sd_draws.get(name))) for name in spread),
-        Cell(share),
+        *(results.sd_draws.get(name) for name in spread),
+        share,
         Cell(number(coverage.judged), warn=coverage.judged < coverage.answered),
-        Cell(number(coverage.answered)),
-        Cell(number(coverage.expected)),
-        Cell(number(results.draws)),
-        Cell(number(results.scoring.get("weighted", 0))),
-        Cell(number(results.scoring.get("plain", 0))),
+        *(coverage.answered, coverage.expected, results.draws),
+        *(results.scoring.get(how, 0) for how in ("weighted", "plain")),
         *(Cell(number(count), warn=count > 0) for count in (coverage.verdicts.get(name, 0) for name in _UNUSABLE)),
     )
 
 
 def _by_category(judges: Sequence[LabelledJudge]) -> Iterator[Table]:
     """Each judge's main figure by category, then by what else its results are broken down by."""
-    yield from _by("category", [one.results.per_category for _, _, one in judges], judges)
-    for key in dict.fromkeys(key for _, _, one in judges for key in one.results.breakdowns):
-        yield from _by(words(key), [one.results.breakdowns.get(key, {}) for _, _, one in judges], judges)
+    yield from _by("category", [judged_run.results.per_category for _, _, judged_run in judges], judges)
+    for key in dict.fromkeys(key for _, _, judged_run in judges for key in judged_run.results.breakdowns):
+        yield from _by(words(key), [judged_run.results.breakdowns.get(key, {}) for _, _, judged_run in judges], judges)
 
 
 def _by(key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequence[LabelledJudge]) -> Iterator[Table]:
@@ -124,12 +135,12 @@ def _by(key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequen
         return
     rows = []
     for value in values:
-        found = [part.get(value) for part in parts]
-        pairs = zip(found, judges, strict=True)
-        figures = (own.figures.get(_main(one.results)) if own else None for own, (_, _, one) in pairs)
+        of_judges = [part.get(value) for part in parts]
+        pairs = zip(of_judges, judges, strict=True)
+        figures = (own.figures.get(_main(judged_run.results)) if own else None for own, (_, _, judged_run) in pairs)
         rows.append((Cell(value), *(figure_cell(figure) for figure in figures)))
     columns = (Column(key, numeric=False), *(Column(judge, model) for model, judge, _ in judges))
-    mains = dict.fromkeys(_with_end(_main(one.results), judges) for _, _, one in judges)
+    mains = dict.fromkeys(_with_end(_main(judged_run.results), judges) for _, _, judged_run in judges)
     title = "mean over criteria" if list(mains) == [MEAN] else ", ".join(mains)
     yield Table(f"Judges by {key}: {title}", columns, tuple(rows), folded=len(rows) > 15)
 
@@ -142,18 +153,18 @@ def _main(results: JudgedResults) -> str:
 
 def _figures(judges: Sequence[LabelledJudge]) -> list[str]:
     """The mean where there are several criteria, each of them, then whatever else a judge gives."""
-    criteria = list(dict.fromkeys(name for _, _, one in judges for name in one.results.rubric.criteria))
-    others = dict.fromkeys(name for _, _, one in judges for name in one.results.figures if name != MEAN)
+    criteria = list(dict.fromkeys(name for _, _, judged_run in judges for name in judged_run.results.rubric.criteria))
+    others = dict.fromkeys(name for _, _, judged_run in judges for name in judged_run.results.figures if name != MEAN)
     names = dict.fromkeys([*criteria, *others])
     return [MEAN, *names] if len(criteria) > 1 else list(names)
 
 
-def _in_words(judge: str, own: Sequence[SampleVerdict], scale: float, max_text: int) -> Iterator[tuple[str, str]]:
+def _in_words(judge: str, given: Sequence[SampleVerdict], scale: float, max_text: int) -> Iterator[tuple[str, str]]:
     """One line a criterion: the scores of its draws, and the reason of the first usable one."""
-    for criterion in dict.fromkeys(one.criterion for one in own):
-        draws = [one for one in own if one.criterion == criterion]
-        scores = ", ".join(words(one.status) if one.score is None else f"{one.score:.3g}" for one in draws)
-        first = next((one for one in draws if one.score is not None), draws[0])
+    for criterion in dict.fromkeys(draw.criterion for draw in given):
+        draws = [draw for draw in given if draw.criterion == criterion]
+        scores = ", ".join(words(draw.status) if draw.score is None else f"{draw.score:.3g}" for draw in draws)
+        first = next((draw for draw in draws if draw.score is not None), draws[0])
         how = f" ({words(first.scoring)})" if first.scoring else ""
         reason = first.text if len(first.text) <= max_text else f"{first.text[:max_text]} […]"
         yield f"{judge}, {words(criterion)}", f"{scores} of {scale:g}{how}: {reason}"

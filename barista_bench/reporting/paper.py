@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,6 @@ from barista_bench.core.paper_tables import (
     TableCell,
     sample_name,
 )
-from barista_bench.core.task import Scored
 from barista_bench.errors import BaristaError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.reporting import charts
@@ -51,41 +49,38 @@ def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: J
     if benchmark.paper_tables is None:
         return PaperPart(heading)
     try:
-        found = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
+        parts = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
     except BaristaError as error:
         return PaperPart(heading, left_out=f"The tables of {heading}: {error}")
     tables, figures = list[Table](), list[DrawnFigure]()
-    for one in found:
-        if isinstance(one, PaperTable):
-            tables.append(as_table(one))
+    for part in parts:
+        if isinstance(part, PaperTable):
+            tables.append(as_table(part))
             continue
-        tables.append(numbers_of(one))
-        figure = charts.chart(f"paper_{benchmark.name}_{one.title}", one) if drawing else None
+        tables.append(numbers_of(part))
+        figure = charts.chart(f"paper_{benchmark.name}_{part.title}", part) if drawing else None
         figures += [figure] if figure else []
     return PaperPart(heading, tuple(tables), tuple(figures))
 
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:
     """A run as `paper_tables` takes it: a judge's score of a sample is the mean over its criteria, if it has all."""
-    by_run: dict[int, list[Scored]] = defaultdict(list)
-    for sample in run.samples:
-        if sample.counts:
-            by_run[sample.record.run].append(Scored(sample.example, sample.prediction))
     judged: dict[str, dict[str, float]] = {}
-    for _, judge, one in labelled([(label, judges)]):
-        own = judged.setdefault(judge, {})
-        for (example_id, place), verdicts in one.verdicts.items():
+    for _, judge, judged_run in labelled([(label, judges)]):
+        scores_of = judged.setdefault(judge, {})
+        for (example_id, repetition), verdicts in judged_run.verdicts.items():
             scores = raw_scores(verdicts)
             if scores and len(scores) == len({verdict.criterion for verdict in verdicts}):
-                own[sample_name(example_id, place)] = statistics.fmean(scores.values())
-    return ModelSamples(label, run.task, tuple(tuple(by_run[key]) for key in sorted(by_run)), judged)
+                scores_of[sample_name(example_id, repetition)] = statistics.fmean(scores.values())
+    runs = tuple(tuple(sample.as_scored for sample in group.samples) for group in run.counted.values())
+    return ModelSamples(label, run.task, runs, judged)
 
 
 def as_table(paper: PaperTable) -> Table:
     """A column is numeric where nothing but numbers, and nothing at all, stands in it."""
     columns = tuple(
-        Column(name, numeric=all(not isinstance(row[place], str) for row in paper.rows))
-        for place, name in enumerate(paper.columns)
+        Column(name, numeric=all(not isinstance(row[position], str) for row in paper.rows))
+        for position, name in enumerate(paper.columns)
     )
     rows = tuple(tuple(_cell(cell) for cell in row) for row in paper.rows)
     return Table(paper.title, columns, rows, paper.note, folded=len(rows) > 30)
@@ -93,14 +88,13 @@ def as_table(paper: PaperTable) -> Table:
 
 def numbers_of(chart: PaperChart) -> Table:
     """A row an x, a column a series."""
-    places = list(dict.fromkeys(point.x for series in chart.series for point in series.points))
-    if all(isinstance(place, int | float) for place in places):
-        places.sort(key=float)
+    xs = list(dict.fromkeys(point.x for series in chart.series for point in series.points))
+    if all(isinstance(x, int | float) for x in xs):
+        xs.sort(key=float)
     columns = (Column(chart.x, numeric=False), *(Column(series.name, chart.y) for series in chart.series))
     by_series = [{point.x: point for point in series.points} for series in chart.series]
     rows = tuple(
-        (Cell(place if isinstance(place, str) else f"{place:g}"), *(_point(own.get(place)) for own in by_series))
-        for place in places
+        (Cell(x if isinstance(x, str) else f"{x:g}"), *(_point(points.get(x)) for points in by_series)) for x in xs
     )
     return Table(f"{chart.title}: the numbers", columns, rows, chart.note, folded=True)
 

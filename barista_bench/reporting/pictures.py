@@ -13,8 +13,9 @@ from itertools import zip_longest
 from PIL import Image
 
 from barista_bench.core.task import Task
+from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError
-from barista_bench.reporting.samples import Examples, Sample
+from barista_bench.reporting.samples import Sample
 
 LARGE, SMALL = (960, 1440), (640, 960)
 """Width and height in pixels that pictures are scaled down to: of a report of few samples, and of many."""
@@ -38,7 +39,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SamplePictures:
     """The pictures of one sample, in the order of its images; `problem` says why there are none."""
 
     pictures: tuple[Placed, ...] = ()
@@ -50,17 +51,17 @@ class Album:
     """JPEG files, each once, and by sample which of them it shows. A sample that had no room says so."""
 
     files: list[bytes] = field(default_factory=list)
-    samples: dict[int, Shown] = field(default_factory=dict)
+    samples: dict[int, SamplePictures] = field(default_factory=dict)
 
-    def of_sample(self, place: int) -> Shown:
-        return self.samples.get(place, Shown(problem=NO_ROOM))
+    def of_sample(self, number: int) -> SamplePictures:
+        return self.samples.get(number, SamplePictures(problem=NO_ROOM))
 
     def without_room(self, count: int) -> int:
         """How many of the first `count` samples had no room."""
-        return sum(place not in self.samples for place in range(count))
+        return sum(number not in self.samples for number in range(count))
 
 
-Sources = Sequence[tuple[Examples, Task]]
+Sources = Sequence[tuple[ExampleSet, Task]]
 """By section of the report: its examples, and the task that makes images of them."""
 
 
@@ -73,9 +74,9 @@ def album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
     made = Album()
     numbers: dict[bytes, int] = {}
     size = LARGE if len(samples) <= FEW else SMALL
-    for place in _order(samples):
-        examples, task = sources[samples[place].section]
-        budget = _add(made, numbers, place, examples, samples[place].index, task, size, budget)
+    for number in _order(samples):
+        examples, task = sources[samples[number].section]
+        budget = _add(made, numbers, number, examples, samples[number].index, task, size, budget)
         if budget < 0:
             break
     return made
@@ -85,14 +86,14 @@ def _order(samples: Sequence[Sample]) -> Iterator[int]:
     """Places of all samples, each once, in the order in which they get pictures."""
     sections: dict[int, list[int]] = defaultdict(list)
     frames: dict[tuple[str, int], list[int]] = defaultdict(list)
-    for place, sample in enumerate(samples):
-        sections[sample.section].append(place)
-        frames[_frame(sample)].append(place)
-    turns = zip_longest(*([own[at] for at in spread_order(len(own))] for own in sections.values()))
+    for number, sample in enumerate(samples):
+        sections[sample.section].append(number)
+        frames[_frame(sample)].append(number)
+    turns = zip_longest(*([members[at] for at in spread_order(len(members))] for members in sections.values()))
     done: set[int] = set()
-    for place in (place for turn in turns for place in turn if place is not None):
-        if place not in done:
-            together = [place, *(other for other in frames[_frame(samples[place])] if other not in done | {place})]
+    for number in (number for turn in turns for number in turn if number is not None):
+        if number not in done:
+            together = [number, *(other for other in frames[_frame(samples[number])] if other not in done | {number})]
             done.update(together)
             yield from together
 
@@ -104,8 +105,8 @@ def _frame(sample: Sample) -> tuple[str, int]:
 def _add(
     made: Album,
     numbers: dict[bytes, int],
-    place: int,
-    examples: Examples,
+    number: int,
+    examples: ExampleSet,
     index: int,
     task: Task,
     size: tuple[int, int],
@@ -118,21 +119,21 @@ def _add(
     try:
         images = examples[index].images(task)
     except (BaristaError, OSError) as error:
-        made.samples[place] = Shown(problem=f"The images could not be read: {error}")
+        made.samples[number] = SamplePictures(problem=f"The images could not be read: {error}")
         return budget - 256
     placed, new = [], list[bytes]()
-    found: dict[bytes, int] = {}
+    added: dict[bytes, int] = {}
     for image in images:
         key = hashlib.sha256(repr((image.mode, image.size)).encode() + image.tobytes()).digest()
-        if key not in numbers and key not in found:
-            found[key] = len(made.files) + len(new)
+        if key not in numbers and key not in added:
+            added[key] = len(made.files) + len(new)
             new.append(_jpeg(image, _shrunk(size, len(images))))
-        placed.append(Placed(numbers.get(key, found.get(key, 0)), *image.size))
+        placed.append(Placed(numbers.get(key, added.get(key, 0)), *image.size))
     budget -= 256 + sum(4 * len(file) // 3 + 96 for file in new)
     if budget >= 0:
-        numbers.update(found)
+        numbers.update(added)
         made.files.extend(new)
-        made.samples[place] = Shown(tuple(placed))
+        made.samples[number] = SamplePictures(tuple(placed))
     return budget
 
 

@@ -9,9 +9,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
-
-from PIL import Image
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, Overlay, OverlayKind, Task
@@ -24,24 +21,9 @@ MAX_BOXES = 100
 MAX_GROUP = 120
 MAX_PROMPT = 20_000
 MAX_STEPS = 20
-FRAMES_TOLD = 8
+MAX_FRAMES_NAMED = 8
 FAR = 1e5
 """Pixels: drawing programs have trouble with coordinates far beyond the image."""
-
-
-class Pictured(Protocol):
-    """One example with its media."""
-
-    def images(self, task: Task) -> Sequence[Image.Image]: ...
-
-
-class Examples(Protocol):
-    """What a report needs of an example set: the examples, and by the same index their media."""
-
-    @property
-    def examples(self) -> Sequence[Example]: ...
-
-    def __getitem__(self, index: int) -> Pictured: ...
 
 
 DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float]]
@@ -49,7 +31,7 @@ DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ShownAnswer:
     """One answer of one run. `scores` are in the order of the section's score names; None where not scored.
 
     `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered. `earlier`
@@ -76,7 +58,7 @@ class ModelAnswers:
     """All answers of one model to one example, and its mean scores over the runs."""
 
     means: tuple[float | None, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[ShownAnswer, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +85,13 @@ class Sample:
     @property
     def where(self) -> str:
         """The frames in words, of many the first ones and the last."""
-        found = []
-        for video, own in groupby(self.frames, key=lambda frame: frame.video_id):
-            numbers = [str(frame.frame_index) for frame in own]
-            if len(numbers) > FRAMES_TOLD:
-                numbers = [*numbers[: FRAMES_TOLD - 2], "…", f"{numbers[-1]} ({len(numbers)} in all)"]
-            found.append(f"{video} · frame{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
-        return "; ".join(found)
+        videos = []
+        for video, frames in groupby(self.frames, key=lambda frame: frame.video_id):
+            numbers = [str(frame.frame_index) for frame in frames]
+            if len(numbers) > MAX_FRAMES_NAMED:
+                numbers = [*numbers[: MAX_FRAMES_NAMED - 2], "…", f"{numbers[-1]} ({len(numbers)} in all)"]
+            videos.append(f"{video} · frame{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
+        return "; ".join(videos)
 
 
 def spread(count: int, wanted: int) -> list[int]:
@@ -120,7 +102,7 @@ def spread(count: int, wanted: int) -> list[int]:
     """
     if wanted >= count:
         return list(range(count))
-    return [place * count // wanted for place in range(wanted)]
+    return [position * count // wanted for position in range(wanted)]
 
 
 def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
@@ -141,15 +123,15 @@ def section_samples(
 
     `verdicts` are judges' words on the samples of each run; none where nobody judged.
     """
-    examples: Examples = runs[0].examples
+    examples = runs[0].examples
     names = score_names(runs)
     by_example = [_by_example(run) for run in runs]
     samples = []
     for index in spread(len(examples.examples), wanted):
         example = examples.examples[index]
         answers = [
-            _model_answers(run, found.get(example.example_id, []), names, max_text, judged)
-            for run, found, judged in zip(runs, by_example, verdicts or [{}] * len(runs), strict=True)
+            _model_answers(run, samples_of.get(example.example_id, []), names, max_text, judged)
+            for run, samples_of, judged in zip(runs, by_example, verdicts or [{}] * len(runs), strict=True)
         ]
         samples.append(_sample(section, index, runs[0], example, tuple(answers), max_text))
     return tuple(samples)
@@ -174,7 +156,7 @@ def _sample(
         metadata=_pairs(example.metadata),
         evidence=_pairs(example.evidence),
         models=answers,
-        groups={name: found for name, value in example.metadata.items() if (found := _groups(value))},
+        groups={name: groups for name, value in example.metadata.items() if (groups := _groups(value))},
     )
 
 
@@ -190,9 +172,9 @@ def _groups(value: Json) -> tuple[str, ...]:
 def _boxes(overlays: Sequence[Overlay]) -> tuple[DrawnBox, ...]:
     """Boxes that can be drawn: finite, and no more than `MAX_BOXES` of them; a broken model can repeat itself."""
     return tuple(
-        (one.image, one.kind, _cut(one.label, MAX_GROUP), _within(one.box))
-        for one in overlays[:MAX_BOXES]
-        if all(math.isfinite(number) for number in one.box)
+        (overlay.image, overlay.kind, _cut(overlay.label, MAX_GROUP), _within(overlay.box))
+        for overlay in overlays[:MAX_BOXES]
+        if all(math.isfinite(number) for number in overlay.box)
     )
 
 
@@ -207,10 +189,10 @@ def _indented(value: Fields) -> str:
 
 
 def _by_example(run: ScoredRun) -> Mapping[str, list[ScoredSample]]:
-    found: dict[str, list[ScoredSample]] = defaultdict(list)
+    samples: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in run.samples:
-        found[sample.example.example_id].append(sample)
-    return found
+        samples[sample.example.example_id].append(sample)
+    return samples
 
 
 def _model_answers(
@@ -224,16 +206,16 @@ def _model_answers(
         for sample in samples
     )
     means = []
-    for place in range(len(names)):
-        known = [score for answer in answers if (score := answer.scores[place]) is not None]
+    for column in range(len(names)):
+        known = [score for answer in answers if (score := answer.scores[column]) is not None]
         means.append(math.fsum(known) / len(known) if known else None)
     return ModelAnswers(tuple(means), answers)
 
 
-def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: int) -> Answer:
+def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: int) -> ShownAnswer:
     record = sample.record
     scored = sample.counts
-    return Answer(
+    return ShownAnswer(
         run=record.run,
         status=str(record.status),
         error=_cut(record.error or "", max_text),
@@ -251,7 +233,9 @@ def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: in
 def _predicted(task: Task, sample: ScoredSample) -> tuple[DrawnBox, ...]:
     if sample.prediction is None:
         return ()
-    return _boxes([one for one in task.overlays(sample.example, sample.prediction) if one.kind == "predicted"])
+    return _boxes(
+        [overlay for overlay in task.overlays(sample.example, sample.prediction) if overlay.kind == "predicted"]
+    )
 
 
 def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:

@@ -59,11 +59,11 @@ def _score(results: Results) -> Cell:
 
 def by_benchmark(tasks: Sequence[TaskRuns]) -> dict[str, list[TaskRuns]]:
     """The tasks of each benchmark, in their order."""
-    found: dict[str, list[TaskRuns]] = {}
+    parts: dict[str, list[TaskRuns]] = {}
     for heading, runs in tasks:
         for name in dict.fromkeys(run.task.benchmark for run in runs.values()):
-            found.setdefault(name, []).append((heading, runs))
-    return found
+            parts.setdefault(name, []).append((heading, runs))
+    return parts
 
 
 def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
@@ -75,10 +75,10 @@ def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
     """
     tables = []
     several = by_benchmark(tasks)
-    for benchmark, own in several.items():
-        keys = dict.fromkeys(key for _, runs in own for run in runs.values() for key in run.results.breakdowns)
+    for benchmark, part in several.items():
+        keys = dict.fromkeys(key for _, runs in part for run in runs.values() for key in run.results.breakdowns)
         for key in keys:
-            table = _by_key(own, key)
+            table = _by_key(part, key)
             if table is not None:
                 title = f"All tasks{f' of {benchmark}' if len(several) > 1 else ''} by {words(key)}"
                 tables.append(replace(table, title=title))
@@ -93,7 +93,7 @@ def _by_key(tasks: Sequence[TaskRuns], key: str) -> Table | None:
         names = dict.fromkeys(words(run.task.sample_score) for run in runs.values())
         columns.append(Column(", ".join(names), heading))
         blocks.append({label: _values(run, key) for label, run in runs.items()})
-    values = sorted({value for block in blocks for own in block.values() for value in own})
+    values = sorted({value for block in blocks for by_value in block.values() for value in by_value})
     if len(values) < 2:
         return None
     models = models_of(asked)
@@ -134,25 +134,25 @@ def _mean_cell(scores: Sequence[float]) -> Cell:
 
 
 def _over_models(block: Mapping[str, Mapping[str, Sequence[float]]], models: Sequence[str], value: str) -> Cell:
-    own = [scores for label in models if (scores := block.get(label, {}).get(value))]
-    if not own:
+    of_models = [scores for label in models if (scores := block.get(label, {}).get(value))]
+    if not of_models:
         return Cell(NOTHING)
-    means = [math.fsum(scores) / len(scores) for scores in own]
-    return Cell(number(math.fsum(means) / len(means)), notes=(f"{len(own)} models",))
+    means = [math.fsum(scores) / len(scores) for scores in of_models]
+    return Cell(number(math.fsum(means) / len(means)), notes=(f"{len(of_models)} models",))
 
 
 def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
     """Mean tokens a sample by task and model; None where no model counts tokens."""
     models = models_of(tasks)
-    own = [Column(name, label) for label in models for name in ("input", "output")]
-    columns = [Column("task", numeric=False), *own]
+    model_columns = [Column(name, label) for label in models for name in ("input", "output")]
+    columns = [Column("task", numeric=False), *model_columns]
     rows = []
     for heading, runs in tasks:
         cells = [Cell(heading)]
         for label in models:
-            found = [sample.record for sample in runs[label].samples] if label in runs else []
-            cells += [Cell(_mean([record.input_tokens for record in found]))]
-            cells += [Cell(_mean([record.output_tokens for record in found]))]
+            records = [sample.record for sample in runs[label].samples] if label in runs else []
+            cells += [Cell(_mean([record.input_tokens for record in records]))]
+            cells += [Cell(_mean([record.output_tokens for record in records]))]
         rows.append(tuple(cells))
     if all(cell.text == NOTHING for row in rows for cell in row[1:]):
         return None

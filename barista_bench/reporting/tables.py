@@ -99,6 +99,20 @@ def number(value: object) -> str:
     return str(value)
 
 
+def cells(*values: object) -> tuple[Cell, ...]:
+    """A row of cells: those that are none yet hold their values as `number` writes them."""
+    return tuple(value if isinstance(value, Cell) else Cell(number(value)) for value in values)
+
+
+def text_columns(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(name, numeric=False) for name in names)
+
+
+def number_columns(group: str, *names: str) -> tuple[Column, ...]:
+    """Columns of numbers below a heading; empty for none."""
+    return tuple(Column(name, group) for name in names)
+
+
 def figure_cell(figure: Figure | None) -> Cell:
     """The mean, behind it the standard deviation over runs, and below it the interval."""
     if figure is None:
@@ -117,28 +131,26 @@ def interval(low: float, high: float) -> str:
 
 def overview(models: Sequence[Labelled]) -> Table:
     """One row a model: the primary figure, and beside it how many samples it stands on."""
-    columns = [
-        Column("model", numeric=False),
-        Column(words(models[0][1].primary), "primary"),
-        Column("runs", "primary"),
-        *(Column(name, "coverage (samples)") for name in ("answered %", "answered", "scored", "expected")),
-        *(Column(words(status), "samples by status") for status in (*Status, "not run")),
-    ]
-    rows = []
-    for label, results in models:
-        rows.append(
-            (
-                Cell(label, "" if results.coverage.complete else "incomplete", warn=not results.coverage.complete),
-                figure_cell(results.figures.get(results.primary)),
-                Cell(number(results.runs)),
-                *_coverage_cells(results),
-            )
+    columns = (
+        *text_columns("model"),
+        *number_columns("primary", words(models[0][1].primary), "runs"),
+        *number_columns("coverage (samples)", "answered %", "answered", "scored", "expected"),
+        *number_columns("samples by status", *map(words, Status), "not run"),
+    )
+    rows = tuple(
+        cells(
+            Cell(label, "" if results.coverage.complete else "incomplete", warn=not results.coverage.complete),
+            figure_cell(results.figures.get(results.primary)),
+            results.runs,
+            *_coverage_cells(results),
         )
+        for label, results in models
+    )
     note = (
         "Mean ± standard deviation over runs, and below it the 95% interval over videos where there is one. "
         "A sample without a readable answer counts as the protocol says."
     )
-    return Table("Overview", tuple(columns), tuple(rows), f"{note} {ties(models)}".strip())
+    return Table("Overview", columns, rows, f"{note} {ties(models)}".strip())
 
 
 def ties(models: Sequence[Labelled]) -> str:
@@ -162,20 +174,18 @@ def further_figures(models: Sequence[Labelled]) -> list[Table]:
     return [Table("Further figures", columns, rows)] if names else []
 
 
-def _coverage_cells(results: Results) -> list[Cell]:
+def _coverage_cells(results: Results) -> tuple[Cell, ...]:
     coverage = results.coverage
     share = f"{100 * coverage.answered / coverage.expected:.1f} %" if coverage.expected else NOTHING
     counts = [coverage.statuses.get(str(status), 0) for status in Status]
     missing = max(0, coverage.expected - sum(counts))
-    cells = [
-        Cell(share),
-        Cell(number(coverage.answered)),
-        Cell(number(coverage.scored), warn=not coverage.complete),
-        Cell(number(coverage.expected)),
-    ]
-    for status, count in zip(Status, counts, strict=True):
-        cells.append(Cell(number(count), warn=status is not Status.OK and count > 0))
-    return [*cells, Cell(number(missing), warn=missing > 0)]
+    scored = Cell(number(coverage.scored), warn=not coverage.complete)
+    by_status = (
+        Cell(number(count), warn=status is not Status.OK and count > 0)
+        for status, count in zip(Status, counts, strict=True)
+    )
+    missing_cell = Cell(number(missing), warn=missing > 0)
+    return cells(share, coverage.answered, scored, coverage.expected, *by_status, missing_cell)
 
 
 def breakdowns(models: Sequence[Labelled]) -> list[Table]:
@@ -216,29 +226,21 @@ def details(models: Sequence[Labelled]) -> list[Table]:
 
 def timing(models: Sequence[Labelled]) -> Table:
     stages = _union(results.timing.seconds for _, results in models)
-    columns = [
-        Column("model", numeric=False),
+    columns = (
+        *text_columns("model"),
         Column("sessions"),
-        *(Column(words(stage), "seconds") for stage in stages),
-        *(Column(name, "tokens") for name in ("input", "output")),
+        *number_columns("seconds", *map(words, stages)),
+        *number_columns("tokens", "input", "output"),
         Column("samples / s"),
-    ]
+    )
     rows = []
     for label, results in models:
-        spent = results.timing.seconds
-        total = spent.get("total", 0.0)
-        rows.append(
-            (
-                Cell(label),
-                Cell(number(results.timing.sessions)),
-                *(Cell(f"{spent[stage]:,.1f}" if stage in spent else NOTHING) for stage in stages),
-                Cell(number(results.timing.input_tokens)),
-                Cell(number(results.timing.output_tokens)),
-                Cell(f"{results.coverage.scored / total:,.2f}" if total > 0 else NOTHING),
-            )
-        )
+        timing, total = results.timing, results.timing.seconds.get("total", 0.0)
+        seconds = (f"{timing.seconds[stage]:,.1f}" if stage in timing.seconds else NOTHING for stage in stages)
+        rate = f"{results.coverage.scored / total:,.2f}" if total > 0 else NOTHING
+        rows.append(cells(label, timing.sessions, *seconds, timing.input_tokens, timing.output_tokens, rate))
     note = "Seconds over all sessions; samples / s are scored samples by total time. Stages may overlap."
-    return Table("Timing", tuple(columns), tuple(rows), note)
+    return Table("Timing", columns, tuple(rows), note)
 
 
 def provenance(models: Sequence[Labelled]) -> Table:
@@ -246,8 +248,8 @@ def provenance(models: Sequence[Labelled]) -> Table:
     facts = [(label, _facts(results)) for label, results in models]
     columns = (Column("", numeric=False), *(Column(label, numeric=False) for label, _ in facts))
     rows = tuple(
-        (Cell(words(name)), *(Cell(found.get(name, NOTHING)) for _, found in facts))
-        for name in _union(found for _, found in facts)
+        (Cell(words(name)), *(Cell(values.get(name, NOTHING)) for _, values in facts))
+        for name in _union(values for _, values in facts)
     )
     return Table("Settings and versions", columns, rows)
 
@@ -262,18 +264,18 @@ def _facts(results: Results) -> dict[str, str]:
 def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> Table:
     """One row a row name; the models' columns beside each other, except those in which all models agree."""
     names = _union(block for _, block in blocks)
-    cells = _union(row for _, block in blocks for row in block.values())
-    common = [column for column in cells if column in ABOUT_TRUTH and _agree(column, names, blocks)]
-    own = [column for column in cells if column not in common]
+    named = _union(row for _, block in blocks for row in block.values())
+    common = [column for column in named if column in ABOUT_TRUTH and _agree(column, names, blocks)]
+    specific = [column for column in named if column not in common]
     columns = [Column(key, numeric=False), *(Column(words(column)) for column in common)]
     for label, _ in blocks:
-        columns += [Column(words(column), label) for column in own]
+        columns += [Column(words(column), label) for column in specific]
     rows = []
     for name in names[:MAX_ROWS]:
-        found = [block.get(name, {}) for _, block in blocks]
+        of_models, nothing = [block.get(name, {}) for _, block in blocks], Cell(NOTHING)
         row = [Cell(_shortened(name))]
-        row += [next((cells[column] for cells in found if column in cells), Cell(NOTHING)) for column in common]
-        row += [cells.get(column, Cell(NOTHING)) for cells in found for column in own]
+        row += [next((of_model[column] for of_model in of_models if column in of_model), nothing) for column in common]
+        row += [of_model.get(column, nothing) for of_model in of_models for column in specific]
         rows.append(tuple(row))
     note = f"The first {MAX_ROWS} of {len(names)} rows." if len(names) > MAX_ROWS else ""
     return Table(title, tuple(columns), tuple(rows), note, folded=len(rows) > FOLDED_ROWS)

@@ -10,7 +10,7 @@ from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
 from barista_bench.judging.judged_run import JudgedRun
 from barista_bench.reporting import diagnosis, figures, judges, paper, summary, tables
-from barista_bench.reporting.analyses import Analyses, TaskAnalyses
+from barista_bench.reporting.analyses import Analyses
 from barista_bench.reporting.diagnosis import DrawnGraph
 from barista_bench.reporting.figures import DrawnFigure
 from barista_bench.reporting.judges import LabelledJudge
@@ -27,7 +27,7 @@ Judged = Mapping[Path, Sequence[JudgedRun]]
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Runs that can be compared: see `running.comparability`.
+    """Runs that can be compared: see `runs.score.comparability`.
 
     Args:
         heading: benchmark and task.
@@ -55,8 +55,8 @@ class Section:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        own = (*self.overview, *self.judges, *self.failures, *self.breakdowns, *self.details)
-        return (*own, self.timing, self.provenance)
+        before_timing = (*self.overview, *self.judges, *self.failures, *self.breakdowns, *self.details)
+        return (*before_timing, self.timing, self.provenance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,9 @@ class Report:
     @property
     def tables(self) -> tuple[tuple[str, Table], ...]:
         """Every table, with the heading of its section; empty for those over all tasks."""
-        own = [(section.heading, table) for section in self.sections for table in section.tables]
+        of_sections = [(section.heading, table) for section in self.sections for table in section.tables]
         published = [(f"paper {part.heading}", table) for part in self.papers for table in part.tables]
-        return (*(("", table) for table in self.overall), *published, *own)
+        return (*(("", table) for table in self.overall), *published, *of_sections)
 
     @property
     def all_figures(self) -> tuple[DrawnFigure, ...]:
@@ -128,14 +128,14 @@ def build_report(
         _section(heading, group, judged or {}, analyses, drawing=drawing)
         for heading, group in zip(headings, groups.values(), strict=True)
     )
-    tasks = [(one.heading, dict(zip(one.labels, one.runs, strict=True))) for one in sections]
+    tasks = [(section.heading, dict(zip(section.labels, section.runs, strict=True))) for section in sections]
     papers = tuple(_papers(sections, judged or {}, drawing=drawing))
     return Report(
         title=title or _title(sections),
         sections=sections,
         summary=_summary(tasks) if len(sections) > 1 else (),
         diagnosis=_diagnosis(analyses),
-        graphs=tuple(graph for found in analyses.graphs if (graph := diagnosis.drawn(found))),
+        graphs=tuple(drawn for graph in analyses.graphs if (drawn := diagnosis.drawn(graph))),
         papers=tuple(part for part in papers if part.tables or part.figures),
         figures=_figures(tasks, analyses) if drawing else (),
         without_figures="" if drawing else "Figures need matplotlib: install barista_bench[viz].",
@@ -151,11 +151,11 @@ def report_samples(report: Report, wanted: int, max_text: int) -> tuple[Sample, 
     """
     if wanted < 0:
         raise ConfigError(f"samples is {wanted}. Remedy: give 0 or more")
-    found: list[Sample] = []
-    for place, section in enumerate(report.sections):
+    samples: list[Sample] = []
+    for number, section in enumerate(report.sections):
         verdicts = [judges.verdicts(section.judged, label, max_text) for label in section.labels]
-        found += section_samples(place, section.runs, wanted, max_text, verdicts)
-    return tuple(found)
+        samples += section_samples(number, section.runs, wanted, max_text, verdicts)
+    return tuple(samples)
 
 
 def _title(sections: Sequence[Section]) -> str:
@@ -168,8 +168,8 @@ def _title(sections: Sequence[Section]) -> str:
 
 
 def _summary(tasks: Sequence[summary.TaskRuns]) -> tuple[Table, ...]:
-    found = (summary.scores(tasks), *summary.by_group(tasks), summary.tokens(tasks))
-    return tuple(table for table in found if table)
+    overall = (summary.scores(tasks), *summary.by_group(tasks), summary.tokens(tasks))
+    return tuple(table for table in overall if table)
 
 
 def _diagnosis(analyses: Analyses) -> tuple[Table, ...]:
@@ -188,11 +188,13 @@ def _figures(tasks: Sequence[summary.TaskRuns], analyses: Analyses) -> tuple[Dra
     results = [(heading, {label: run.results for label, run in runs.items()}) for heading, runs in tasks]
     drawn: list[DrawnFigure | None] = [figures.scores(results)]
     parts = summary.by_benchmark(tasks)
-    for benchmark, own in parts.items():
-        found = [(heading, {label: run.results for label, run in runs.items()}) for heading, runs in own]
-        keys = dict.fromkeys(key for _, by_model in found for one in by_model.values() for key in one.breakdowns)
-        drawn += [figures.by_value(found, key, benchmark if len(parts) > 1 else "") for key in keys]
-    drawn += [figures.agreement(one, _of(benchmark, analyses)) for benchmark, one in analyses.agreements]
+    for benchmark, part in parts.items():
+        of_part = [(heading, {label: run.results for label, run in runs.items()}) for heading, runs in part]
+        keys = dict.fromkeys(
+            key for _, by_model in of_part for of_model in by_model.values() for key in of_model.breakdowns
+        )
+        drawn += [figures.by_value(of_part, key, benchmark if len(parts) > 1 else "") for key in keys]
+    drawn += [figures.agreement(agreement, _of(benchmark, analyses)) for benchmark, agreement in analyses.agreements]
     return tuple(figure for figure in drawn if figure)
 
 
@@ -217,13 +219,13 @@ def _papers(sections: Sequence[Section], judged: Judged, *, drawing: bool) -> It
         seen = records.setdefault((record.benchmark, record.task), [])
         seen += [] if record in seen else [record]
         parts.setdefault((record.benchmark, seen.index(record)), []).append(section)
-    for (name, _), own in parts.items():
+    for (name, _), members in parts.items():
         if name not in BENCHMARKS:
             continue
         title = BENCHMARKS[name].title
         several = (name, 1) in parts
-        heading = f"{title} ({', '.join(section.heading for section in own)})" if several else title
-        runs = [(label, run) for section in own for label, run in zip(section.labels, section.runs, strict=True)]
+        heading = f"{title} ({', '.join(section.heading for section in members)})" if several else title
+        runs = [(label, run) for section in members for label, run in zip(section.labels, section.runs, strict=True)]
         yield paper.paper_part(BENCHMARKS[name], heading, runs, judged, drawing=drawing)
 
 
@@ -233,8 +235,8 @@ def _headings(groups: Sequence[Comparability]) -> list[str]:
     return [f"{name} ({apart})" if apart else name for name, apart in zip(names, told_apart(groups), strict=True)]
 
 
-def _section(heading: str, runs: Sequence[ScoredRun], judged: Judged, every: Analyses, *, drawing: bool) -> Section:
-    labels, analyses = tuple(every.labels[run.folder] for run in runs), every.of(runs)
+def _section(heading: str, runs: Sequence[ScoredRun], judged: Judged, analyses: Analyses, *, drawing: bool) -> Section:
+    labels = tuple(analyses.labels[run.folder] for run in runs)
     by_judge = judges.labelled([(label, judged.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)])
     models = [(label, run.results) for label, run in zip(labels, runs, strict=True)]
     failed = [(label, analyses.failures.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)]
@@ -259,22 +261,27 @@ def _section(heading: str, runs: Sequence[ScoredRun], judged: Judged, every: Ana
     )
 
 
-def _breakdowns(labels: Sequence[str], runs: Sequence[ScoredRun], analyses: TaskAnalyses) -> list[Table]:
+def _breakdowns(labels: Sequence[str], runs: Sequence[ScoredRun], analyses: Analyses) -> list[Table]:
     """Those that the results do not hold already."""
-    primary = runs[0].results.primary
-    found = []
-    for key, by_run in analyses.breakdowns.items():
-        if not any(key in run.results.breakdowns for run in runs):
-            rows = [(label, by_run.get(run.folder, ())) for label, run in zip(labels, runs, strict=True)]
-            found.append(diagnosis.breakdown(key, rows, primary))
-    return [table for table in found if table]
+    of_runs = [analyses.breakdowns.get(run.folder, {}) for run in runs]
+    known = {key for run in runs for key in run.results.breakdowns}
+    keys = dict.fromkeys(key for breakdowns in of_runs for key in breakdowns if key not in known)
+    tables_by_key = (
+        diagnosis.breakdown(
+            key,
+            [(label, breakdowns.get(key, ())) for label, breakdowns in zip(labels, of_runs, strict=True)],
+            runs[0].results.primary,
+        )
+        for key in keys
+    )
+    return [table for table in tables_by_key if table]
 
 
 def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
     results = [run.results for run in runs]
     dataset = results[0].dataset
-    versions = [{"barista_bench": found.barista_bench, **found.versions} for found in results]
-    same = all(found == versions[0] for found in versions)
+    versions = [{"barista_bench": run_results.barista_bench, **run_results.versions} for run_results in results]
+    same = all(run_results == versions[0] for run_results in versions)
     packages = ", ".join(f"{name} {version}" for name, version in versions[0].items())
     return (
         ("benchmark", dataset.benchmark),

@@ -36,25 +36,25 @@ _Plain = Annotated[Any, AfterValidator(_plain)]
 _Price = Annotated[float, Field(ge=0, le=1e9)] | None
 
 
-class _Strict(BaseModel):
+class _Part(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True, protected_namespaces=()
     )
 
 
-class _BoxFormat(_Strict):
+class _BoxFormat(_Part):
     order: Literal["xyxy", "yxyx"]
     scale: Annotated[int, Field(ge=1, le=10**6)] | None
 
 
-class _Model(_Strict):
+class _ModelPart(_Part):
     name: str
     revision: str | None
     settings: dict[str, _Plain]
     box_format: _BoxFormat
 
 
-class _Identity(_Strict):
+class _Identity(_Part):
     """Version 0.1 wrote `inputs_hash`, over prompts and media, where `prompts_hash` stands now."""
 
     benchmark: str
@@ -64,13 +64,13 @@ class _Identity(_Strict):
     content_hash: str
     inputs_hash: str | None = None
     prompts_hash: str | None = None
-    model: _Model
+    model: _ModelPart
     generation: dict[str, _Plain]
     options: dict[str, _Plain] = {}
 
 
-class _Data(_Strict):
-    """Paths are relative to the run folder (`runs/whereabouts.py`)."""
+class _Data(_Part):
+    """Paths are relative to the run folder (`runs/data_location.py`)."""
 
     path: str
     absolute_path: str | None = None
@@ -79,7 +79,7 @@ class _Data(_Strict):
     limit: Annotated[int, Field(ge=1, le=_MAX_NUMBER)] | None
 
 
-class _Prompts(_Strict):
+class _Prompts(_Part):
     """Versions that did not say whose wording it is leave it out: then it is known by its hash."""
 
     version: Annotated[int, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
@@ -90,20 +90,20 @@ class _Prompts(_Strict):
     wording: Annotated[str, StringConstraints(pattern=WORDING)] = ""
 
 
-class _Prices(_Strict):
+class _Prices(_Part):
     """US dollars a million tokens."""
 
     input: _Price = None
     output: _Price = None
 
 
-class _Imported(_Strict):
+class _Imported(_Part):
     folder: str
     predictions_sha256: str
     thinking_tokens: _Plain
 
 
-class _Described(_Strict):
+class _RunDescription(_Part):
     """`barista_bench` is the version that wrote it; `imported` says of what runs it was made, where it was."""
 
     barista_bench: str
@@ -131,7 +131,7 @@ def read_description(path: Path) -> dict[str, Any]:
 def checked_description(described: object, path: Path) -> dict[str, Any]:
     """The same JSON value, if it is a description; `path` is where it stands or will stand. Raises DataError."""
     try:
-        _Described.model_validate(described)
+        _RunDescription.model_validate(described)
     except ValidationError as error:
         raise DataError(f"{path}: {first_complaint(error)}. {_NO_RUN}") from error
     if not isinstance(described, dict):  # for the type checker: the schema has said so

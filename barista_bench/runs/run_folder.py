@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -12,13 +12,11 @@ from typing import Any
 from barista_bench import __version__
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Task
-from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.files.atomic import write_whole
-from barista_bench.models import GenerationConfig, Model
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.description import checked_description, read_description
-from barista_bench.runs.log.keys import AskedInput, digest, prompt_options
+from barista_bench.runs.log.keys import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 
 CONFIG_FILE = "run.json"
@@ -35,22 +33,6 @@ def log_file(folder: Path, shard: Shard) -> Path:
 def sessions_file(folder: Path, shard: Shard) -> Path:
     """One line a start of this process: what it did, and where its seconds went."""
     return folder / ("sessions.jsonl" if shard.alone else f"sessions-{shard.rank}.jsonl")
-
-
-def describe(
-    task: Task, examples: ExampleSet, inputs: Sequence[AskedInput], model: Model, config: GenerationConfig
-) -> dict[str, Any]:
-    """What the folder of a run of ours is about."""
-    return run_description(
-        task,
-        split=examples.split,
-        content_hash=examples.content_hash,
-        prompts_hash=digest(sorted(one.prompt for one in inputs)),
-        model=asdict(model.identity),
-        boxes=model.box_format,
-        generation=asdict(config),
-        versions=_versions(),
-    )
 
 
 def run_description(
@@ -130,11 +112,12 @@ def _refuse_another(folder: Path, before: dict[str, Any], now: dict[str, Any]) -
             raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
 
 
-def _versions() -> dict[str, str]:
-    found = {}
+def package_versions() -> dict[str, str]:
+    """Versions of the packages on which answers and figures depend."""
+    versions = {}
     for name in _VERSIONED:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+            versions[name] = "not installed"
+    return versions

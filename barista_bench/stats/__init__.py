@@ -3,6 +3,11 @@
 Everything here reads `runs.score.scoring.ScoredRun`s, names no benchmark and no task, and asks no model. What is
 special to a task, the task brings: `Task.statistics`, `Task.facets`, `Task.failures`.
 
+What analysis gives are plain frozen records, ready for tables, pandas (`dataclasses.asdict`) and reports. Figures come
+as `runs.score.results.Figure`: mean and standard deviation over runs, and a 95% interval over videos. All scores run
+from 0 to 1. Intervals and tests resample videos, never samples: those of one video resemble each other. A task may keep
+other things together than videos (`Task.cluster`); what is called a video here is one of those then.
+
     interval_of(run)                      -> {figure: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
     breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
@@ -14,51 +19,27 @@ special to a task, the task brings: `Task.statistics`, `Task.facets`, `Task.fail
     run_labels(runs)                      -> {folder: label}         what models are called in all of these
 """
 
-from barista_bench.core.bootstrap import Interval
-from barista_bench.runs.score.figures import interval_of, intervals
-from barista_bench.stats.agreement import rank_agreement
-from barista_bench.stats.baselines import baseline_gaps, consistency
-from barista_bench.stats.breakdowns import breakdown, breakdown_keys, breakdowns
-from barista_bench.stats.comparison import compare_pair, compare_runs
-from barista_bench.stats.failures import failure_rows
-from barista_bench.stats.labels import comparable, differing_circumstances, run_labels
-from barista_bench.stats.propagation import propagation
-from barista_bench.stats.types import (
-    BaselineGap,
-    BaselineKind,
-    BreakdownRow,
-    Comparison,
-    Consistency,
-    FailureRow,
-    PropagationEdge,
-    PropagationGraph,
-    RankAgreement,
-)
-
-__all__ = [
-    "BaselineGap",
-    "BaselineKind",
-    "BreakdownRow",
-    "Comparison",
-    "Consistency",
-    "FailureRow",
-    "Interval",
-    "PropagationEdge",
-    "PropagationGraph",
-    "RankAgreement",
-    "baseline_gaps",
-    "breakdown",
-    "breakdown_keys",
-    "breakdowns",
-    "comparable",
-    "compare_pair",
-    "compare_runs",
-    "consistency",
-    "differing_circumstances",
-    "failure_rows",
-    "interval_of",
-    "intervals",
-    "propagation",
-    "rank_agreement",
-    "run_labels",
-]
+from barista_bench.core.bootstrap import Interval as Interval
+from barista_bench.runs.score.figures import interval_of as interval_of
+from barista_bench.stats.agreement import RankAgreement as RankAgreement
+from barista_bench.stats.agreement import rank_agreement as rank_agreement
+from barista_bench.stats.baselines import BaselineGap as BaselineGap
+from barista_bench.stats.baselines import BaselineKind as BaselineKind
+from barista_bench.stats.baselines import Consistency as Consistency
+from barista_bench.stats.baselines import baseline_gaps as baseline_gaps
+from barista_bench.stats.baselines import consistency as consistency
+from barista_bench.stats.breakdowns import BreakdownRow as BreakdownRow
+from barista_bench.stats.breakdowns import breakdown as breakdown
+from barista_bench.stats.breakdowns import breakdown_keys as breakdown_keys
+from barista_bench.stats.breakdowns import breakdowns as breakdowns
+from barista_bench.stats.comparison import Comparison as Comparison
+from barista_bench.stats.comparison import compare_pair as compare_pair
+from barista_bench.stats.comparison import compare_runs as compare_runs
+from barista_bench.stats.failures import FailureRow as FailureRow
+from barista_bench.stats.failures import failure_rows as failure_rows
+from barista_bench.stats.labels import comparable as comparable
+from barista_bench.stats.labels import differing_circumstances as differing_circumstances
+from barista_bench.stats.labels import run_labels as run_labels
+from barista_bench.stats.propagation import PropagationEdge as PropagationEdge
+from barista_bench.stats.propagation import PropagationGraph as PropagationGraph
+from barista_bench.stats.propagation import propagation as propagation

@@ -1,12 +1,13 @@
 """Whether tasks put models in the same order: Kendall's tau-b (paper, A.7 and table 16).
 
 As in the paper, a model's score on a task is the mean of its sample scores, pooled over examples and runs. Two tasks
-with a high tau order the models alike; a low or negative one says that the order on one cannot be told from the other.
+with a high tau order the models alike; a low or negative tau says that one order does not predict the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +16,25 @@ from scipy.stats import kendalltau
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.comparability import told_apart
 from barista_bench.stats.labels import Labels, run_labels
-from barista_bench.stats.types import RankAgreement
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
 
 FEWEST_MODELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RankAgreement:
+    """Kendall's tau-b between the orders in which tasks put the models (paper, A.7 and table 16).
+
+    `means[m][t]` is the mean sample score of model m on task t, pooled over examples and runs; `tau[s][t]` is
+    symmetric with 1 on the diagonal, None where a task does not tell the models apart.
+    """
+
+    tasks: tuple[str, ...]
+    models: tuple[str, ...]
+    means: tuple[tuple[float, ...], ...]
+    tau: tuple[tuple[float | None, ...], ...]
 
 
 def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -> RankAgreement:
@@ -43,13 +57,13 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
             raise DataError(f"{run.folder}: a second run of {task} by {model}. Remedy: name one run a model and task")
         means[model][task] = mean_sample_score(run)
     tasks = tuple(dict.fromkeys(names))
-    whole = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
-    if len(tasks) < 2 or len(whole) < FEWEST_MODELS:
+    complete = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
+    if len(tasks) < 2 or len(complete) < FEWEST_MODELS:
         raise ConfigError(
-            f"{len(whole)} models have runs of all {len(tasks)} tasks ({', '.join(tasks)}). "
+            f"{len(complete)} models have runs of all {len(tasks)} tasks ({', '.join(tasks)}). "
             f"Remedy: name runs of two tasks and {FEWEST_MODELS} models or more"
         )
-    return agreement_of(tasks, {model: [by_task[task] for task in tasks] for model, by_task in whole.items()})
+    return agreement_of(tasks, {model: [by_task[task] for task in tasks] for model, by_task in complete.items()})
 
 
 def _named(runs: Sequence[ScoredRun]) -> list[str]:
@@ -57,7 +71,7 @@ def _named(runs: Sequence[ScoredRun]) -> list[str]:
     several = len({run.task.benchmark for run in runs}) > 1
     names = [f"{run.task.benchmark} / {run.task.name}" if several else run.task.name for run in runs]
     apart = told_apart([run.results.comparability for run in runs])
-    return [f"{name} ({what})" if what else name for name, what in zip(names, apart, strict=True)]
+    return [f"{name} ({difference})" if difference else name for name, difference in zip(names, apart, strict=True)]
 
 
 def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> RankAgreement:

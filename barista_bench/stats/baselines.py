@@ -9,21 +9,52 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from barista_bench.core.bootstrap import DRAWS
 from barista_bench.core.task import Status
-from barista_bench.stats.comparison import Compare, compare_pair, corrected, labelled
+from barista_bench.stats.comparison import Compare, Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
-from barista_bench.stats.types import BaselineGap, BaselineKind, Consistency
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.samples import ScoredSample
     from barista_bench.runs.score.scoring import ScoredRun
 
+BaselineKind = Literal["text_only", "first_frame", "shuffled_frames", "chance", "prior", "centre_box"]
 KINDS: tuple[BaselineKind, ...] = get_args(BaselineKind)
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineGap:
+    """How far a model is from a baseline; `comparison.first` is the model, `.second` the baseline.
+
+    `text_only`: what the score owes to the images; `shuffled_frames`: to their order; `first_frame`: to more than
+    one image; `chance`, `prior`, `centre_box`: to anything but guessing.
+    """
+
+    model: str
+    kind: BaselineKind
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """Whether a model says the same each time: over the pairs of runs of an example, mean over `examples`.
+
+    `same_answer`: share of pairs whose parsed answers are equal (two unreadable ones are); `same_score`: whose sample
+    scores are; `spread`: mean standard deviation of an example's sample score over runs.
+    """
+
+    task: str
+    model: str
+    examples: int
+    runs: int
+    same_answer: float
+    same_score: float
+    spread: float
 
 
 def baseline_gaps(
@@ -41,20 +72,20 @@ def baseline_gaps(
         DataError: a model and its baseline share no finished sample.
     """
     called = run_labels(runs) if labels is None else labels
-    found: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
+    pairs: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
     for run in runs:
         model = run.results.model.name
         if _baseline(model) is not None:
             continue
-        for other in runs:
-            kind = _baseline(other.results.model.name)
-            mine = other.results.model.name in (kind, f"{kind}:{model}")
-            if kind is not None and mine and other.results.comparability == run.results.comparability:
-                found.append((run, kind, other))
-    compared = corrected([compare(run, other, draws=draws) for run, _, other in found])
+        for baseline in runs:
+            kind = _baseline(baseline.results.model.name)
+            mine = baseline.results.model.name in (kind, f"{kind}:{model}")
+            if kind is not None and mine and baseline.results.comparability == run.results.comparability:
+                pairs.append((run, kind, baseline))
+    compared = corrected([compare(run, baseline, draws=draws) for run, _, baseline in pairs])
     return tuple(
-        BaselineGap(called[run.folder], kind, labelled(comparison, called[run.folder], called[other.folder]))
-        for (run, kind, other), comparison in zip(found, compared, strict=True)
+        BaselineGap(called[run.folder], kind, labelled(comparison, called[run.folder], called[baseline.folder]))
+        for (run, kind, baseline), comparison in zip(pairs, compared, strict=True)
     )
 
 
@@ -71,7 +102,7 @@ def consistency(run: ScoredRun) -> Consistency | None:
     answers, scores, spreads = [], [], []
     for samples in repeated:
         pairs = list(combinations(samples, 2))
-        answers.append(fmean(_said(a) == _said(b) for a, b in pairs))
+        answers.append(fmean(_answer(a) == _answer(b) for a, b in pairs))
         scores.append(fmean(math.isclose(a.scores[score], b.scores[score], abs_tol=1e-12) for a, b in pairs))
         spreads.append(stdev(sample.scores[score] for sample in samples))
     return Consistency(
@@ -90,5 +121,5 @@ def _baseline(name: str) -> BaselineKind | None:
     return next((kind for kind in KINDS if kind == first), None)
 
 
-def _said(sample: ScoredSample) -> object:
+def _answer(sample: ScoredSample) -> object:
     return None if sample.prediction is None else sample.prediction.value

@@ -1,4 +1,4 @@
-"""The primary figure by group: by any metadata key, by what the task itself tells apart, by place in the video.
+"""The primary figure by group: by any metadata key, by the facets of its task, by place in the video.
 
 Numbers with many values are cut into quantile bins, so that each bin holds about as many examples. Where a key holds a
 list, an example counts in the group of each of its values. Intervals are as everywhere: over the videos of the group.
@@ -7,6 +7,7 @@ list, an example counts in the group of each of its values. Intervals are as eve
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,9 +15,8 @@ import numpy as np
 from barista_bench.core.bootstrap import DRAWS
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
-from barista_bench.runs.score.figures import by_run, group_figures
+from barista_bench.runs.score.figures import group_figure
 from barista_bench.runs.score.results import Figure
-from barista_bench.stats.types import BreakdownRow
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.samples import ScoredSample
@@ -27,6 +27,23 @@ BINS = 4
 DISTINCT = 8
 POSITION, OBJECTS, LABEL = "position", "evidence_objects", "label"
 FRAME_COUNT = "frame_count"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownRow:
+    """The task's primary figure over the examples of one group.
+
+    `value` is the group in words: a metadata value, or a bin such as `[0.25, 0.50)`. Where the key is a list, an
+    example is in the group of each of its values, so that groups overlap. `order` sorts the rows of a key.
+    """
+
+    key: str
+    value: str
+    order: int
+    examples: int
+    videos: int
+    samples: int
+    figure: Figure
 
 
 class _Group(NamedTuple):
@@ -57,14 +74,14 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
 
 def facts(task: Task, example: Example) -> dict[str, Json]:
     """All that an example can be grouped by."""
-    found: dict[str, Json] = {LABEL: example.label, **example.metadata, **task.facets(example)}
+    values: dict[str, Json] = {LABEL: example.label, **example.metadata, **task.facets(example)}
     frames = example.metadata.get(FRAME_COUNT)
     if isinstance(frames, int) and frames > 0:
-        found[POSITION] = example.frames[0].frame_index / frames
+        values[POSITION] = example.frames[0].frame_index / frames
     objects = evidence_objects(example)
     if objects:
-        found[OBJECTS] = len(objects)
-    return found
+        values[OBJECTS] = len(objects)
+    return values
 
 
 def breakdown(
@@ -88,13 +105,14 @@ def breakdown(
 def breakdowns(
     run: ScoredRun, keys: Iterable[str], *, bins: int = BINS, draws: int = DRAWS, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
-    """As `breakdown`, by several keys at once: answers are compared with the truth once for all of them."""
-    groups = {key: _largest(_groups(run, key, bins), most) for key in keys}
-    members = [group.samples for own in groups.values() for group in own]
-    figures = iter(group_figures(run.task, run.counted, members, draws=draws))
+    """As `breakdown`, by several keys."""
     return {
-        key: tuple(_row(run.task, key, group, found) for group in own if (found := next(figures)) is not None)
-        for key, own in groups.items()
+        key: tuple(
+            _row(run.task, key, group, figure)
+            for group in _largest(_groups(run, key, bins), most)
+            if (figure := group_figure(run.task, run.counted, group.samples, draws=draws)) is not None
+        )
+        for key in keys
     }
 
 
@@ -113,7 +131,7 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
         order=group.order,
         examples=_examples(group.samples),
         videos=len({task.cluster(sample.example) for sample in group.samples}),
-        samples=sum(map(len, by_run(group.samples).values())),
+        samples=sum(sample.counts for sample in group.samples),
         figure=figure,
     )
 
@@ -127,15 +145,15 @@ def _groups(run: ScoredRun, key: str, bins: int) -> list[_Group]:
     numbers = [value for _, value in present if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) == len(present) and len(set(numbers)) > DISTINCT:
         return _binned([sample for sample, _ in present], np.array(numbers, dtype=np.float64), bins)
-    found: dict[str, list[ScoredSample]] = {}
+    members: dict[str, list[ScoredSample]] = {}
     ranks: dict[str, tuple[int, float, str]] = {}
     for sample, value in present:
         for item in _items(value):
-            found.setdefault(str(item), []).append(sample)
+            members.setdefault(str(item), []).append(sample)
             numeric = isinstance(item, int | float) and not isinstance(item, bool)
             ranks[str(item)] = (0, float(item), "") if numeric else (1, 0.0, str(item))  # type: ignore[arg-type]
-    names = sorted(found, key=lambda name: ranks[name])
-    return [_Group(name, order, found[name]) for order, name in enumerate(names)]
+    names = sorted(members, key=lambda name: ranks[name])
+    return [_Group(name, order, members[name]) for order, name in enumerate(names)]
 
 
 def _binned(
@@ -144,13 +162,13 @@ def _binned(
     """Half-open bins between quantiles, the last one closed; equal quantiles fall together."""
     edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)))
     at = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
-    found = []
+    groups = []
     for order in range(len(edges) - 1):
         end = "]" if order == len(edges) - 2 else ")"
-        members = [sample for sample, place in zip(samples, at.tolist(), strict=True) if place == order]
+        members = [sample for sample, bin_index in zip(samples, at.tolist(), strict=True) if bin_index == order]
         if members:
-            found.append(_Group(f"[{edges[order]:.4g}, {edges[order + 1]:.4g}{end}", order, members))
-    return found
+            groups.append(_Group(f"[{edges[order]:.4g}, {edges[order + 1]:.4g}{end}", order, members))
+    return groups
 
 
 def _items(value: Json) -> list[Json]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -23,17 +23,16 @@ from barista_bench.core.bootstrap import (
     LEVEL,
     ClusteredRun,
     bootstrap_seed,
+    drawn_interval,
     figures_of,
-    interval,
     interval_weights,
 )
-from barista_bench.core.statistics import Floats
+from barista_bench.core.statistics import Floats, SumStatistics, share
 from barista_bench.core.task import Task, content_seed
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
-from barista_bench.runs.score.figures import as_scored, by_run
+from barista_bench.runs.score.figures import by_repetition
 from barista_bench.stats.labels import run_labels
-from barista_bench.stats.types import Comparison
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.samples import ScoredSample
@@ -41,6 +40,48 @@ if TYPE_CHECKING:
 
 TIE = 1e-12
 """Differences that are smaller are rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models on the same samples of one task. Differences are `first` minus `second`.
+
+    `name` is the task's primary figure: its `difference` is of pooled figures, a mean over runs, with the interval
+    [low, high] of a paired bootstrap over videos. `p_value` is of a permutation test that swaps the two models' whole
+    videos; `p_adjusted` is Holm's over all comparisons made together. `sample_*` are the same of the mean sample score;
+    `effect_size` is Cohen's d_z of the examples' sample scores (mean difference / its standard deviation), None where
+    no example differs. `wins`, `ties`, `losses` count examples by their mean sample score over runs.
+
+    Only what both have is compared: `examples` of `expected_examples`, `runs` each, `samples` of `expected_samples`.
+    """
+
+    benchmark: str
+    task: str
+    first: str
+    second: str
+    name: str
+    first_value: float
+    second_value: float
+    difference: float
+    low: float | None
+    high: float | None
+    p_value: float
+    p_adjusted: float
+    sample_name: str
+    sample_difference: float
+    sample_low: float | None
+    sample_high: float | None
+    sample_p_value: float
+    effect_size: float | None
+    wins: int
+    ties: int
+    losses: int
+    examples: int
+    expected_examples: int
+    videos: int
+    runs: int
+    samples: int
+    expected_samples: int
 
 
 class Compare(Protocol):
@@ -74,14 +115,14 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
     """Two runs of one task; `p_adjusted` is `p_value`, as for a comparison made alone.
 
     Raises:
-        DataError: the runs are not comparable (`running.comparability`), or share no finished sample.
+        DataError: the runs are not comparable (`runs.score.comparability`), or share no finished sample.
     """
     refuse_different(first, second)
     common = _common(first, second)
-    name = first.task.primary
-    figure = _figure_difference(first, second, common, draws, level)
-    sample = _sample_difference(first, common, draws, level)
-    per_example = np.array(list(_by_example(first, common).values()))
+    name, score = first.task.primary, first.task.sample_score
+    figure = _difference(name, _of_figure(first, second, common), common, draws, level)
+    sample = _difference(score, _of_sample_score(first.task, common), common, draws, level)
+    per_example = np.array(list(_by_example(score, common).values()))
     spread = float(per_example.std(ddof=1)) if len(per_example) > 1 else 0.0
     return Comparison(
         benchmark=first.task.benchmark,
@@ -96,7 +137,7 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
         high=figure.high,
         p_value=figure.p_value,
         p_adjusted=figure.p_value,
-        sample_name=first.task.sample_score,
+        sample_name=score,
         sample_difference=sample.difference,
         sample_low=sample.low,
         sample_high=sample.high,
@@ -107,7 +148,7 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
         losses=int((per_example < -TIE).sum()),
         examples=len(per_example),
         expected_examples=first.results.dataset.examples,
-        videos=len(common.videos),
+        videos=len(common.clusters),
         runs=len(common.pairs),
         samples=sum(map(len, common.pairs)),
         expected_samples=max(first.results.coverage.expected, second.results.coverage.expected),
@@ -127,27 +168,26 @@ def labelled(comparison: Comparison, first: str, second: str) -> Comparison:
 
 def turned(comparison: Comparison) -> Comparison:
     """The same comparison seen from the other side."""
-    one = comparison
+
+    def negative(value: float | None) -> float | None:
+        return None if value is None else -value
+
     return replace(
-        one,
-        first=one.second,
-        second=one.first,
-        first_value=one.second_value,
-        second_value=one.first_value,
-        difference=-one.difference,
-        low=_negative(one.high),
-        high=_negative(one.low),
-        sample_difference=-one.sample_difference,
-        sample_low=_negative(one.sample_high),
-        sample_high=_negative(one.sample_low),
-        effect_size=_negative(one.effect_size),
-        wins=one.losses,
-        losses=one.wins,
+        comparison,
+        first=comparison.second,
+        second=comparison.first,
+        first_value=comparison.second_value,
+        second_value=comparison.first_value,
+        difference=-comparison.difference,
+        low=negative(comparison.high),
+        high=negative(comparison.low),
+        sample_difference=-comparison.sample_difference,
+        sample_low=negative(comparison.sample_high),
+        sample_high=negative(comparison.sample_low),
+        effect_size=negative(comparison.effect_size),
+        wins=comparison.losses,
+        losses=comparison.wins,
     )
-
-
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -169,31 +209,94 @@ def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
     apart = differences(first.results.comparability, second.results.comparability)
     if not apart:
         return
+    folders = f"{first.folder} and {second.folder}"
     if not apart.keys() <= ABOUT_EXAMPLES or "examples" not in apart:
-        told = "; ".join(f"{name}: {values}" for name, values in apart.items())
+        named = "; ".join(f"{name}: {values}" for name, values in apart.items())
         raise DataError(
-            f"{first.folder} and {second.folder} differ in their {told}. Remedy: compare runs of one task by one "
-            "protocol, over the same split and limit, with the same options and in one wording"
+            f"{folders} differ in their {named}. Remedy: compare runs of one task by one protocol, over the same "
+            "split and limit, with the same options and in one wording"
         )
     ids = [{example.example_id for example in run.examples.examples} for run in (first, second)]
-    alone = [sorted(ids[0] - ids[1]), sorted(ids[1] - ids[0])]
-    alone_in = [
-        f"{len(only)} only in {run.folder} ({only[0]}{', ...' if len(only) > 1 else ''})"
-        for run, only in zip((first, second), alone, strict=True)
+    alone = [
+        f"{len(only)} only in {run.folder} ({min(only)}{', ...' if len(only) > 1 else ''})"
+        for run, only in ((first, ids[0] - ids[1]), (second, ids[1] - ids[0]))
         if only
     ]
-    what = " and ".join(alone_in) or "the same ids with other content"
     raise DataError(
-        f"{first.folder} and {second.folder} are about different examples: {what}. "
+        f"{folders} are about different examples: {' and '.join(alone) or 'the same ids with other content'}. "
         "Remedy: run both models on one dataset, with the same split and limit"
     )
 
 
-class _Common(NamedTuple):
-    """Samples that both runs finished: for each run index, pairs of the same example; and their clusters, sorted."""
+Pairs = list[tuple["ScoredSample", "ScoredSample"]]
+"""Answers of two models to the same examples."""
 
-    pairs: list[list[tuple[ScoredSample, ScoredSample]]]
-    videos: list[str]
+
+class _Common(NamedTuple):
+    """What both runs finished: pairs of samples by repetition, and the sorted names of their clusters."""
+
+    pairs: list[Pairs]
+    clusters: list[str]
+
+    @property
+    def permutation_seed(self) -> int:
+        return content_seed("permutation", bootstrap_seed(self.clusters))
+
+
+def _common(first: ScoredRun, second: ScoredRun) -> _Common:
+    """Repetition 0 of one with repetition 0 of the other, and so on, as far as both have them."""
+    of_first, of_second = by_repetition(first.samples), by_repetition(second.samples)
+    pairs = []
+    for run in sorted(of_first.keys() & of_second.keys()):
+        partners = {sample.example.example_id: sample for sample in of_second[run]}
+        shared = [(s, partners[s.example.example_id]) for s in of_first[run] if s.example.example_id in partners]
+        if shared:
+            pairs.append(shared)
+    if not pairs:
+        raise DataError(
+            f"{first.folder} and {second.folder} share no finished sample. Remedy: finish both runs, then compare"
+        )
+    return _Common(pairs, sorted({first.task.cluster(s.example) for group in pairs for s, _ in group}))
+
+
+class _Sides(NamedTuple):
+    """One repetition of two models on the same examples; in `exchangeable` their samples alternate."""
+
+    first: ClusteredRun
+    second: ClusteredRun
+    exchangeable: ClusteredRun
+
+
+def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Sides]:
+    """What the primary figure is made of, a repetition each."""
+
+    def counted(run: ScoredRun, samples: list[ScoredSample]) -> ClusteredRun:
+        return run.counted[samples[0].record.run].among(samples).clustered
+
+    return [
+        _Sides(
+            counted(first, [pair[0] for pair in pairs]),
+            counted(second, [pair[1] for pair in pairs]),
+            # Side by side, so that the examples keep their order, on which some figures depend.
+            ClusteredRun.of(first.task, [sample.as_scored for pair in pairs for sample in pair]),
+        )
+        for pairs in common.pairs
+    ]
+
+
+def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
+    """What the mean sample score is made of: all repetitions pooled, a row for each side of each cluster."""
+    rows: dict[tuple[str, int], dict[Hashable, float]] = {
+        (cluster, side): {"score": 0.0, "n": 0.0} for cluster in common.clusters for side in (0, 1)
+    }
+    for pair in (pair for pairs in common.pairs for pair in pairs):
+        for side, sample in enumerate(pair):
+            row = rows[task.cluster(sample.example), side]
+            row["score"] += sample.scores[task.sample_score]
+            row["n"] += 1
+    statistics = SumStatistics(list(rows.values()), lambda sums: {task.sample_score: share(sums["score"], sums["n"])})
+    both = ClusteredRun(statistics, tuple(cluster for cluster, _ in rows))
+    return [_Sides(both.among(range(0, len(rows), 2)), both.among(range(1, len(rows), 2)), both)]
 
 
 class _Difference(NamedTuple):
@@ -205,80 +308,33 @@ class _Difference(NamedTuple):
     p_value: float
 
 
-def _common(first: ScoredRun, second: ScoredRun) -> _Common:
-    """Run 0 of one with run 0 of the other, and so on, as far as both have them."""
-    one, other = by_run(first.samples), by_run(second.samples)
-    pairs = []
-    for run in sorted(one.keys() & other.keys()):
-        theirs = {sample.example.example_id: sample for sample in other[run]}
-        found = [(s, theirs[s.example.example_id]) for s in one[run] if s.example.example_id in theirs]
-        if found:
-            pairs.append(found)
-    if not pairs:
-        raise DataError(
-            f"{first.folder} and {second.folder} share no finished sample. Remedy: finish both runs, then compare"
-        )
-    return _Common(pairs, sorted({first.task.cluster(s.example) for group in pairs for s, _ in group}))
-
-
-def _figure_difference(first: ScoredRun, second: ScoredRun, common: _Common, draws: int, level: float) -> _Difference:
-    """Of the primary figure, aggregated anew for each draw and each permutation."""
-    name, videos = first.task.primary, common.videos
-    weights = interval_weights(videos, draws)
-    one, other = (
-        figures_of(_of_pairs(run, common, side), videos, weights)[name] for side, run in enumerate((first, second))
+def _difference(name: str, repetitions: Sequence[_Sides], common: _Common, draws: int, level: float) -> _Difference:
+    """Of one figure, made anew for each draw and each permutation."""
+    weights = interval_weights(common.clusters, draws)
+    first = figures_of([sides.first for sides in repetitions], common.clusters, weights)[name]
+    second = figures_of([sides.second for sides in repetitions], common.clusters, weights)[name]
+    gap, count = first - second, len(common.clusters)
+    interval = drawn_interval(gap, count, level) if count > 1 else None
+    flips = swaps(count, draws, common.permutation_seed)
+    permuted = np.mean([_permuted(name, sides.exchangeable, common.clusters, flips) for sides in repetitions], axis=0)
+    return _Difference(
+        first=float(first[0]),
+        second=float(second[0]),
+        difference=float(gap[0]),
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        p_value=p_value(permuted),
     )
-    gap = one - other
-    permuted = _permuted(first.task, common, swaps(len(videos), draws, _permutation_seed(common)))
-    ends = _ends(gap, len(videos), level)
-    return _Difference(float(one[0]), float(other[0]), float(gap[0]), *ends, p_value(permuted))
 
 
-def _of_pairs(run: ScoredRun, common: _Common, side: int) -> list[ClusteredRun]:
-    """What the figures of one side of the pairs are made of."""
-    return [
-        run.counted[group[0][side].record.run].among(pair[side] for pair in group).clustered for group in common.pairs
-    ]
-
-
-def _permuted(task: Task, common: _Common, flips: Floats) -> Floats:
-    """(P,) the difference of the figure with the videos of each row of `flips` (P, V) changing sides."""
-    total = np.zeros(len(flips))
-    place = {video: at for at, video in enumerate(common.videos)}
-    for group in common.pairs:
-        # Side by side, so that the examples keep their order, on which some figures depend.
-        both = as_scored(sample for pair in group for sample in pair)
-        moved = flips[:, np.array([place[task.cluster(one.example)] for one, _ in group], dtype=np.int64)]
-        one = np.stack([1 - moved, moved], axis=2).reshape(len(flips), -1)
-        values = task.statistics(both).figures(np.vstack([one, 1 - one]))[task.primary]
-        total += values[: len(flips)] - values[len(flips) :]
-    return total / len(common.pairs)
-
-
-def _sample_difference(first: ScoredRun, common: _Common, draws: int, level: float) -> _Difference:
-    """Of the mean sample score."""
-    name, videos = first.task.sample_score, common.videos
-    place = {video: at for at, video in enumerate(videos)}
-    sums = np.zeros((3, len(videos)))
-    for group in common.pairs:
-        for one, other in group:
-            sums[:, place[first.task.cluster(one.example)]] += one.scores[name], other.scores[name], 1.0
-    count = len(videos)
-    totals = interval_weights(videos, draws) @ sums.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        one_mean, other_mean = totals[:, 0] / totals[:, 2], totals[:, 1] / totals[:, 2]
-    gap = one_mean - other_mean
-    flips = swaps(count, draws, _permutation_seed(common))
-    permuted = (1 - 2 * flips) @ (sums[0] - sums[1]) / sums[2].sum()
-    ends = _ends(gap, count, level)
-    return _Difference(float(one_mean[0]), float(other_mean[0]), float(gap[0]), *ends, p_value(permuted))
-
-
-def _ends(gap: Floats, videos: int, level: float) -> tuple[float | None, float | None]:
-    if videos < 2:
-        return None, None
-    found = interval(float(gap[0]), gap[1 + videos :], gap[1 : 1 + videos], clusters=videos, level=level)
-    return (found.low, found.high) if found else (None, None)
+def _permuted(name: str, exchangeable: ClusteredRun, clusters: Sequence[str], flips: Floats) -> Floats:
+    """(P,) the difference of the figure with the clusters of each row of `flips` (P, V) changing sides."""
+    column = {cluster: at for at, cluster in enumerate(clusters)}
+    moved = flips[:, [column[cluster] for cluster in exchangeable.clusters]]
+    is_second = np.arange(moved.shape[1]) % 2
+    side = np.abs(moved - is_second)  # 0: counts for the first model, 1: for the second
+    values = exchangeable.statistics.figures(np.vstack([1 - side, side]))[name]
+    return values[: len(flips)] - values[len(flips) :]
 
 
 def swaps(videos: int, draws: int, seed: int) -> Floats:
@@ -299,15 +355,9 @@ def p_value(permuted: Floats) -> float:
     return float((np.abs(permuted) >= observed - TIE).mean())
 
 
-def _by_example(first: ScoredRun, common: _Common) -> dict[str, float]:
-    """Mean difference of the sample score over runs, by example."""
-    name = first.task.sample_score
+def _by_example(score: str, common: _Common) -> dict[str, float]:
+    """Mean difference of the sample score over repetitions, by example."""
     gaps: dict[str, list[float]] = defaultdict(list)
-    for group in common.pairs:
-        for one, other in group:
-            gaps[one.example.example_id].append(one.scores[name] - other.scores[name])
+    for first, second in (pair for pairs in common.pairs for pair in pairs):
+        gaps[first.example.example_id].append(first.scores[score] - second.scores[score])
     return {example: math.fsum(values) / len(values) for example, values in gaps.items()}
-
-
-def _permutation_seed(common: _Common) -> int:
-    return content_seed("permutation", bootstrap_seed(common.videos))

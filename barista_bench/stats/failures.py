@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barista_bench.core.task import FAILURE_KINDS, Status
-from barista_bench.stats.types import FailureRow
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """One kind of failure of a task (`task.FAILURE_KINDS` says what each means).
+
+    `count` of them all in all, in `samples` of the task's samples, `share` of all scored ones.
+    """
+
+    task: str
+    model: str
+    kind: str
+    count: int
+    samples: int
+    share: float
 
 
 def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:

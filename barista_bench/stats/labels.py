@@ -30,8 +30,8 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
     lines = []
     for group in comparable(runs).values():
         settings = {labels[run.folder]: run.results.circumstances for run in group}
-        for name in dict.fromkeys(name for own in settings.values() for name in own):
-            values = {label: own.get(name) for label, own in settings.items()}
+        for name in dict.fromkeys(name for circumstances in settings.values() for name in circumstances):
+            values = {label: circumstances.get(name) for label, circumstances in settings.items()}
             if len(set(map(repr, values.values()))) > 1:
                 shown = ", ".join(f"{label} {value}" for label, value in values.items())
                 lines.append(f"{group[0].task.name}: {name}: {shown}")
@@ -46,13 +46,14 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
     """
     groups: dict[tuple[str, ...], list[ScoredRun]] = defaultdict(list)
     for run in runs:
-        groups[_asked(run)].append(run)  # in whatever wording: each has a label of its own
+        groups[_question_set(run)].append(run)  # in whatever wording: each has a label of its own
     twice = set[str]()
     for group in groups.values():
         names = [run.results.model.name for run in group]
         twice.update(name for name in names if names.count(name) > 1)
     labels = {
-        run.folder: f"{name} ({_start(run)})" if (name := run.results.model.name) in twice else name for run in runs
+        run.folder: f"{name} ({_start_name(run)})" if (name := run.results.model.name) in twice else name
+        for run in runs
     }
     for group in groups.values():
         alike = defaultdict[str, list[Path]](list)
@@ -64,13 +65,13 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
     return labels
 
 
-def _asked(run: ScoredRun) -> tuple[str, ...]:
+def _question_set(run: ScoredRun) -> tuple[str, ...]:
     """The task and the examples of a run."""
     dataset = run.results.dataset
     return dataset.benchmark, dataset.task, str(dataset.task_version), dataset.split, dataset.content_hash
 
 
-def _start(run: ScoredRun) -> str:
+def _start_name(run: ScoredRun) -> str:
     """The folder that one start of the runner wrote: above those that are named after the task and its benchmark."""
     folder = run.folder
     for name in (run.task.name, run.task.benchmark):

@@ -2,8 +2,8 @@
 
 The examples of all tasks come from one scene graph, and name the objects that they are about
 (`Example.evidence["object_ids"]`). Two examples share an object if both name it and their frames meet: the spans from
-their first to their last frame overlap, or are no more than `window` frames apart. What goes wrong about an object is
-told by `Task.failures`.
+their first to their last frame overlap, or are no more than `window` frames apart. `Task.failures` says
+what goes wrong about an object.
 
 For an ordered pair of tasks, a unit is one object of one answer of the second task about which the first was asked too,
 by the same model in the same run; the first task erred if any of those answers did. The odds ratio is that of the
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,12 +25,47 @@ from barista_bench.core.bootstrap import DRAWS, LEVEL, bootstrap_seed, interval,
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Status, evidence_objects
 from barista_bench.errors import DataError
-from barista_bench.stats.types import PropagationEdge, PropagationGraph
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
 
 HALDANE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PropagationEdge:
+    """How an error in `source` on an object goes with an error in `target` on it, at the same time.
+
+    A unit is an object in one answer of `target` about which `source` was asked too, at a time that the two share.
+    `both`, `source_only`, `target_only`, `neither` count units by which of the tasks erred; `n` is their sum.
+    `risk_with` is P(target errs | source erred), `risk_without` P(target errs | source did not), None of nothing.
+    `odds_ratio` adds 1/2 to each cell (Haldane and Anscombe), so that it is finite where a cell is empty; None where
+    one of the tasks always or never erred, which says nothing about the other. [low, high] is a percentile interval
+    over videos, None with fewer than two; draws that tell nothing count as 1. Association, not proof of cause.
+    """
+
+    source: str
+    target: str
+    n: int
+    videos: int
+    both: int
+    source_only: int
+    target_only: int
+    neither: int
+    risk_with: float | None
+    risk_without: float | None
+    odds_ratio: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PropagationGraph:
+    """The edges between all ordered pairs of `tasks` that share something, for one model."""
+
+    model: str
+    tasks: tuple[str, ...]
+    edges: tuple[PropagationEdge, ...]
 
 
 class ObjectError(NamedTuple):
@@ -85,7 +121,7 @@ def propagation(
 
 def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
     """Whether each answer erred about each object that its example names."""
-    found: dict[Place, list[ObjectError]] = defaultdict(list)
+    errors: dict[Place, list[ObjectError]] = defaultdict(list)
     for sample in run.samples:
         if sample.record.status is Status.INFRA_ERROR:
             continue
@@ -93,9 +129,9 @@ def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
         wrong = {name for failure in run.task.failures(example, sample.prediction) for name in failure.objects}
         frames = [frame.frame_index for frame in example.frames]
         for name in dict.fromkeys(evidence_objects(example)):
-            place = sample.record.run, example.video_id, name
-            found[place].append(ObjectError(min(frames), max(frames), name in wrong))
-    return found
+            key = sample.record.run, example.video_id, name
+            errors[key].append(ObjectError(min(frames), max(frames), name in wrong))
+    return errors
 
 
 def shared_errors(
@@ -103,14 +139,14 @@ def shared_errors(
 ) -> dict[str, Floats]:
     """(4,) both, source only, target only, neither, a video."""
     tables: dict[str, Floats] = {}
-    for place, answers in target.items():
-        asked = source.get(place)
+    for key, answers in target.items():
+        asked = source.get(key)
         if not asked:
             continue
         for answer in answers:
             met = [a.erred for a in asked if a.start <= answer.end + window and answer.start <= a.end + window]
             if met:
-                tables.setdefault(place[1], np.zeros(4))[2 * (not any(met)) + (not answer.erred)] += 1
+                tables.setdefault(key[1], np.zeros(4))[2 * (not any(met)) + (not answer.erred)] += 1
     return dict(sorted(tables.items()))
 
 
@@ -119,9 +155,9 @@ def _edge(source: str, target: str, tables: dict[str, Floats], draws: int, level
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
     drawn = video_draws(len(tables), draws, bootstrap_seed(tables)) @ by_video
     point = float(odds_ratio(by_video.sum(axis=0).astype(np.float64)))
-    # A draw that tells nothing counts as no association: left out, few telling videos would look like certainty.
+    # An undefined draw counts as no association: left out, few informative videos would look like certainty.
     ratios = np.nan_to_num(odds_ratio(drawn.T), nan=1.0)
-    ends = interval(point, ratios, clusters=len(tables), level=level) if len(tables) > 1 else None
+    bounds = interval(point, ratios, clusters=len(tables), level=level) if len(tables) > 1 else None
     return PropagationEdge(
         source=source,
         target=target,
@@ -134,8 +170,8 @@ def _edge(source: str, target: str, tables: dict[str, Floats], draws: int, level
         risk_with=_share(both, source_only),
         risk_without=_share(target_only, neither),
         odds_ratio=None if np.isnan(point) else point,
-        low=ends.low if ends else None,
-        high=ends.high if ends else None,
+        low=bounds.low if bounds else None,
+        high=bounds.high if bounds else None,
     )
 
 
@@ -149,8 +185,8 @@ def odds_ratio(table: Floats) -> Floats:
     """
     both, source_only, target_only, neither = table + HALDANE
     sums = both + source_only, target_only + neither, both + target_only, source_only + neither
-    told = np.min(sums, axis=0) > 2 * HALDANE
-    return np.asarray(np.where(told, both * neither / (source_only * target_only), np.nan))
+    is_defined = np.min(sums, axis=0) > 2 * HALDANE
+    return np.asarray(np.where(is_defined, both * neither / (source_only * target_only), np.nan))
 
 
 def _share(part: int, rest: int) -> float | None:

@@ -16,14 +16,13 @@ from barista_bench.files import text_out
 from barista_bench.files.atomic import write_whole
 from barista_bench.files.owned_folders import ANALYSIS, replacing_folder
 from barista_bench.runs.score.results import Figure
-from barista_bench.stats.agreement import rank_agreement
+from barista_bench.stats.agreement import RankAgreement, rank_agreement
 from barista_bench.stats.baselines import baseline_gaps, consistency
 from barista_bench.stats.breakdowns import breakdown_keys, breakdowns
-from barista_bench.stats.comparison import compare_runs
+from barista_bench.stats.comparison import Comparison, compare_runs
 from barista_bench.stats.failures import failure_rows
 from barista_bench.stats.labels import run_labels
 from barista_bench.stats.propagation import propagation
-from barista_bench.stats.types import Comparison, RankAgreement
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
@@ -34,15 +33,19 @@ def analysis_tables(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> tuple[d
     tables = {
         "figures": figure_table(runs),
         "breakdowns": breakdown_table(runs, draws=draws),
-        "failures": failure_table(runs),
-        "consistency": consistency_table(runs),
+        "failures": pd.DataFrame({**asdict(row), **called} for run, called in named(runs) for row in failure_rows(run)),
+        "consistency": pd.DataFrame(
+            {**asdict(row), **called} for run, called in named(runs) if (row := consistency(run)) is not None
+        ),
     }
     left_out = {}
     several: dict[str, Callable[[], pd.DataFrame]] = {
         "comparisons": lambda: comparison_table(compare_runs(runs, draws=draws)),
         "agreement": lambda: agreement_table(rank_agreement(runs)),
         "propagation": lambda: propagation_table(runs, draws=draws),
-        "baselines": lambda: baseline_table(runs, draws=draws),
+        "baselines": lambda: pd.DataFrame(
+            {"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)} for gap in baseline_gaps(runs, draws=draws)
+        ),
     }
     for name, make in several.items():
         try:
@@ -90,22 +93,11 @@ def breakdown_table(
     for run, called in named(runs):
         known = breakdown_keys(run)
         keys = known if wanted is None else [key for key in wanted if key in known]
-        for found in breakdowns(run, keys, draws=draws).values():
-            for row in found:
+        for rows_of_key in breakdowns(run, keys, draws=draws).values():
+            for row in rows_of_key:
                 counts = {name: getattr(row, name) for name in ("key", "value", "examples", "videos", "samples")}
                 rows.append({**called, **counts, **numbers(row.figure)})
     return pd.DataFrame(rows)
-
-
-def failure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """A row a model, task and kind of failure."""
-    return pd.DataFrame({**asdict(row), **called} for run, called in named(runs) for row in failure_rows(run))
-
-
-def consistency_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """A row a model and task."""
-    found = ((consistency(run), called) for run, called in named(runs))
-    return pd.DataFrame({**asdict(row), **called} for row, called in found if row is not None)
 
 
 def comparison_table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
@@ -127,9 +119,3 @@ def propagation_table(runs: Iterable[ScoredRun], *, draws: int = DRAWS) -> pd.Da
         by_model[called["model"]].append(run)
     graphs = [propagation(group, draws=draws, label=label) for label, group in by_model.items()]
     return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)
-
-
-def baseline_table(runs: Sequence[ScoredRun], *, draws: int = DRAWS) -> pd.DataFrame:
-    """A row a model and baseline."""
-    gaps = baseline_gaps(runs, draws=draws)
-    return pd.DataFrame({"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)} for gap in gaps)

@@ -19,7 +19,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.interchange.importing import import_run
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.sample_log import read_folder
+from barista_bench.runs.log.log_reader import read_folder
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from tests.data.released_runs import GEMINI, QWEN, ours, prediction, right, run_folder

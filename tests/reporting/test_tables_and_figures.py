@@ -72,17 +72,18 @@ def test_where_all_scores_are_equal_every_place_with_the_figure_says_what_the_or
     examples = MadeExamples(6)
     ranked = with_spreads(made_run(examples, name="ranked"), None, None)
     partly = with_spreads(made_run(examples, name="partly"), (0.3, 0.4, 0.2, 0.5), None)
+    unmoved = with_spreads(made_run(examples, name="unmoved"), (0.4,) * 4, (0.4, 0.4, 0.4, 0.4001))
     equal = with_spreads(made_run(examples, name="equal"), (0.3, 0.4, 0.2, 0.5), (0.35, 0.45, 0.1, 0.475))
     spread = "0.300 to 0.450 over random orders, 0.100 to 0.500 at the most"
     sentence = (
         "All scores in their answers are equal, so that the order of the examples, which says nothing of a model, "
         f"decides micro f1 of equal: {spread}."
     )
-    runs = {"ranked": ranked, "partly": partly, "equal": equal}
+    runs = {"ranked": ranked, "partly": partly, "unmoved": unmoved, "equal": equal}
     assert tables.overview([(name, run.results) for name, run in runs.items()]).note.endswith(f" {sentence}")
     assert summary.scores([("garden / fruit", runs)]).note.endswith(f" {sentence}")
     assert summary_line(equal.results).endswith(f"the order of the examples decides: {spread}")
-    for run in (ranked, partly, made_run(examples)):
+    for run in (ranked, partly, unmoved, made_run(examples)):
         assert "order" not in summary_line(run.results)
         assert "order" not in tables.overview([("model", run.results)]).note
 

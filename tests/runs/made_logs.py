@@ -10,11 +10,26 @@ from typing import Any
 from hypothesis import strategies as st
 
 from barista_bench.core.task import Status
-from barista_bench.runs.log.record import encode_record, seal
-from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.log.record import encode_record, sample_digest, seal
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 
 NAMES = ("samples.jsonl", "samples-0.jsonl", "samples-1.jsonl", "samples-2.jsonl", "samples-10.jsonl")
 """In the order in which they count."""
+
+
+def record(key: str, status: Status = Status.OK, text: str | None = "[]") -> SampleRecord:
+    return SampleRecord(key=key, fingerprint="f", example_id="e", run=0, status=status, text=text)
+
+
+def digest_of(key: str) -> bytes:
+    """Of the sample that `record` answers."""
+    return sample_digest(key, "f", "e", 0)
+
+
+def write(path: Path, *records: SampleRecord) -> None:
+    with SampleLog(path) as log:
+        for item in records:
+            log.append(item)
 
 
 def write_lines(path: Path, records: Iterable[SampleRecord]) -> list[bytes]:

@@ -112,7 +112,7 @@ def test_a_run_does_not_differ_from_its_copy_in_another_order(tmp_path: Path) ->
     random.Random(0).shuffle(shuffled)
     found = diff(make(tmp_path / "a"), make(tmp_path / "b", shuffled))
     assert found.same
-    assert (found.samples, found.common, found.strangers, found.settings) == ((24, 24), 24, (0, 0), ())
+    assert (found.samples, found.common, found.left_out, found.settings) == ((24, 24), 24, (0, 0), ())
     assert "Samples: 24 and 24, 24 in both, all the same" in as_text(found)
     assert "Settings: all the same" in as_text(found)
 
@@ -236,7 +236,7 @@ def test_statuses_are_counted_by_both_sides(tmp_path: Path) -> None:
 def test_records_of_another_run_are_left_out_and_counted(tmp_path: Path) -> None:
     strange = [msgspec.structs.replace(sample("e00"), key="of another model"), sample("e01", run=3), sample("e01")]
     found = diff(make(tmp_path / "a", strange), make(tmp_path / "b", [sample("e01")]))
-    assert (found.samples, found.strangers, found.common) == ((1, 1), (2, 0), 1)
+    assert (found.samples, found.left_out, found.common) == ((1, 1), (2, 0), 1)
     assert "left out" in as_text(found)
 
 
@@ -407,7 +407,7 @@ def test_two_real_runs_differ_in_what_was_set_and_what_came_of_it(dataset: Path,
     assert diff(tmp_path / "oracle", tmp_path / "oracle").same
     found = diff(tmp_path / "oracle", tmp_path / "chance")
     assert [one.name for one in found.settings] == ["identity.model.name"]
-    assert (found.samples, found.common, found.strangers) == ((72, 72), 72, (0, 0))
+    assert (found.samples, found.common, found.left_out) == ((72, 72), 72, (0, 0))
     assert {kind for kind, count in found.counts.items() if count} <= {"answer", "status", "score"}
     assert found.counts["answer"] > 50
     assert found.counts["score"] > 50

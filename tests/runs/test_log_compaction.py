@@ -19,15 +19,10 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import atomic as atomic_files
 from barista_bench.runs.log import compaction
 from barista_bench.runs.log.compaction import Compacted, compact
-from barista_bench.runs.log.finished import finished_samples
-from barista_bench.runs.log.record import seal
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, log_files, read_folder, sample_digest
-from tests.runs.made_logs import content_of, folders, names, reference_winners, write_lines
-
-
-def record(key: str, status: Status = Status.OK, text: str = "[]") -> SampleRecord:
-    return SampleRecord(key=key, fingerprint="f", example_id="e", run=0, status=status, text=text)
-
+from barista_bench.runs.log.log_reader import finished_samples, read_folder
+from barista_bench.runs.log.record import sample_digest, seal
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, log_files
+from tests.runs.made_logs import content_of, folders, names, record, reference_winners, write_lines
 
 FAILED = Status.INFRA_ERROR
 LOGS = {

@@ -28,7 +28,7 @@ from barista_bench.runs.ask.opening import benchmarks_in
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.imports.recorded_answers import import_recorded
 from barista_bench.runs.imports.submission_file import write_submission_file
-from barista_bench.runs.log.sample_log import read_folder
+from barista_bench.runs.log.log_reader import read_folder
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.made_benchmark import BENCHMARK, Words

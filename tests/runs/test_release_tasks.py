@@ -24,7 +24,8 @@ from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.ask.steps import Step, StepLog, read_steps, step_key
 from barista_bench.runs.imports.recorded_answers import import_recorded
-from barista_bench.runs.log.sample_log import SampleLog, read_folder, read_records
+from barista_bench.runs.log.log_reader import read_folder
+from barista_bench.runs.log.sample_log import SampleLog, read_records
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
 from tests.made_benchmark import BENCHMARK, Words

@@ -13,7 +13,7 @@ from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.estimate import as_text, estimate
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.sample_log import read_folder
+from barista_bench.runs.log.log_reader import read_folder
 from barista_bench.runs.score.scoring import score
 from tests import served_standin
 from tests.served_standin import Body, Fault, ServedStandIn, change_message, random_faults

@@ -14,7 +14,7 @@ from barista_bench.core.task import Example, Task, content_seed
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.models.scripted import ScriptedModel
-from barista_bench.runs import whereabouts
+from barista_bench.runs import data_location
 from barista_bench.runs.ask import opening, runner
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun
@@ -89,7 +89,7 @@ def scored(six_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tu
     with pytest.MonkeyPatch.context() as patch:
         opened = lru_cache(open_examples)  # each of the six sets is opened once for all runs
         patch.setattr(opening, "open_examples", opened)
-        patch.setattr(whereabouts, "open_examples", opened)
+        patch.setattr(data_location, "open_examples", opened)
         for name in models:
             with patch.context() as inner:
                 if name in SKILLS:

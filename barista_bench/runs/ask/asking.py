@@ -6,26 +6,26 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
-import msgspec
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.prompt import BoxFormat, Prompt
-from barista_bench.core.task import Example, Json, ParseError, Status, Task
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.task import Example, Status, Task
 from barista_bench.core.timing import StageClock
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.shared_frames import FrameStore, size_of_images
 from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.runs.ask.completions import answers_of, checked_completion, sample_status
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.steps import Step, StepLog, totals
-from barista_bench.runs.log.finished import finished_samples
 from barista_bench.runs.log.keys import AskedInput, asks_on, sample_keys, sample_seed
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
+from barista_bench.runs.log.log_reader import finished_samples
+from barista_bench.runs.log.record import SampleRecord, logged_logprobs, sample_digest
+from barista_bench.runs.log.sample_log import SampleLog
 
 AHEAD_BYTES = 1024 * 2**20
 """Bytes of images that wait for the model at the most."""
@@ -124,35 +124,35 @@ class Asker:
         self.clock = StageClock()
         self.store = FrameStore(max_bytes=cache_bytes, clock=self.clock)
         self._in_flight: dict[str, _Pending] = {}
-        self._followed: list[_Pending] = []
+        self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
         """Ask for everything that the logs do not hold yet; each answer is appended as soon as it is there."""
-        pending = [one for run in task_runs for one in self._pending(run)]
-        total = sum(len(p.keys) for p in pending)
+        pending = self._all_pending(task_runs)
+        total = sum(len(waiting.keys) for waiting in pending)
         begun = time.perf_counter()
         with self.store, tqdm(total=total, desc="asking", unit="sample", disable=not self.progress) as bar:
             while pending:
-                now, later = _each_example_once(pending)
-                self._ask_wave(now, bar)
-                pending = later + self._followed
-                self._followed = []
+                in_this_round, later = _each_example_once(pending)
+                self._ask_round(in_this_round, bar)
+                pending = later + self._next_questions
+                self._next_questions = []
         self.clock.add("generate", max(0.0, time.perf_counter() - begun - self.clock.seconds["wait"]))
 
-    def _ask_wave(self, pending: list[_Pending], bar: tqdm[NoReturn]) -> None:
+    def _ask_round(self, pending: list[_Pending], bar: tqdm[NoReturn]) -> None:
         # By video and frame over all tasks, so that each frame is decoded once for all that want it.
-        pending.sort(key=lambda p: (p.example.video_id, min(f.frame_index for f in p.example.frames), p.index))
+        pending.sort(key=_in_video_order)
         self.store.plan(frame for waiting in pending if waiting.wants_images for frame in waiting.example.frames)
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
             for answered in answers_of(self.model, self._waited_for(self._requests(ready)), self.config):
-                bar.update(self._keep(answered))
+                bar.update(self._log_answers(answered))
             for waiting in list(self._in_flight.values()):
-                self._keep_failure(waiting, "the model returned no answer")
+                self._log_failure(waiting, "the model returned no answer")
 
     def requests(self, task_runs: Sequence[TaskRun]) -> Iterator[Request]:
         """The requests that `ask` would make; examples whose media cannot be read are passed over."""
-        pending = [one for run in task_runs for one in self._pending(run)]
+        pending = self._all_pending(task_runs)
         with closing(self._ready(pending)) as ready:
             for waiting, images in ready:
                 if not isinstance(images, DataError):
@@ -160,16 +160,19 @@ class Asker:
 
     def blank_requests(self, task_runs: Sequence[TaskRun]) -> Iterator[Request]:
         """As `requests`, with one pixel for each image: nothing is decoded."""
-        for waiting in (one for run in task_runs for one in self._pending(run)):
+        for waiting in self._all_pending(task_runs):
             prompt = waiting.prompt or waiting.run.task.prompt(waiting.example, self.model.box_format)
             yield self._request(waiting, (Image.new("RGB", (1, 1)),) * prompt.image_count)
 
+    def _all_pending(self, task_runs: Sequence[TaskRun]) -> list[_Pending]:
+        return [waiting for run in task_runs for waiting in self._pending(run)]
+
     def _pending(self, run: TaskRun) -> list[_Pending]:
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config))
-        # The rule of `OwnSamples`, from its other side: what this run would ask, looked up in what is there.
+        # The rule of `RunRecords`, from its other side: what this run would ask, looked up in what is there.
         finished = finished_samples(run.folder)
         pending = []
-        for place, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
+        for position, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
             if self.videos is not None and example.video_id not in self.videos:
                 continue
             keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.runs)}
@@ -180,22 +183,22 @@ class Asker:
             }
             run.session.already_done += len(keys) - len(open_keys)
             if open_keys:
-                waiting = _Pending(run, place, example, asked, open_keys)
+                waiting = _Pending(run, position, example, asked, open_keys)
                 pending += [waiting] if run.steps is None else self._resumed(waiting, run.steps)
         return pending
 
     def _resumed(self, waiting: _Pending, log: StepLog) -> list[_Pending]:
         """What a task of several steps still has to ask of one example: each run goes on where it was."""
-        first: dict[int, str] = {}
-        found = []
+        unbegun: dict[int, str] = {}
+        begun = []
         for run_index, key in waiting.keys.items():
             steps = log.before(key, waiting.asked.fingerprint, waiting.example.example_id, run_index)
             prompt = self._follow_up(waiting, steps) if steps else None
             if prompt is None:
-                first[run_index] = key
+                unbegun[run_index] = key
             else:
-                found.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
-        return [replace(waiting, keys=first), *found] if first else found
+                begun.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
+        return [replace(waiting, keys=unbegun), *begun] if unbegun else begun
 
     def _follow_up(self, waiting: _Pending, steps: tuple[Step, ...]) -> Prompt | None:
         texts = tuple(step.text for step in steps)
@@ -216,7 +219,7 @@ class Asker:
     def _requests(self, ready: Iterable[_Ready]) -> Iterator[Request]:
         for waiting, images in ready:
             if isinstance(images, DataError):
-                self._keep_failure(waiting, str(images))
+                self._log_failure(waiting, str(images))
                 continue
             self._in_flight[waiting.example.example_id] = waiting
             yield self._request(waiting, images)
@@ -250,7 +253,7 @@ class Asker:
                 return
             yield request
 
-    def _keep(self, answered: Answered) -> int:
+    def _log_answers(self, answered: Answered) -> int:
         """Log an answer. Returns how many samples are done with it."""
         waiting = self._in_flight.pop(answered.request.request_id, None)
         if waiting is None:
@@ -258,16 +261,16 @@ class Asker:
                 f"model {self.model.identity.name}: answered {answered.request.request_id!r}, which was not asked or "
                 "was answered before. Remedy: correct the model"
             )
-        share, done = answered.seconds / max(1, len(waiting.keys)), 0
+        seconds, done = answered.seconds / max(1, len(waiting.keys)), 0
         for slot, (run_index, key) in enumerate(waiting.keys.items()):
-            given = answered.completions[slot] if slot < len(answered.completions) else None
-            completion = checked_completion(given, waiting.example.example_id)
-            if not self._goes_on(waiting, run_index, key, completion, share):
-                self._append(waiting, run_index, key, completion, share)
+            returned = answered.completions[slot] if slot < len(answered.completions) else None
+            completion = checked_completion(returned, waiting.example.example_id)
+            if not self._asks_on(waiting, run_index, key, completion, seconds):
+                self._log(waiting, run_index, key, completion, seconds)
                 done += 1
         return done
 
-    def _goes_on(
+    def _asks_on(
         self, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
     ) -> bool:
         """Whether the task asks on after this answer; then it is logged as a step, and the next question waits."""
@@ -280,21 +283,23 @@ class Asker:
         prompt = self._follow_up(waiting, steps)
         if prompt is None:
             return False
-        record = _record(replace(waiting, steps=()), self.model.box_format, run_index, key, completion, seconds)
         status = Status.TRUNCATED if cut else Status.OK
-        log.append(msgspec.structs.replace(record, status=status, error=None), waiting.steps)
-        self._followed.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
+        log.append(_record(replace(waiting, steps=()), run_index, key, completion, seconds, status), waiting.steps)
+        self._next_questions.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
         return True
 
-    def _keep_failure(self, waiting: _Pending, error: str) -> None:
+    def _log_failure(self, waiting: _Pending, error: str) -> None:
         self._in_flight.pop(waiting.example.example_id, None)
         for run_index, key in waiting.keys.items():
-            self._append(waiting, run_index, key, Failure(error), 0.0)
+            self._log(waiting, run_index, key, Failure(error), 0.0)
 
-    def _append(
+    def _log(
         self, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
     ) -> None:
-        record = _record(waiting, self.model.box_format, run_index, key, completion, seconds)
+        if isinstance(completion, Completion) and any(step.cut for step in waiting.steps):
+            completion = replace(completion, finish_reason="length")
+        status, error = sample_status(waiting.run.task, waiting.example.inputs, completion, self.model.box_format)
+        record = _record(waiting, run_index, key, completion, seconds, status, error)
         waiting.run.log.append(record)
         session = waiting.run.session
         if record.finished:
@@ -313,59 +318,32 @@ class Asker:
                 run.session.seconds[stage] = seconds * share
 
 
-def answers_of(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
-    """Answers as they come: from a stream, or batch by batch."""
-    if isinstance(model, StreamingModel):
-        yield from model.stream(requests, config)
-        return
-    source = iter(requests)
-    while batch := list(islice(source, model.batch_size)):
-        begun = time.perf_counter()
-        answers = model.generate(batch, config)
-        share = (time.perf_counter() - begun) / len(batch)
-        for index, request in enumerate(batch):
-            yield Answered(request, list(answers[index]) if index < len(answers) else [], share)
-
-
-def checked_completion(given: object, example_id: str) -> Completion | Failure:
-    """Whatever a model returned: a missing or malformed completion is a failure of that sample."""
-    if isinstance(given, Failure) or (isinstance(given, Completion) and isinstance(given.text, str)):
-        return given
-    return Failure(f"{example_id}: the model returned {type(given).__name__} for a completion")
-
-
 def _each_example_once(pending: Sequence[_Pending]) -> tuple[list[_Pending], list[_Pending]]:
     """The first of each example, and the rest: a request is known by its example, so that one is asked at a time."""
-    now: dict[str, _Pending] = {}
-    later = [one for one in pending if now.setdefault(one.example.example_id, one) is not one]
-    return list(now.values()), later
+    first: dict[str, _Pending] = {}
+    later = [waiting for waiting in pending if first.setdefault(waiting.example.example_id, waiting) is not waiting]
+    return list(first.values()), later
+
+
+def _in_video_order(waiting: _Pending) -> tuple[str, int, int]:
+    example = waiting.example
+    return example.video_id, min(frame.frame_index for frame in example.frames), waiting.index
 
 
 def _size_of(images: tuple[Image.Image, ...] | DataError) -> int:
     return 0 if isinstance(images, DataError) else size_of_images(images)
 
 
-def sample_status(
-    task: Task, inputs: dict[str, Json], completion: Completion | Failure, boxes: BoxFormat
-) -> tuple[Status, str | None]:
-    """What became of a sample, and why where it is not ok. A truncated answer stays truncated even if it parses."""
-    if isinstance(completion, Failure):
-        return Status.INFRA_ERROR, completion.error
-    if completion.finish_reason == "refusal":
-        return Status.REFUSED, "the model refused"
-    if completion.finish_reason == "length":
-        return Status.TRUNCATED, "the answer reached max_new_tokens"
-    parsed = task.parse(completion.text, inputs, boxes)
-    return (Status.PARSE_ERROR, parsed.reason) if isinstance(parsed, ParseError) else (Status.OK, None)
-
-
 def _record(
-    waiting: _Pending, boxes: BoxFormat, run_index: int, key: str, completion: Completion | Failure, seconds: float
+    waiting: _Pending,
+    run_index: int,
+    key: str,
+    completion: Completion | Failure,
+    seconds: float,
+    status: Status,
+    error: str | None = None,
 ) -> SampleRecord:
     answered = completion if isinstance(completion, Completion) else None
-    if answered and any(step.cut for step in waiting.steps):
-        answered = replace(answered, finish_reason="length")
-    status, error = sample_status(waiting.run.task, waiting.example.inputs, answered or completion, boxes)
     tokens_in, tokens_out = totals(waiting.steps, answered) if answered else (None, None)
     return SampleRecord(
         key=key,

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from barista_bench.errors import ConfigError
+from barista_bench.files.bounded import read_bounded
 from barista_bench.files.yaml_files import load_yaml
 from barista_bench.models import GenerationConfig
 from barista_bench.models.local.settings import TransformersSettings
@@ -106,7 +107,7 @@ class RunConfig(ModelSettings):
     )
     task: Names = Field(
         ("relations",),
-        description="Configs to run, with commas, or all, as `evaluate` and sets without relations do unless told.",
+        description="Configs to run, with commas, or all, as `evaluate` and sets without relations do by default.",
         min_length=1,
     )
     split: str = Field(
@@ -158,19 +159,12 @@ def resolve(
 def _from_file(file: str | Path | None, kind: type[SettingsTable]) -> dict[str, Any]:
     if file is None:
         return {}
-    path = Path(file)
-    try:
-        with path.open("rb") as opened:
-            data = opened.read(MAX_FILE + 1)
-        if len(data) > MAX_FILE:
-            raise ConfigError(f"{path}: is larger than {MAX_FILE} bytes. Remedy: name a run file")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Remedy: name a run file") from error
-    content = load_yaml(data, str(path), remedy="write one `name: value` a line")
+    data = read_bounded(file, MAX_FILE, remedy="name a run file", error=ConfigError)
+    content = load_yaml(data, str(file), remedy="write one `name: value` a line")
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: is no mapping. Remedy: write one `name: value` a line")
+        raise ConfigError(f"{file}: is no mapping. Remedy: write one `name: value` a line")
     for name in content:
-        check_known(name, f"setting in {path}:", kind)
+        check_known(name, f"setting in {file}:", kind)
     return content
 
 

@@ -45,25 +45,25 @@ def estimate(config: RunConfig) -> RunEstimate:
         ConfigError, DataError, ModelError: as `run`.
     """
     opened = open_tasks(config)
-    several = len({one.task.benchmark for one in opened}) > 1
-    names = [f"{one.task.benchmark}/{one.task.name}" if several else one.task.name for one in opened]
-    tasks = {name: len(one.examples) for name, one in zip(names, opened, strict=True)}
-    later = tuple(name for name, one in zip(names, opened, strict=True) if asks_on(one.task))
+    several = len({asked.task.benchmark for asked in opened}) > 1
+    by_name = {f"{asked.task.benchmark}/{asked.task.name}" if several else asked.task.name: asked for asked in opened}
+    tasks = {name: len(asked.examples) for name, asked in by_name.items()}
+    later = tuple(name for name, asked in by_name.items() if asks_on(asked.task))
     is_served = "served:" in config.model
     is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
     stand_in = config if is_light else config.model_copy(update={"model": _without_checkpoint(config.model)})
-    model = load_model(stand_in, [(one.task, one.examples) for one in opened])
+    model = load_model(stand_in, [(asked.task, asked.examples) for asked in opened])
     inner, change = unwrapped(model)
     asker = make_asker(config, model, opened, Shard())
     runs = [
         TaskRun(
-            one.task,
-            one.examples,
-            asked_inputs(one.task, one.examples, model.box_format),
-            one.folder,
-            SampleLog(log_file(one.folder, Shard())),
+            asked.task,
+            asked.examples,
+            asked_inputs(asked.task, asked.examples, model.box_format),
+            asked.folder,
+            SampleLog(log_file(asked.folder, Shard())),
         )
-        for one in opened
+        for asked in opened
     ]
     counts = Counter[str]()
 
@@ -77,9 +77,9 @@ def estimate(config: RunConfig) -> RunEstimate:
         from barista_bench.models.served.model import ServedModel
 
         assert isinstance(inner, ServedModel)
-        found = inner.estimate(counted(), config.generation)
-        told = (found.input_tokens, found.max_output_tokens, found.cost)
-        return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *told, later)
+        served = inner.estimate(counted(), config.generation)
+        priced = (served.input_tokens, served.max_output_tokens, served.cost)
+        return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *priced, later)
     deque(counted(), maxlen=0)
     return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], asks_on=later)
 
@@ -90,15 +90,15 @@ def _without_checkpoint(name: str) -> str:
     return ":".join([*ablations, "chance"])
 
 
-def as_text(found: RunEstimate) -> str:
+def as_text(counted: RunEstimate) -> str:
     """For people: one line a fact."""
-    lines = [f"{name}: {count} examples" for name, count in found.tasks.items()]
-    lines.append(f"{found.requests} requests for {found.samples} samples with {found.images} images")
-    if found.asks_on:
-        lines.append(f"{', '.join(found.asks_on)}: questions that depend on answers are not counted")
-    if found.input_tokens is not None:
-        lines.append(f"about {found.input_tokens} input tokens, at most {found.max_output_tokens} output tokens")
-    if found.cost is not None:
-        lines.append(f"at most about {found.cost:.2f} US dollars")
+    lines = [f"{name}: {count} examples" for name, count in counted.tasks.items()]
+    lines.append(f"{counted.requests} requests for {counted.samples} samples with {counted.images} images")
+    if counted.asks_on:
+        lines.append(f"{', '.join(counted.asks_on)}: questions that depend on answers are not counted")
+    if counted.input_tokens is not None:
+        lines.append(f"about {counted.input_tokens} input tokens, at most {counted.max_output_tokens} output tokens")
+    if counted.cost is not None:
+        lines.append(f"at most about {counted.cost:.2f} US dollars")
     lines.append("dry run: nothing was asked")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What each example of a run asks, kept in its folder: it tells whose samples they are without the media."""
+"""What each example of a run asks, kept in its folder: shows without the media which samples are the run's."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def read_inputs(folder: Path) -> dict[str, str]:
 
 def _read(path: Path) -> dict[str, _Line]:
     if not path.is_file():
-        raise DataError(f"{path}: missing, so nothing tells what was asked. Remedy: start the run again")
+        raise DataError(f"{path}: missing, so nobody knows what was asked. Remedy: start the run again")
     if path.stat().st_size > MAX_BYTES:
         raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. Remedy: run again with another --out")
-    found = {}
+    lines = {}
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -54,14 +54,14 @@ def _read(path: Path) -> dict[str, _Line]:
                 raise DataError(f"{path}: line {number}: {error}. Remedy: start the run again") from error
             if not is_whole(line):
                 raise DataError(f"{path}: line {number}: is damaged. Remedy: start the run again")
-            found[read.example_id] = read
-    return found
+            lines[read.example_id] = read
+    return lines
 
 
 def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput]) -> list[AskedInput]:
     """Write what is asked, or check that it is what was asked before. Media may have become readable since, or not.
 
-    A damaged file is written anew, with a warning: then nothing tells whether other images were asked before.
+    A damaged file is written anew, with a warning: then nobody knows whether other images were asked before.
 
     Returns:
         What the run asks, one entry an example: of media that cannot be read any more, what was asked before.
@@ -75,11 +75,11 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
         try:
             before = _read(path)
         except DataError as error:  # what is asked is known here
-            told = str(error).partition(" Remedy:")[0].rstrip(".")
-            log.warning("%s. It is written anew, from what is asked now", told)
+            problem = str(error).partition(" Remedy:")[0].rstrip(".")
+            log.warning("%s. It is written anew, from what is asked now", problem)
     asked, lines = [], []
-    for example, one in zip(examples.examples, inputs, strict=True):
-        now = _Line(example.example_id, one.fingerprint, one.media != UNREADABLE)
+    for example, asked_input in zip(examples.examples, inputs, strict=True):
+        now = _Line(example.example_id, asked_input.fingerprint, asked_input.media != UNREADABLE)
         known = before.get(example.example_id)
         if known and known.readable:
             if now.readable and now != known:
@@ -88,7 +88,7 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
                     "Remedy: name the dataset that it began with, or use another --out"
                 )
             now = known
-        asked.append(replace(one, fingerprint=now.fingerprint))
+        asked.append(replace(asked_input, fingerprint=now.fingerprint))
         lines.append(now)
     lines.sort(key=lambda line: line.example_id)
     write_whole(path, b"".join(seal(msgspec.json.encode(line)) for line in lines))

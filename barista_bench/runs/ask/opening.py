@@ -19,13 +19,13 @@ from barista_bench.runs.ask.config import RunConfig
 
 log = logging.getLogger(__name__)
 
-_PLACE = re.compile(r"\{([a-z][a-z_0-9]*)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z_0-9]*)\}")
 ALL = "all"
 """All tasks that a dataset has; all benchmarks that a folder has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedTask:
     """One task of a run before anything is asked. `data` is where its examples come from."""
 
     task: Task
@@ -35,7 +35,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _ChosenTask:
     """A task to open."""
 
     benchmark: str
@@ -45,7 +45,7 @@ class _Chosen:
     split: str
 
 
-def open_tasks(config: RunConfig) -> list[Opened]:
+def open_tasks(config: RunConfig) -> list[OpenedTask]:
     """The tasks of a run with their examples.
 
     With `benchmark=all`, `data` is a folder of built datasets, the run folders are `<out>/<benchmark>/<task>`, and
@@ -56,77 +56,74 @@ def open_tasks(config: RunConfig) -> list[Opened]:
             share an example id.
     """
     chosen = list(_of_all_benchmarks(config) if config.benchmark == ALL else _of_one_benchmark(config))
-    options = task_options([task_class(one.benchmark, one.task) for one in chosen], config.option)
+    options_of_each = task_options([task_class(choice.benchmark, choice.task) for choice in chosen], config.option)
     opened = []
-    for one, own in zip(chosen, options, strict=True):
-        task = get_task(one.benchmark, one.task, _wording(config, one), protocol=config.protocol, options=own)
-        examples = open_examples(
-            one.data, one.benchmark, one.task, split=one.split, root=config.root, limit=config.limit
-        )
+    for choice, options in zip(chosen, options_of_each, strict=True):
+        benchmark, name = choice.benchmark, choice.task
+        task = get_task(benchmark, name, _wording(config, choice), protocol=config.protocol, options=options)
+        examples = open_examples(choice.data, benchmark, name, split=choice.split, root=config.root, limit=config.limit)
         task.refuse_other_protocol(examples.examples)
-        opened.append(Opened(task, examples, one.folder, one.data))
+        opened.append(OpenedTask(task, examples, choice.folder, choice.data))
     _refuse_shared_ids(opened)
     if ALL in (config.benchmark, *config.task):
         return _that_fit(opened, config)
-    for made in opened:
-        check_fit(config.model, made.task, made.examples)
+    for task_to_ask in opened:
+        check_fit(config.model, task_to_ask.task, task_to_ask.examples)
     return opened
 
 
-def _wording(config: RunConfig, one: _Chosen) -> PromptTexts | None:
+def _wording(config: RunConfig, choice: _ChosenTask) -> PromptTexts | None:
     """What asks a task instead of our own wording; None for ours."""
     if config.prompts is None:
         return None
-    prompts = read_wording(one.benchmark, one.task, config.prompts)
+    prompts = read_wording(choice.benchmark, choice.task, config.prompts)
     if released_clone(config.prompts) is None:
-        _refuse_lacking_texts(one, prompts)
+        _refuse_lacking_texts(choice, prompts)
     return prompts
 
 
-def _refuse_lacking_texts(one: _Chosen, prompts: PromptTexts) -> None:
+def _refuse_lacking_texts(choice: _ChosenTask, prompts: PromptTexts) -> None:
     """Before anything is asked: a text that a later question lacks would cost the answers before it.
 
-    So would a place that nothing fills cost the whole run. One that is left out can be meant: it is told.
+    A place that nothing fills would cost the whole run. One that is left out can be meant: a warning names it.
     """
-    packaged = get_task(one.benchmark, one.task).prompts
-    known, used = _places(packaged), _places(prompts)
+    packaged = get_task(choice.benchmark, choice.task).prompts
+    whose = f"the prompts of {choice.benchmark}/{choice.task}"
+    known, used = _placeholders(packaged), _placeholders(prompts)
     if known & IMAGE_PLACES:
         known |= IMAGE_PLACES
     if unknown := sorted(used - known):
         raise ConfigError(
-            f"the prompts of {one.benchmark}/{one.task} have a place {{{unknown[0]}}}, which nothing fills. "
+            f"{whose} have a place {{{unknown[0]}}}, which nothing fills. "
             f"Remedy: use only {', '.join(f'{{{name}}}' for name in sorted(known)) or 'texts without places'}"
         )
     for name in sorted(known - used - IMAGE_PLACES):
-        log.warning("the prompts of %s/%s have no place {%s}: it is not told", one.benchmark, one.task, name)
+        log.warning("%s have no place {%s}: the model does not see it", whose, name)
     if lacking := sorted(set(packaged.extra) - set(prompts.extra) - {IMAGE_TEXT, FROZEN_QUESTION}):
-        raise ConfigError(
-            f"the prompts of {one.benchmark}/{one.task} have no text extra.{lacking[0]}, which this task asks. "
-            "Remedy: write one"
-        )
+        raise ConfigError(f"{whose} have no text extra.{lacking[0]}, which this task asks. Remedy: write one")
 
 
-def _places(prompts: PromptTexts) -> set[str]:
+def _placeholders(prompts: PromptTexts) -> set[str]:
     """The `{name}` places of all texts but the one before an image, which `PromptTexts.prompt` fills itself."""
     texts = [prompts.system, prompts.user, *(text for name, text in prompts.extra.items() if name != IMAGE_TEXT)]
-    return {name for text in texts for name in _PLACE.findall(text)}
+    return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
 
-def _that_fit(opened: Sequence[Opened], config: RunConfig) -> list[Opened]:
+def _that_fit(opened: Sequence[OpenedTask], config: RunConfig) -> list[OpenedTask]:
     """Of all tasks, those that the model can be asked: not every task has every baseline, or texts to score.
 
     Raises:
         ConfigError: there is none.
     """
     kept, reason = [], None
-    for one in opened:
+    for candidate in opened:
         try:
-            check_fit(config.model, one.task, one.examples)
+            check_fit(config.model, candidate.task, candidate.examples)
         except ConfigError as error:
             log.warning("left out: %s", error)
             reason = error
         else:
-            kept.append(one)
+            kept.append(candidate)
     if reason is not None and not kept:
         raise reason
     return kept
@@ -138,22 +135,22 @@ def benchmarks_in(folder: str | Path) -> dict[str, Path]:
     Raises:
         DataError: there is none, or two are of one benchmark.
     """
-    found: dict[str, Path] = {}
+    datasets: dict[str, Path] = {}
     for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}")):  # hidden ones are what a killed build leaves
         name = str(read_manifest(path.parent).get("benchmark", DEFAULT))
         if name not in BENCHMARKS:
             log.warning("left out: %s: is of %r, which this version does not know", path.parent, name)
             continue
-        if name in found:
-            both = f"{found[name].name} and {path.parent.name}"
+        if name in datasets:
+            both = f"{datasets[name].name} and {path.parent.name}"
             raise DataError(f"{folder}: {both} are both of {name}. Remedy: keep one of them here")
-        found[name] = path.parent
-    if not found:
+        datasets[name] = path.parent
+    if not datasets:
         raise DataError(f"{folder}: no built dataset in it. Remedy: name the folder in which `build` wrote datasets")
-    return {name: found[name] for name in BENCHMARKS if name in found}
+    return {name: datasets[name] for name in BENCHMARKS if name in datasets}
 
 
-def _of_all_benchmarks(config: RunConfig) -> Iterator[_Chosen]:
+def _of_all_benchmarks(config: RunConfig) -> Iterator[_ChosenTask]:
     if config.task not in ((ALL,), RunConfig.model_fields["task"].default):
         raise ConfigError("all benchmarks have all of their tasks run. Remedy: leave task out, or name one benchmark")
     if config.root is not None:
@@ -162,10 +159,10 @@ def _of_all_benchmarks(config: RunConfig) -> Iterator[_Chosen]:
         # All of a benchmark that can be scored: some hide the answers of a split.
         split = BENCHMARKS[name].leaderboards[0] if config.split == ALL else config.split
         for task in _present(name, str(path)):
-            yield _Chosen(name, task, str(path), config.out / name / task, split)
+            yield _ChosenTask(name, task, str(path), config.out / name / task, split)
 
 
-def _of_one_benchmark(config: RunConfig) -> Iterator[_Chosen]:
+def _of_one_benchmark(config: RunConfig) -> Iterator[_ChosenTask]:
     benchmark = _benchmark_of(config)
     known = task_names(benchmark)
     names = tuple(name.removeprefix(f"{benchmark}/") for name in config.task)
@@ -178,17 +175,17 @@ def _of_one_benchmark(config: RunConfig) -> Iterator[_Chosen]:
     several = len(names) > 1 or config.task == (ALL,)
     for name in names:
         folder = config.out / name if several else config.out
-        yield _Chosen(benchmark, name, config.data, folder, config.split)
+        yield _ChosenTask(benchmark, name, config.data, folder, config.split)
 
 
 def _benchmark_of(config: RunConfig) -> str:
     """The one named; else the one that a built folder says it is of."""
     if "benchmark" in config.model_fields_set or not (Path(config.data) / MANIFEST).is_file():
         return config.benchmark
-    found = str(read_manifest(config.data).get("benchmark", config.benchmark))
-    if found not in BENCHMARKS:
-        raise DataError(f"{config.data}: is of {found!r}, which this version does not know. Remedy: update the package")
-    return found
+    name = str(read_manifest(config.data).get("benchmark", config.benchmark))
+    if name not in BENCHMARKS:
+        raise DataError(f"{config.data}: is of {name!r}, which this version does not know. Remedy: update the package")
+    return name
 
 
 def _present(benchmark: str, data: str) -> tuple[str, ...]:
@@ -202,11 +199,11 @@ def _present(benchmark: str, data: str) -> tuple[str, ...]:
     return chosen
 
 
-def _refuse_shared_ids(opened: Sequence[Opened]) -> None:
+def _refuse_shared_ids(opened: Sequence[OpenedTask]) -> None:
     seen: dict[str, str] = {}
-    for one in opened:
-        name = f"{one.task.benchmark}/{one.task.name}"
-        for example in one.examples.examples:
+    for task_to_ask in opened:
+        name = f"{task_to_ask.task.benchmark}/{task_to_ask.task.name}"
+        for example in task_to_ask.examples.examples:
             if seen.setdefault(example.example_id, name) != name:
                 raise ConfigError(
                     f"example {example.example_id!r} stands in {seen[example.example_id]} and {name}. "

@@ -125,7 +125,7 @@ class _Walk:
 
 def _least_busy(waiting: Iterable[_Waiting[ItemT, ResultT]], workers: int, after: int) -> int:
     """The worker with the fewest results still to make; of equals the one that comes first after `after`."""
-    load = Counter(one.worker for one in waiting if not one.future.done())
+    load = Counter(entry.worker for entry in waiting if not entry.future.done())
     return min(range(workers), key=lambda worker: (load[worker], (worker - after - 1) % workers))
 
 

@@ -17,13 +17,13 @@ from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.inputs import claim_inputs
-from barista_bench.runs.ask.opening import Opened, open_tasks
+from barista_bench.runs.ask.opening import OpenedTask, open_tasks
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.ask.steps import StepLog, read_steps, steps_file
-from barista_bench.runs.log.keys import asked_inputs, asks_on
+from barista_bench.runs.data_location import data_location
+from barista_bench.runs.log.keys import asked_inputs, asks_on, digest
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
-from barista_bench.runs.run_folder import claim, describe, log_file, sessions_file
-from barista_bench.runs.whereabouts import written_data
+from barista_bench.runs.run_folder import claim, log_file, package_versions, run_description, sessions_file
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -45,16 +45,16 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
     return run_config(checked(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
 
-def run_config(config: RunConfig, opened: Sequence[Opened] | None = None) -> Session:
+def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) -> Session:
     """As `run`, of settings that are put together already; `opened` are their tasks where these are open already."""
     started = time.perf_counter()
     shard = Shard.from_environment()
     opened = open_tasks(config) if opened is None else opened
     for task in opened:
         check_place(task.folder, RUN)
-    model = load_model(config, [(one.task, one.examples) for one in opened], shard)
+    model = load_model(config, [(task.task, task.examples) for task in opened], shard)
     with ExitStack() as stack:
-        runs = [stack.enter_context(_claimed(one, model, config, shard)) for one in opened]
+        runs = [stack.enter_context(_claimed(task, model, config, shard)) for task in opened]
         asker = make_asker(config, model, opened, shard)
         asker.clock.add("load", time.perf_counter() - started)
         try:
@@ -63,17 +63,17 @@ def run_config(config: RunConfig, opened: Sequence[Opened] | None = None) -> Ses
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.deal_out_seconds(runs)
-            for one in runs:
-                _write_session(one, shard)
-    whole = Session()
-    for one in runs:
-        whole.add(one.session)
-    return whole
+            for task_run in runs:
+                _write_session(task_run, shard)
+    total = Session()
+    for task_run in runs:
+        total.add(task_run.session)
+    return total
 
 
-def make_asker(config: RunConfig, model: Model, opened: Sequence[Opened], shard: Shard) -> Asker:
+def make_asker(config: RunConfig, model: Model, opened: Sequence[OpenedTask], shard: Shard) -> Asker:
     """What asks, for this process's share of the videos."""
-    video_ids = (example.video_id for one in opened for example in one.examples.examples)
+    video_ids = (example.video_id for task in opened for example in task.examples.examples)
     return Asker(
         model,
         config.generation,
@@ -86,13 +86,22 @@ def make_asker(config: RunConfig, model: Model, opened: Sequence[Opened], shard:
 
 
 @contextmanager
-def _claimed(opened: Opened, model: Model, config: RunConfig, shard: Shard) -> Iterator[TaskRun]:
+def _claimed(opened: OpenedTask, model: Model, config: RunConfig, shard: Shard) -> Iterator[TaskRun]:
     """A run folder with its log open: it is ours, and no start with other processes is still at work in it."""
     inputs = asked_inputs(opened.task, opened.examples, model.box_format)
-    described = describe(opened.task, opened.examples, inputs, model, config.generation) | {
+    described = run_description(
+        opened.task,
+        split=opened.examples.split,
+        content_hash=opened.examples.content_hash,
+        prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
+        model=asdict(model.identity),
+        boxes=model.box_format,
+        generation=asdict(config.generation),
+        versions=package_versions(),
+    ) | {
         "runs": config.runs,
         "protocol": config.protocol,
-        "data": written_data(opened.folder, opened.data, config.root, config.limit),
+        "data": data_location(opened.folder, opened.data, config.root, config.limit),
         "prices": {"input": config.price_input, "output": config.price_output},
     }
     launch = shard.launch(*config.task)

@@ -25,9 +25,9 @@ class Shard:
         Raises:
             ConfigError: RANK and WORLD_SIZE are no such numbers.
         """
-        found = os.environ if environment is None else environment
+        variables = os.environ if environment is None else environment
         try:
-            shard = cls(int(found.get("RANK", "0")), int(found.get("WORLD_SIZE", "1")))
+            shard = cls(int(variables.get("RANK", "0")), int(variables.get("WORLD_SIZE", "1")))
         except ValueError as error:
             raise ConfigError(f"RANK or WORLD_SIZE is no number ({error}). Remedy: start with accelerate") from error
         if not 0 <= shard.rank < shard.world:
@@ -52,9 +52,9 @@ class Shard:
 
         Processes that deal out other work, since they are more or fewer or run other tasks, are another launch.
         """
-        found = os.environ if environment is None else environment
-        told = [found.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")]
-        return json.dumps([self.world, *told, *parts, "" if self.world > 1 else os.getpid()])
+        variables = os.environ if environment is None else environment
+        launcher = [variables.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")]
+        return json.dumps([self.world, *launcher, *parts, "" if self.world > 1 else os.getpid()])
 
     def videos(self, video_ids: Iterable[str]) -> frozenset[str]:
         """The videos of this process.
@@ -66,10 +66,10 @@ class Shard:
         """
         counts = Counter(video_ids)
         loads = [0] * self.world
-        own = set()
+        mine = set()
         for video_id, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             lightest = loads.index(min(loads))
             loads[lightest] += count
             if lightest == self.rank:
-                own.add(video_id)
-        return frozenset(own)
+                mine.add(video_id)
+        return frozenset(mine)

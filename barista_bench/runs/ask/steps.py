@@ -16,7 +16,8 @@ from barista_bench.core.task import Status
 from barista_bench.models import Completion
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.log.keys import digest
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, claimed_digest, read_records, sample_digest
+from barista_bench.runs.log.record import SampleRecord, record_digest, sample_digest
+from barista_bench.runs.log.sample_log import SampleLog, read_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,14 @@ class StepLog:
 
     def before(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[Step, ...]:
         """The steps that a sample has behind it."""
-        found: list[Step] = []
+        steps: list[Step] = []
         while True:
-            digest_of_next = sample_digest(step_key(key, found), fingerprint, example_id, run)
+            digest_of_next = sample_digest(step_key(key, steps), fingerprint, example_id, run)
             record = self.known.get(digest_of_next)
             if record is None or record.text is None:
-                return tuple(found)
+                return tuple(steps)
             cut = record.status is Status.TRUNCATED
-            found.append(Step(record.text, cut, record.input_tokens, record.output_tokens, record.seconds))
+            steps.append(Step(record.text, cut, record.input_tokens, record.output_tokens, record.seconds))
 
     def append(self, record: SampleRecord, before: Sequence[Step]) -> None:
         """Log `record`, which has the key of its sample, as the step after those `before`."""
@@ -60,11 +61,11 @@ def steps_file(folder: Path, shard: Shard) -> Path:
 
 def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
     """Steps of all processes, by `sample_digest`. Of two records of one step the first counts."""
-    found: dict[bytes, SampleRecord] = {}
+    steps: dict[bytes, SampleRecord] = {}
     for path in sorted(folder.glob("steps*.jsonl")):
         for record in read_records(path):
-            found.setdefault(claimed_digest(record), record)
-    return found
+            steps.setdefault(record_digest(record), record)
+    return steps
 
 
 def step_key(key: str, before: Sequence[Step]) -> str:

@@ -18,13 +18,13 @@ from barista_bench.data.frozen import content_hash, refuse_unusable, write_froze
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
-from barista_bench.runs.ask.asking import sample_status
+from barista_bench.runs.ask.completions import sample_status
 from barista_bench.runs.ask.config import MAX_RUNS
 from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.data_location import data_location
 from barista_bench.runs.log.keys import digest, sample_key
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.run_folder import OWN_EXAMPLES, log_file, run_description, write_run
-from barista_bench.runs.whereabouts import written_data
 
 log = logging.getLogger(__name__)
 
@@ -67,29 +67,29 @@ def import_recorded(
     recorded = BENCHMARKS[formats[form]].formats[form](Path(predictions))
     if not recorded:
         raise DataError(f"{predictions}: no recorded answers of the format {form} here. Remedy: name their folder")
-    problems = [problem for one in recorded for problem in one.problems]
+    problems = [problem for answers in recorded for problem in answers.problems]
     problems.sort(key=lambda problem: problem.severity != "error")
     for problem in problems[:NAMED]:
         log.warning("%s: %s", predictions, problem)
     if len(problems) > NAMED:
         errors = sum(problem.severity == "error" for problem in problems)
         log.warning("%s: in all %d errors, %d warnings", predictions, errors, len(problems) - errors)
-    unknown = set(options or {}) - {name for one in recorded for name in one.task.options}
+    unknown = set(options or {}) - {name for answers in recorded for name in answers.task.options}
     if unknown:
         raise ConfigError(f"no task here has an option {sorted(unknown)[0]!r}. Remedy: leave it out")
     # All of it before the first folder is written, so that nothing is left behind.
     wanted = []
-    for one in recorded:
-        own = {name: value for name, value in (options or {}).items() if name in one.task.options}
+    for answers in recorded:
+        chosen = {name: value for name, value in (options or {}).items() if name in answers.task.options}
         text = f"Another harness asked this in its own words; read from the format {form}."
         sha256 = digest(text)
         prompts = PromptTexts(0, "", text, sha256, wording=by_hash("recorded", sha256))
-        task = get_task(one.task.benchmark, one.task.name, prompts, options=own)
-        wanted.append((task, one, Path(out).absolute() / task.name))
+        task = get_task(answers.task.benchmark, answers.task.name, prompts, options=chosen)
+        wanted.append((task, answers, Path(out).absolute() / task.name))
     _refuse_taken([folder for _, _, folder in wanted])
-    for _, one, _ in wanted:
-        _check(one, str(predictions))
-    return [_write(task, one, folder, form, model or one.model) for task, one, folder in wanted]
+    for _, answers, _ in wanted:
+        _check(answers, str(predictions))
+    return [_write(task, answers, folder, form, model or answers.model) for task, answers, folder in wanted]
 
 
 def _refuse_taken(folders: Sequence[Path]) -> None:
@@ -155,5 +155,5 @@ def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], 
     )
     return described | {
         "runs": 1 + max((answer.run for answer in recorded.answers), default=0),
-        "data": written_data(out, None, None, None),
+        "data": data_location(out, None, None, None),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.task import Scored, Status
+from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_place
 from barista_bench.runs.score.samples import read_samples
@@ -56,4 +56,4 @@ def write_submission_file(
             f"{folder}: run {run} lacks {missing} of {len(read.examples)} answers. "
             "Remedy: start it again, or say --allow-incomplete"
         )
-    return benchmark.submission([Scored(s.example, s.prediction) for s in samples], Path(out)), len(samples)
+    return benchmark.submission([sample.as_scored for sample in samples], Path(out)), len(samples)

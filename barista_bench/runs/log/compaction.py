@@ -10,7 +10,8 @@ from filelock import Timeout
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.atomic import replacing, sync
-from barista_bench.runs.log.sample_log import LOCK_WAIT, LOG_FILE, LogReader, log_files, log_lock
+from barista_bench.runs.log.log_reader import LogReader
+from barista_bench.runs.log.sample_log import LOCK_WAIT, LOG_FILE, log_files, log_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +55,15 @@ def compact(folder: str | Path) -> Compacted:
 
 def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
     """Take the lock of every log there is, and of the merged one; gives the logs that exist."""
-    found = log_files(folder)
-    if not found:
+    logs = log_files(folder)
+    if not logs:
         return []  # nothing to do, and no lock file to leave behind
-    for path in sorted({folder / LOG_FILE, *found}):
+    for path in sorted({folder / LOG_FILE, *logs}):
         try:
             stack.enter_context(log_lock(path).acquire(timeout=LOCK_WAIT, poll_interval=0.02))
         except Timeout as error:
             raise ConfigError(f"{path}: a run is writing here. Remedy: wait until it has ended") from error
-    return [path for path in found if path.exists()]
+    return [path for path in logs if path.exists()]
 
 
 def _write(reader: LogReader, merged: Path) -> None:

@@ -32,7 +32,7 @@ class AskedInput:
 
 def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat) -> list[AskedInput]:
     """One entry an example. Decodes nothing."""
-    found = []
+    inputs = []
     # What the first prompt does not say: pictures that options change, and questions that depend on answers.
     further: list[object] = [options] if (options := prompt_options(task)) else []
     further += [task.prompts.sha256] if asks_on(task) else []
@@ -43,8 +43,8 @@ def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat) -> list[Ask
             media = UNREADABLE
         prompt = task.prompt(example, boxes).as_text()
         fingerprint = digest(task.benchmark, task.name, task.version, prompt, media, *further)
-        found.append(AskedInput(fingerprint, digest(prompt), media))
-    return found
+        inputs.append(AskedInput(fingerprint, digest(prompt), media))
+    return inputs
 
 
 def asks_on(task: Task) -> bool:

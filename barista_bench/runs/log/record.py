@@ -8,6 +8,7 @@ damage; it is no signature.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -23,6 +24,7 @@ from barista_bench.models.base import TokenLogprob
 
 LOG_VERSION = 2
 """1 had neither version nor checksum."""
+DIGEST_BYTES = 16
 
 _HEAD = b'{"log":%d,' % LOG_VERSION
 _MARK = b',"checksum":"'
@@ -91,8 +93,12 @@ def logged_logprobs(tokens: Sequence[TokenLogprob] | None) -> tuple[LoggedToken,
     if tokens is None:
         return None
     return tuple(
-        LoggedToken(one.token, _finite(one.logprob), tuple((token, _finite(value)) for token, value in one.top))
-        for one in tokens
+        LoggedToken(
+            token_logprob.token,
+            _finite(token_logprob.logprob),
+            tuple((token, _finite(value)) for token, value in token_logprob.top),
+        )
+        for token_logprob in tokens
     )
 
 
@@ -168,3 +174,18 @@ def _decoded(line: bytes) -> SampleRecord | None:
 
 def _countable(tokens: int | None) -> bool:
     return tokens is None or 0 <= tokens <= _MAX_TOKENS
+
+
+def key_digest(key: str) -> bytes:
+    """16 bytes that stand for a text in memory."""
+    return hashlib.blake2b(key.encode("utf-8", errors="surrogatepass"), digest_size=DIGEST_BYTES).digest()
+
+
+def sample_digest(key: str, fingerprint: str, example_id: str, run: int) -> bytes:
+    """16 bytes that stand for a sample, in all that a record says of what it answers."""
+    return key_digest(f"{run} {len(key)} {len(fingerprint)} {key}{fingerprint}{example_id}")
+
+
+def record_digest(record: SampleRecord) -> bytes:
+    """`sample_digest` of what a record says."""
+    return sample_digest(record.key, record.fingerprint, record.example_id, record.run)

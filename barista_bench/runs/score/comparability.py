@@ -137,7 +137,7 @@ def differences(first: Comparability, second: Comparability) -> dict[str, str]:
 
 
 def told_apart(records: Sequence[Comparability]) -> list[str]:
-    """For each record what tells it from the others of its task, e.g. `wording 'ours v2'`; empty where it is alone."""
+    """For each record what distinguishes it from others of its task, e.g. `wording 'ours v2'`; empty if it is alone."""
     return [
         ", ".join(
             f"{name} {_shown(name, one.parts)}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, JsonValue, StringConstraints, computed_field, model_validator
 
@@ -168,20 +169,23 @@ def tie_spread(results: Results) -> str:
     """Between what the primary figure lies over orders of the examples, where all scores of a ranking are equal.
 
     That is so of a mean average precision of answers without confidences (`constant_scores` and `tie_spread` of
-    `metrics/mean_ap`). Empty for every other figure, and where a run has scores that differ.
+    `metrics/mean_ap`). Empty for every other figure, where a run has scores that differ, and where no order of the
+    examples changes a digit that is shown.
     """
-    spreads = []
+    spreads: list[Mapping[str, Any]] = []
     for entry in results.details:
-        spread = entry.get("tie_spread")
-        row = spread.get(results.primary) if isinstance(spread, dict) and entry.get("constant_scores") else None
-        if not isinstance(row, dict):
+        by_figure = entry.get("tie_spread")
+        spread = by_figure.get(results.primary) if isinstance(by_figure, dict) else None
+        if not entry.get("constant_scores") or not isinstance(spread, dict):
             return ""
-        spreads.append({name: value for name, value in row.items() if isinstance(value, float)})
+        spreads.append(spread)
     if not spreads:
         return ""
-    low, lower = (min(spread[name] for spread in spreads) for name in ("min", "lower"))
-    high, upper = (max(spread[name] for spread in spreads) for name in ("max", "upper"))
-    return f"{low:.3f} to {high:.3f} over random orders, {lower:.3f} to {upper:.3f} at the most"
+    low, lower = (f"{min(spread[name] for spread in spreads):.3f}" for name in ("min", "lower"))
+    high, upper = (f"{max(spread[name] for spread in spreads):.3f}" for name in ("max", "upper"))
+    if lower == upper:
+        return ""
+    return f"{low} to {high} over random orders, {lower} to {upper} at the most"
 
 
 def write_results(results: Results, path: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import Example, Prediction, Scored, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.log.own_samples import OwnSamples
-from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.data_location import open_run_examples
+from barista_bench.runs.log.record import SampleRecord
+from barista_bench.runs.log.run_records import RunRecords
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run
-from barista_bench.runs.whereabouts import open_run_examples
 
 log = logging.getLogger(__name__)
 
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 class ScoredSample:
     """One sample with its answer read anew: `prediction` is None where there is no readable answer.
 
-    `scores` are empty where the truth is not known. `counts_unanswered` is `Task.counts_provider_errors`.
+    `scores` are empty where the sample does not count. `counts_unanswered` is `Task.counts_provider_errors`.
     """
 
     example: Example
     record: SampleRecord
     prediction: Prediction | None
-    scores: Mapping[str, float]
+    scores: Mapping[str, float] = field(default_factory=dict)
     counts_unanswered: bool = False
 
     @property
@@ -47,10 +47,15 @@ class ScoredSample:
         """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
         return self.counts_unanswered or self.record.status is not Status.INFRA_ERROR
 
+    @property
+    def as_scored(self) -> Scored:
+        """What a task's statistics are made of."""
+        return Scored(self.example, self.prediction)
+
 
 @dataclass(frozen=True, slots=True)
 class ReadRun:
-    """A run folder's samples, read and not put together: of questions, too, whose answers are hidden."""
+    """The samples of a run folder, parsed but not scored: also those whose true answers are hidden."""
 
     folder: Path
     described: dict[str, Any]
@@ -84,21 +89,10 @@ def read_samples(
         )
     if not described.get("imported"):
         # Of an imported run the order of the log is that of the original, on which the release's figures depend.
-        places = {example_id: place for place, example_id in enumerate(by_example)}
-        records.sort(key=lambda record: (places[record.example_id], record.run))
-    samples = [_sample(task, boxes, by_example[record.example_id], record) for record in records]
-    return ReadRun(folder, described, task, examples, _with_scores(task, samples))
-
-
-def _with_scores(task: Task, samples: Sequence[ScoredSample]) -> tuple[ScoredSample, ...]:
-    """The samples with the scores of those whose truth is known."""
-    known = [sample for sample in samples if task.has_answer(sample.example)]
-    if not known:
-        return tuple(samples)
-    columns = task.statistics([Scored(sample.example, sample.prediction) for sample in known]).scores()
-    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-    scores = {sample.name: dict(zip(columns, row, strict=True)) for sample, row in zip(known, rows, strict=True)}
-    return tuple(replace(sample, scores=scores.get(sample.name, {})) for sample in samples)
+        order = {example_id: position for position, example_id in enumerate(by_example)}
+        records.sort(key=lambda record: (order[record.example_id], record.run))
+    samples = (_sample(task, boxes, by_example[record.example_id], record) for record in records)
+    return ReadRun(folder, described, task, examples, tuple(samples))
 
 
 def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mapping[str, object]) -> Task:
@@ -126,23 +120,19 @@ def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mappin
 
 def _own_records(folder: Path, described: Mapping[str, Any]) -> list[SampleRecord]:
     """The record that counts of each example and run."""
-    with OwnSamples(folder, described) as records:
-        if records.strangers:
-            log.warning("%s: %d records are not of this run: left out", folder, records.strangers)
+    with RunRecords(folder, described) as records:
+        if records.left_out:
+            log.warning("%s: %d records are not of this run: left out", folder, records.left_out)
         return list(records)
 
 
 def _sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> ScoredSample:
-    prediction = read_answer(task, boxes, example, record)
-    if record.status in (Status.OK, Status.PARSE_ERROR):  # as it is read now, whatever was found at the time
+    """A truncated answer counts if it can be read all the same, as in the release."""
+    parsed = None
+    if record.text is not None and record.status is not Status.REFUSED:
+        parsed = task.parse(record.text, example.inputs, boxes)
+    prediction = parsed if isinstance(parsed, Prediction) else None
+    if record.status in (Status.OK, Status.PARSE_ERROR):  # by the rules of now, whatever the status at the time
         status = Status.PARSE_ERROR if prediction is None else Status.OK
         record = msgspec.structs.replace(record, status=status)
-    return ScoredSample(example, record, prediction, {}, task.counts_provider_errors)
-
-
-def read_answer(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord) -> Prediction | None:
-    """The answer, parsed. A truncated one counts if it can be read all the same, as in the release."""
-    if record.text is None or record.status is Status.REFUSED:
-        return None
-    parsed = task.parse(record.text, example.inputs, boxes)
-    return parsed if isinstance(parsed, Prediction) else None
+    return ScoredSample(example, record, prediction, counts_unanswered=task.counts_provider_errors)

@@ -18,8 +18,8 @@ from barista_bench.core.task import Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.atomic import replacing
-from barista_bench.runs.score.figures import Counted, counted_samples, figure, group_figures, intervals
-from barista_bench.runs.score.kept_figures import free_place, kept_options, tell_which
+from barista_bench.runs.score.figures import Counted, counted_samples, figure, group_figure, intervals
+from barista_bench.runs.score.result_files import claim_result_files, log_options, stored_options
 from barista_bench.runs.score.results import (
     Breakdown,
     Coverage,
@@ -34,7 +34,7 @@ from barista_bench.runs.score.results import (
 from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.opening import Opened
+    from barista_bench.runs.ask.opening import OpenedTask
 
 log = logging.getLogger(__name__)
 
@@ -62,11 +62,11 @@ def score(
 ) -> ScoredRun:
     """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
 
-    Figures by other options than those that the run was started with go beside them (`runs/score/kept_figures.py`).
+    Figures by other options than those that the run was started with go beside them (`runs/score/result_files.py`).
 
     Args:
         folder: made by `run`.
-        data: where the dataset lies now, if it is not found where it was (`runs/whereabouts.py`).
+        data: where the dataset lies now, if it is not found where it was (`runs/data_location.py`).
         root: where the videos of a linked set lie now, likewise.
         options: of the task, instead of those that the run was started with; only those that change nothing that
             was asked.
@@ -77,7 +77,7 @@ def score(
             primary figure is not defined for those that are.
     """
     scored = _scored(folder, data, root, options)
-    results_file, scores_file = free_place(scored.folder, scored.results)
+    results_file, scores_file = claim_result_files(scored.folder, scored.results)
     _write_scores(scored.samples, scores_file)
     write_results(scored.results, results_file)
     return scored
@@ -90,16 +90,16 @@ def read_scored(
     root: str | Path | None = None,
     options: Mapping[str, object] | None = None,
 ) -> ScoredRun:
-    """As `score`, but writes nothing. Says in the log by which options, where that is no matter of course.
+    """As `score`, but writes nothing. Logs by which options it reads, unless they are the defaults and the only ones.
 
     Args:
         folder: made by `run`.
         data: where the dataset lies now, if it has moved.
         root: where the videos of a linked set lie now, if they have moved.
-        options: as `score` takes them; None for those of the figures that are kept in the folder (`kept_options`).
+        options: as `score` takes them; None for those of the figures that are kept in the folder (`stored_options`).
     """
-    scored = _scored(folder, data, root, kept_options(Path(folder)) if options is None else options)
-    tell_which(scored.folder, scored.results)
+    scored = _scored(folder, data, root, stored_options(Path(folder)) if options is None else options)
+    log_options(scored.folder, scored.results)
     return scored
 
 
@@ -115,6 +115,8 @@ def _scored(
     if not any(s.record.status is not Status.INFRA_ERROR for s in samples):
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
     counted = counted_samples(read.task, samples)
+    with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
+    samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
     results = _results(read, samples, counted, known)
     if results.primary not in results.figures:
         raise DataError(
@@ -125,15 +127,15 @@ def _scored(
 
 
 def score_tasks(
-    opened: Iterable[Opened], root: str | Path | None = None
+    opened: Iterable[OpenedTask], root: str | Path | None = None
 ) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
     """Score the tasks of a run; and of those that cannot be, why: one that fails costs no other its score."""
     runs, unscored = [], {}
-    for one in opened:
+    for asked in opened:
         try:
-            runs.append(score(one.folder, data=one.data, root=root))
+            runs.append(score(asked.folder, data=asked.data, root=root))
         except BaristaError as error:
-            unscored[f"{one.task.benchmark}/{one.task.name}"] = error
+            unscored[f"{asked.task.benchmark}/{asked.task.name}"] = error
     return runs, unscored
 
 
@@ -182,9 +184,9 @@ def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[st
     """Every number that all repetitions have, with its interval over videos where the task can tell one."""
     # A spread over repetitions says something of the model only where all of them answered the same examples.
     asked = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
-    ends = intervals(counted)
+    by_name = intervals(counted)
     return {
-        name: figure([cast("float", detail[name]) for detail in details], ends.get(name), is_even=len(asked) <= 1)
+        name: figure([cast("float", detail[name]) for detail in details], by_name.get(name), is_even=len(asked) <= 1)
         for name, value in details[0].items()
         if isinstance(value, float) and all(name in detail for detail in details)
     }
@@ -195,12 +197,10 @@ def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, ke
     groups: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in samples:
         groups[str(sample.example.metadata.get(key))].append(sample)
-    values = sorted(groups)
-    figures = group_figures(task, counted, [groups[value] for value in values])
     return {
-        value: Breakdown(examples=len({s.example.example_id for s in groups[value]}), figure=primary)
-        for value, primary in zip(values, figures, strict=True)
-        if primary is not None
+        value: Breakdown(examples=len({sample.example.example_id for sample in groups[value]}), figure=primary)
+        for value in sorted(groups)
+        if (primary := group_figure(task, counted, groups[value])) is not None
     }
 
 
@@ -230,13 +230,13 @@ def session_seconds(folder: Path) -> list[dict[str, float]]:
 
 def _sessions(path: Path) -> list[dict[str, float]]:
     """Seconds by stage of each session. A damaged line costs its seconds, and is named."""
-    found = []
+    sessions = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            found.append(msgspec.json.decode(line, type=_SessionLine).seconds)
+            sessions.append(msgspec.json.decode(line, type=_SessionLine).seconds)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             log.warning("%s: line %d is no session: its seconds are missing", path, number)
-    return found
+    return sessions
 
 
 class _SessionLine(msgspec.Struct):

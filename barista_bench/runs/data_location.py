@@ -18,23 +18,22 @@ from barista_bench.errors import BaristaError, DataError
 from barista_bench.runs.run_folder import OWN_EXAMPLES
 
 
-def written_data(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> dict[str, Any]:
+def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> dict[str, Any]:
     """The `data` of a `run.json` that will lie in `folder`; `data` is None for examples of the folder's own."""
-    absolute: str | None = None
-    path = data or f"./{OWN_EXAMPLES}"
+    path: tuple[str, str | None] = (data or f"./{OWN_EXAMPLES}", None)
     if data and Path(data).exists():
-        path, absolute = _written(folder, data)
-    root_path, absolute_root = _written(folder, root) if root else (None, None)
+        path = _relative_and_absolute(folder, data)
+    videos = _relative_and_absolute(folder, root) if root else (None, None)
     return {
-        "path": path,
-        "absolute_path": absolute,
-        "root": root_path,
-        "absolute_root": absolute_root,
+        "path": path[0],
+        "absolute_path": path[1],
+        "root": videos[0],
+        "absolute_root": videos[1],
         "limit": limit,
     }
 
 
-def _written(folder: Path, path: str | Path) -> tuple[str, str]:
+def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
     """Relative to the folder, where both are on one drive, and absolute."""
     absolute = Path(path).resolve()
     try:
@@ -91,20 +90,20 @@ def open_run_examples(
     )
 
 
-def _candidates(folder: Path, path: str, absolute: str | None) -> Iterator[str | Path]:
+def _candidates(folder: Path, written: str, absolute: str | None) -> Iterator[str | Path]:
     """Where a path may lead to, the likeliest first. It is looked for elsewhere only when the next one is asked for."""
-    if not path.startswith("."):
-        yield path
+    if not written.startswith("."):
+        yield written
         return
     folder = folder.resolve()
-    stored = Path(os.path.normpath(folder / path))
+    stored = Path(os.path.normpath(folder / written))
     known = dict.fromkeys([stored, Path(absolute or stored), folder.parent / stored.name])
-    yield from (place for place in known if place.exists())
-    yield from (place for place in sorted(folder.parent.glob("[!.]*")) if place not in known and _is_dataset(place))
+    yield from (path for path in known if path.exists())
+    yield from (path for path in sorted(folder.parent.glob("[!.]*")) if path not in known and _is_dataset(path))
 
 
-def _is_dataset(place: Path) -> bool:
-    return (place / MANIFEST).is_file()
+def _is_dataset(path: Path) -> bool:
+    return (path / MANIFEST).is_file()
 
 
 def _root(folder: Path, stored: Mapping[str, Any]) -> str | Path | None:
@@ -112,4 +111,4 @@ def _root(folder: Path, stored: Mapping[str, Any]) -> str | Path | None:
     root, absolute = stored["root"], stored.get("absolute_root")
     if root is None or not root.startswith("."):
         return root
-    return next((place for place in _candidates(folder, root, absolute) if not _is_dataset(Path(place))), folder / root)
+    return next((path for path in _candidates(folder, root, absolute) if not _is_dataset(Path(path))), folder / root)

@@ -80,18 +80,18 @@ def test_a_byte_that_was_overwritten_costs_one_sample_everywhere_and_it_is_asked
 @pytest.mark.parametrize(
     "wrong", [{"key": "0" * 64}, {"fingerprint": "0" * 64}, {"example_id": "nobody"}, {"run": RUNS}, {"run": 10**30}]
 )
-def test_a_record_of_something_else_is_a_stranger_everywhere_and_its_sample_is_asked_again(
+def test_a_record_of_something_else_is_left_out_everywhere_and_its_sample_is_asked_again(
     dataset: Path, folder: Path, wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     change_lines(folder / "samples.jsonl", only_first(lambda line: line | wrong))
     assert counted(folder) == (SAMPLES - 1, SAMPLES - 1)
-    assert diff(folder, folder).strangers == (1, 1)
+    assert diff(folder, folder).left_out == (1, 1)
     assert "1 records are not of this run: left out" in caplog.text
     assert again(dataset, folder) == 1
     assert counted(folder) == (SAMPLES, SAMPLES)
     compact(folder)
     assert counted(folder) == (SAMPLES, SAMPLES)
-    assert diff(folder, folder).strangers == (1, 1), "tidying deletes no finished record, not even a stranger"
+    assert diff(folder, folder).left_out == (1, 1), "tidying deletes no finished record, not even one of another run"
     assert again(dataset, folder) == 0
 
 

@@ -1,0 +1,189 @@
+"""All logs of a folder read together: which record of each sample counts, and which samples are finished."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barista_bench.core.task import Status
+from barista_bench.errors import DataError
+from barista_bench.runs.log import log_reader as reader_module
+from barista_bench.runs.log.log_reader import FinishedSamples, LogReader, finished_samples, read_folder
+from barista_bench.runs.log.record import sample_digest
+from barista_bench.runs.log.sample_log import (
+    SampleRecord,
+    latest_records,
+    log_files,
+)
+from tests.runs.made_logs import (
+    digest_of,
+    folders,
+    names,
+    record,
+    reference_winners,
+    sample_of,
+    write,
+    write_lines,
+)
+
+
+def test_only_logs_of_writers_are_read(tmp_path: Path) -> None:
+    for name in (
+        "samples-2.jsonl",
+        "samples-10.jsonl",
+        "samples.jsonl",
+        "samples-0.jsonl",
+        "samples-01.jsonl",
+        "samples-x.jsonl",
+        "samples-.jsonl",
+        "samples-1.jsonl.bak",
+        "samples-1234567.jsonl",
+        "samples-old.jsonl",
+        "mysamples.jsonl",
+        "sessions.jsonl",
+        "samples.jsonl.partial",
+    ):
+        write_lines(tmp_path / name, [record(name)])
+    (tmp_path / "samples-3.jsonl").mkdir()
+    (tmp_path / "samples-4.jsonl").symlink_to(tmp_path / "nowhere")
+    own = ["samples.jsonl", "samples-0.jsonl", "samples-2.jsonl", "samples-10.jsonl"]
+    assert [path.name for path in log_files(tmp_path)] == own
+    assert names(read_folder(tmp_path)) == own
+    assert log_files(tmp_path / "missing") == []
+
+
+def test_of_several_records_of_a_key_a_finished_one_counts_then_the_first(tmp_path: Path) -> None:
+    failed = Status.INFRA_ERROR
+    write_lines(
+        tmp_path / "samples-0.jsonl", [record("a", failed, "0"), record("b", failed, "1"), record("b", text="2")]
+    )
+    write_lines(tmp_path / "samples-1.jsonl", [record("a", text="3"), record("c", failed, "4"), record("b", text="5")])
+    write_lines(tmp_path / "samples-10.jsonl", [record("c", failed, "6"), record("a", text="7")])
+    assert [(r.key, r.text) for r in read_folder(tmp_path)] == [("b", "2"), ("a", "3"), ("c", "6")]
+    finished = finished_samples(tmp_path)
+    assert [digest_of(key) in finished for key in "abcd"] == [True, True, False, False]
+    assert len(finished) == 2
+
+
+def test_of_one_log_a_finished_record_counts_whatever_follows(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    failed = Status.INFRA_ERROR
+    write(path, record("a", failed, "0"), record("a", text="1"), record("a", failed, "2"), record("a", text="3"))
+    assert latest_records(path)["a"].text == "1"
+    assert [r.text for r in read_folder(tmp_path)] == ["1"]
+
+
+def test_a_second_answer_is_warned_of_but_a_copy_is_not(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_lines(tmp_path / "samples.jsonl", [record("a"), record("b")])
+    write_lines(tmp_path / "samples-0.jsonl", [record("b"), record("a")])
+    assert names(read_folder(tmp_path)) == ["a", "b"]
+    assert not caplog.records
+    write_lines(tmp_path / "samples-1.jsonl", [record("a", text="other")])
+    assert [r.text for r in read_folder(tmp_path)] == ["[]", "[]"]
+    assert "1 finished records are of the sample of an earlier one" in caplog.text
+
+
+@settings(deadline=None)
+@given(folders())
+def test_any_split_over_ranks_gives_what_the_rule_says(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    for name, records in reversed(logs.items()):
+        write_lines(folder / name, records)
+    expected = reference_winners(logs)
+    assert list(read_folder(folder)) == expected
+    finished = finished_samples(folder)
+    assert len(finished) == sum(r.finished for r in expected)
+    assert all((sample_digest(*sample_of(r)) in finished) == r.finished for r in expected)
+
+
+@settings(deadline=None)
+@given(folders(), st.data())
+def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(
+    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]], data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    kept = {}
+    for name, records in logs.items():
+        lines = write_lines(folder / name, records)
+        size = sum(map(len, lines))
+        cut = data.draw(st.integers(0, size), label=name)
+        os.truncate(folder / name, cut)
+        whole = sum(sum(map(len, lines[: number + 1])) <= cut for number in range(len(lines)))
+        kept[name] = records[:whole]
+    found = list(read_folder(folder))
+    assert found == reference_winners(kept)
+    written = {r.key for records in logs.values() for r in records if r.finished}
+    assert {r.key for r in found if r.finished} <= written
+
+
+SAMPLE = st.tuples(st.text(max_size=3), st.text(max_size=3), st.text(max_size=3), st.integers(0, 12))
+
+
+@given(st.lists(SAMPLE), SAMPLE)
+def test_finished_samples_hold_just_what_they_were_given(
+    samples: list[tuple[str, str, str, int]], other: tuple[str, str, str, int]
+) -> None:
+    found = FinishedSamples(sample_digest(*sample) for sample in samples)
+    assert all(sample_digest(*sample) in found for sample in samples)
+    assert (sample_digest(*other) in found) == (other in samples)
+    assert len(found) == len(set(samples))
+
+
+def test_samples_whose_digest_ends_in_zero_bytes_are_found_as_others_are(tmp_path: Path) -> None:
+    keys = [str(number) for number in range(3000)]
+    digests = [digest_of(key) for key in keys]
+    assert sum(digest.endswith(b"\0") for digest in digests) > 3
+    found = FinishedSamples(digests)
+    assert [digest for digest in digests if digest not in found] == []
+    write_lines(tmp_path / "samples.jsonl", [record(key) for key in keys])
+    write_lines(tmp_path / "samples-0.jsonl", [record(key) for key in reversed(keys)])
+    assert names(read_folder(tmp_path)) == keys
+
+
+def test_a_reader_keeps_its_view_while_files_are_replaced_and_removed(tmp_path: Path) -> None:
+    write_lines(tmp_path / "samples.jsonl", [record("a")])
+    write_lines(tmp_path / "samples-0.jsonl", [record("b")])
+    with LogReader(tmp_path) as reader:
+        write_lines(tmp_path / "new", [record("x")])
+        (tmp_path / "new").replace(tmp_path / "samples.jsonl")
+        (tmp_path / "samples-0.jsonl").unlink()
+        assert names(reader) == ["a", "b"]
+
+
+def test_logs_that_are_compacted_between_listing_and_opening_are_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lines(tmp_path / "samples-0.jsonl", [record("a")])
+    listed = log_files(tmp_path)
+    (tmp_path / "samples-0.jsonl").rename(tmp_path / "samples.jsonl")
+    answers = iter([listed])
+    monkeypatch.setattr(reader_module, "log_files", lambda folder: next(answers, None) or log_files(folder))
+    assert names(read_folder(tmp_path)) == ["a"]
+
+
+def test_a_log_overwritten_while_it_is_read_is_an_error_not_a_wrong_record(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    write_lines(path, [record(str(n), text="x" * 100_000) for n in range(3)])
+    size = path.stat().st_size
+    with LogReader(tmp_path) as reader:
+        path.write_bytes(b"y" * (size - 1) + b"\n")
+        with pytest.raises(DataError, match="changed in place"):
+            reader.record(2)
+
+
+def test_order_of_creation_does_not_change_what_counts(tmp_path: Path) -> None:
+    logs = {f"samples-{rank}.jsonl": [record("k", text=str(rank))] for rank in range(12)}
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        order = list(logs)
+        random.Random(attempt).shuffle(order)
+        for name in order:
+            write_lines(folder / name, logs[name])
+        assert [r.text for r in read_folder(folder)] == ["0"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from barista_bench.core.example import Example, Fields, Prediction, evidence_objects
-from barista_bench.core.explanation import Explanation, Failure, FailureKind, Judged, Overlay, Rationale, Verdict
+from barista_bench.core.explanation import AnswerFailure, Explanation, FailureKind, Judged, Overlay, Rationale, Verdict
 
 
 class Display(ABC):
@@ -22,7 +22,7 @@ class Display(ABC):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Why the example scores as it does, hits first, then misses, then wrong answers."""
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """What is wrong with an answer, by the matching that its score is made of; empty where nothing is.
 
         An answer that cannot be read fails once, in all objects of the example's evidence. Here misses and wrong
@@ -31,12 +31,12 @@ class Display(ABC):
         if prediction is None:
             return self.unreadable(example)
         rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
-        return tuple(Failure(kinds[row.verdict]) for row in rows if row.verdict in kinds)
+        return tuple(AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds)
 
     @staticmethod
-    def unreadable(example: Example) -> tuple[Failure, ...]:
+    def unreadable(example: Example) -> tuple[AnswerFailure, ...]:
         """The failures of an answer that cannot be read."""
-        return (Failure("format", evidence_objects(example)),)
+        return (AnswerFailure("format", evidence_objects(example)),)
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Boxes to draw over the example's images. Without a prediction, those of the question and the truth alone."""

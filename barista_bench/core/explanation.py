@@ -70,7 +70,7 @@ class Rationale:
         return not self.reasoning.strip()
 
 
-class Failure(NamedTuple):
+class AnswerFailure(NamedTuple):
     """One thing that is wrong with an answer. `objects` are ids of the annotated objects that it is about, if any."""
 
     kind: FailureKind

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from barista_bench.core.example import Example, Json, Prediction, Scored
-from barista_bench.core.statistics import Figures, Floats, SampleStatistics
+from barista_bench.core.statistics import SampleStatistics
 
 
 class Scoring(ABC):
@@ -24,9 +22,9 @@ class Scoring(ABC):
     whole_clusters: ClassVar[bool] = False
     """Whether the examples of a cluster are scored together, so that analysis must not group by what cuts one apart."""
 
+    @abstractmethod
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
         """What the figures of these samples of one run are made of. No readable answer scores as the protocol says."""
-        return _StatedTwice(self, samples)
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
         """The figures of one sample; of many, ask their `statistics` once."""
@@ -40,27 +38,3 @@ class Scoring(ABC):
     def cluster(self, example: Example) -> str:
         """What the example belongs to when intervals are made: what is drawn with all that belongs to it."""
         return example.video_id
-
-
-class _StatedTwice(SampleStatistics):
-    """Of tasks that still state their figures in `aggregate` and in `resampled`."""
-
-    def __init__(self, task: Scoring, samples: Sequence[Scored]) -> None:
-        self._task, self._samples = task, samples
-
-    @property
-    def size(self) -> int:
-        return len(self._samples)
-
-    def figures(self, weights: Floats) -> Figures:
-        return self._task.resampled(self._samples, weights)  # type: ignore[attr-defined]
-
-    def scores(self) -> dict[str, Floats]:
-        scores = [self._task.score(sample.example, sample.prediction) for sample in self._samples]
-        return {name: np.array([score[name] for score in scores]) for name in scores[0]} if scores else {}
-
-    def among(self, samples: Sequence[int]) -> SampleStatistics:
-        return _StatedTwice(self._task, [self._samples[at] for at in samples])
-
-    def published(self) -> dict[str, Any]:
-        return self._task.aggregate(self._samples)

@@ -19,9 +19,9 @@ from barista_bench.core.example import Status as Status
 from barista_bench.core.example import content_seed as content_seed
 from barista_bench.core.example import evidence_objects as evidence_objects
 from barista_bench.core.explanation import FAILURE_KINDS as FAILURE_KINDS
+from barista_bench.core.explanation import AnswerFailure as AnswerFailure
 from barista_bench.core.explanation import Explanation as Explanation
 from barista_bench.core.explanation import ExplanationRow as ExplanationRow
-from barista_bench.core.explanation import Failure as Failure
 from barista_bench.core.explanation import FailureKind as FailureKind
 from barista_bench.core.explanation import Judged as Judged
 from barista_bench.core.explanation import Overlay as Overlay

@@ -117,11 +117,11 @@ def video_passes(
         reader = VideoReader(graph, tasks, check_masks)
         yield partial(map, reader.survey), partial(map, reader.build)
         return
-    with worker_processes(num_proc, _Worker.start, (str(graph.root), graph.strict, tasks, check_masks)) as pool:
-        yield partial(pool.map, _Worker.survey), partial(pool.map, _Worker.build)
+    with worker_processes(num_proc, _SurveyWorker.start, (str(graph.root), graph.strict, tasks, check_masks)) as pool:
+        yield partial(pool.map, _SurveyWorker.survey), partial(pool.map, _SurveyWorker.build)
 
 
-class _Worker:
+class _SurveyWorker:
     """What a worker process keeps between its jobs."""
 
     reader: VideoReader

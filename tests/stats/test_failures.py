@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.failures import box_failures, box_size, relation_failures
-from barista_bench.core.task import Failure, Prediction
+from barista_bench.core.task import AnswerFailure, Prediction
 from barista_bench.metrics.tuple_f1.scoring import Relation
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.conftest import TASKS
@@ -25,11 +25,11 @@ CUP, POT = [10.0, 10.0, 30.0, 30.0], [60.0, 60.0, 90.0, 90.0]
     ("answered", "pairs", "expected"),
     [
         ([CUP, POT], [(0, 0), (1, 1)], []),
-        ([CUP], [(0, 0)], [Failure("missed", ("pot",))]),
-        ([CUP, [62, 62, 120, 120]], [(0, 0)], [Failure("loose_box", ("pot",))]),
-        ([CUP, POT, [200, 200, 210, 210]], [(0, 0), (1, 1)], [Failure("hallucinated")]),
-        ([CUP, POT, [10, 10, 30, 29]], [(0, 0), (1, 1)], [Failure("duplicate", ("cup",))]),
-        ([CUP, [200, 200, 210, 210]], [(0, 0)], [Failure("missed", ("pot",)), Failure("hallucinated")]),
+        ([CUP], [(0, 0)], [AnswerFailure("missed", ("pot",))]),
+        ([CUP, [62, 62, 120, 120]], [(0, 0)], [AnswerFailure("loose_box", ("pot",))]),
+        ([CUP, POT, [200, 200, 210, 210]], [(0, 0), (1, 1)], [AnswerFailure("hallucinated")]),
+        ([CUP, POT, [10, 10, 30, 29]], [(0, 0), (1, 1)], [AnswerFailure("duplicate", ("cup",))]),
+        ([CUP, [200, 200, 210, 210]], [(0, 0)], [AnswerFailure("missed", ("pot",)), AnswerFailure("hallucinated")]),
     ],
 )
 def test_boxes_that_do_not_match_are_told_apart(answered: list, pairs: list, expected: list) -> None:
@@ -106,7 +106,7 @@ def test_examples_whose_file_names_no_objects_fail_in_the_same_ways(scored: Runs
 def test_an_unreadable_answer_fails_in_all_objects_of_its_example(scored: Runs) -> None:
     run = scored["oracle", "relations"]
     example = run.examples.examples[0]
-    assert run.task.failures(example, None) == (Failure("format", tuple(example.evidence["object_ids"])),)
+    assert run.task.failures(example, None) == (AnswerFailure("format", tuple(example.evidence["object_ids"])),)
 
 
 def test_wrong_and_loose_hands_are_failures_of_interactions_that_match(scored: Runs) -> None:

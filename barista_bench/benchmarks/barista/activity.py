@@ -32,10 +32,10 @@ from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
     ExplanationRow,
-    Failure,
     Fields,
     FrameRef,
     ParseError,
@@ -248,7 +248,7 @@ class Activity(GraphTask):
     def facets(self, example: Example) -> Fields:
         return {"activity": example.label}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """What the chosen activity has otherwise than the true one, its verb or its object, or both."""
         truth, chosen = _truth_and_chosen(example, prediction)
         if chosen is None:
@@ -256,8 +256,8 @@ class Activity(GraphTask):
         if truth == chosen:
             return ()
         objects = evidence_objects(example)
-        verb = (Failure("wrong_verb", objects),) if truth.verb != chosen.verb else ()
-        noun = (Failure("wrong_object", objects),) if not verb or _noun(truth.text) != _noun(chosen.text) else ()
+        verb = (AnswerFailure("wrong_verb", objects),) if truth.verb != chosen.verb else ()
+        noun = (AnswerFailure("wrong_object", objects),) if not verb or _noun(truth.text) != _noun(chosen.text) else ()
         return (*verb, *noun)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:

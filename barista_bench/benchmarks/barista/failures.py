@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from barista_bench.core.task import Failure, FailureKind
+from barista_bench.core.task import AnswerFailure, FailureKind
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.metrics.tuple_f1.scoring import Relation
 
@@ -38,7 +38,7 @@ def box_size(box: Box) -> str:
 
 def box_failures(
     truth: Sequence[Box], answered: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
-) -> list[Failure]:
+) -> list[AnswerFailure]:
     """What is wrong with boxes, given the pairs (truth, answer) that count as right.
 
     Args:
@@ -54,11 +54,11 @@ def box_failures(
     matched = list(pairs)
     missed = [i for i in range(len(truth)) if i not in {i for i, _ in matched}]
     wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
-    failures = [Failure("loose_box", named(i)) for i, _ in _paired(missed, wrong, truth, answered)]
-    failures += [Failure("missed", named(i)) for i in missed]
+    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _paired(missed, wrong, truth, answered)]
+    failures += [AnswerFailure("missed", named(i)) for i in missed]
     for j in wrong:
         again = [i for i, _ in matched if box_iou(truth[i], answered[j]) > MATCHED]
-        failures.append(Failure("duplicate", named(again[0])) if again else Failure("hallucinated"))
+        failures.append(AnswerFailure("duplicate", named(again[0])) if again else AnswerFailure("hallucinated"))
     return failures
 
 

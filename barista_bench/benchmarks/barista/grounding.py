@@ -54,9 +54,9 @@ from barista_bench.core.boxes import GRID, box_names, describe_format
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
-    Failure,
     Fields,
     FrameRef,
     Overlay,
@@ -206,7 +206,7 @@ class Grounding(GraphTask):
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(box) for box in self._truth(example)})}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """By the boxes that are paired at an IoU above 0.5, as in `explain`."""
         if prediction is None:
             return self.unreadable(example)

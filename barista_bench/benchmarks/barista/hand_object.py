@@ -57,10 +57,10 @@ from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt
 from barista_bench.core.statistics import Floats, SumStatistics
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
     ExplanationRow,
-    Failure,
     Fields,
     FrameRef,
     Overlay,
@@ -200,16 +200,16 @@ class HandObject(GraphTask):
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(item.object_box) for item in self._truth(example)})}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """Of the matched interactions, wrong and loose hands; of the others, their objects' boxes."""
         if prediction is None:
             return self.unreadable(example)
         objects = [item.object_id for item in InteractionTarget.read(example.target).interactions]
         named = [(name,) if name else () for name in objects]  # released files may leave them out
         pairs = self.frame_score(example, prediction).pairs
-        failures = [Failure("wrong_hand", named[pair.reference]) for pair in pairs if not pair.hand_type_right]
+        failures = [AnswerFailure("wrong_hand", named[pair.reference]) for pair in pairs if not pair.hand_type_right]
         failures += [
-            Failure("loose_hand", named[pair.reference])
+            AnswerFailure("loose_hand", named[pair.reference])
             for pair in pairs
             if pair.hand_type_right and pair.hand_iou < IOU_THRESHOLD
         ]

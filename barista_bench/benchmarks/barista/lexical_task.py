@@ -11,10 +11,10 @@ from barista_bench.benchmarks.barista.lexical import Overlap, is_said, lexical_s
 from barista_bench.core.graph_task import GraphTask
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
     ExplanationRow,
-    Failure,
     FailureKind,
     Prediction,
     Scored,
@@ -79,7 +79,7 @@ class LexicalTask(GraphTask):
         overlaps = [self._overlap(sample.example, sample.prediction) for sample in samples]
         return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """As in `explain`: facts that are missing, and words that no fact has.
 
         A fact is `missed`, or `replaced` where the answer has such other words instead.
@@ -89,13 +89,13 @@ class LexicalTask(GraphTask):
         facts, described = self.facts(example), self.described(example)
         other, answer = self._unexpected(example, prediction), self.text_of(prediction)
         failures = [
-            Failure(fact.replaced if other else "missed", fact.objects)
+            AnswerFailure(fact.replaced if other else "missed", fact.objects)
             for fact in facts
             if not is_said(fact.text, answer)
         ]
         if not facts and not overlap(answer, *self.compared(example)).recall:
-            failures.append(Failure("missed", described))
-        return (*failures, *([Failure("hallucinated", described)] if other else ()))
+            failures.append(AnswerFailure("missed", described))
+        return (*failures, *([AnswerFailure("hallucinated", described)] if other else ()))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By words alone: a fact is a hit where the answer has all its content words, whatever they refer to."""

@@ -47,10 +47,10 @@ from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
     ExplanationRow,
-    Failure,
     Fields,
     FrameRef,
     Overlay,
@@ -176,14 +176,14 @@ class Relations(GraphTask):
             "objects": len(_objects(example)),
         }
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """Of the relations that the multiset matching leaves over on either side."""
         if prediction is None:
             return self.unreadable(example)
         ids = {item.mark: item.object_id for item in _objects(example) if item.object_id}
         hands = {item.mark for item in _objects(example) if item.category.lower() in HANDS}
         kinds = relation_failures(self._relations(example.target), self._relations(prediction.value), hands)
-        return tuple(Failure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
+        return tuple(AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}

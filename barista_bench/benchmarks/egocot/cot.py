@@ -42,10 +42,10 @@ from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.release_task import Release, ReleaseTask
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
     ExplanationRow,
-    Failure,
     FailureKind,
     Fields,
     FrameRef,
@@ -200,17 +200,17 @@ class Cot(ReleaseTask):
             reasoning=answer.reasoning,
         )
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """A wrong letter, and every kind of claim that the evidence contradicts."""
         if prediction is None:
             return self.unreadable(example)
         objects = evidence_objects(example)
-        wrong = [] if prediction.value["answer"] == known_answer(example) else [Failure("wrong_option", objects)]
+        wrong = [] if prediction.value["answer"] == known_answer(example) else [AnswerFailure("wrong_option", objects)]
         findings = self.check(example, prediction).findings
         kinds = dict.fromkeys(
             _FAILURES[finding.claim.kind] for finding in findings if finding.verdict == "contradicted"
         )
-        return (*wrong, *(Failure(kind, objects) for kind in kinds))
+        return (*wrong, *(AnswerFailure(kind, objects) for kind in kinds))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """The letter first, then the claims: supported ones as hits, contradicted ones as wrong."""

@@ -35,10 +35,10 @@ from barista_bench.core.options import Option
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
     ExplanationRow,
-    Failure,
     FailureKind,
     Fields,
     Overlay,
@@ -181,7 +181,7 @@ class SegmentationTask(HandyvqaTask):
         names = {name: name for name in ("J", "F", "J_and_F")}
         return SumStatistics(list(map(_sample_sums, samples)), _figures, sample_scores=names, tables=_counts)
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """A failure for each annotated frame that is not found."""
         if prediction is None:
             return self.unreadable(example)
@@ -189,7 +189,7 @@ class SegmentationTask(HandyvqaTask):
         for _, score, has_mask in _scored_frames(example, prediction):
             if score.j <= FOUND_ABOVE:
                 wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"
-                failures.append(Failure(wrong if has_mask else "missed"))
+                failures.append(AnswerFailure(wrong if has_mask else "missed"))
         return tuple(failures)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:

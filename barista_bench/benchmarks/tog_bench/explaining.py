@@ -16,10 +16,10 @@ from barista_bench.benchmarks.tog_bench.scores import (
 )
 from barista_bench.benchmarks.tog_bench.times import snapped
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
     ExplanationRow,
-    Failure,
     Overlay,
     Prediction,
     evidence_objects,
@@ -54,7 +54,7 @@ def _when(item: RequiredObject) -> str:
     return shown + (", ..." if len(item.intervals) > 3 else "")
 
 
-def failures(example: Example, assessed: AssessedAnswer) -> tuple[Failure, ...]:
+def failures(example: Example, assessed: AssessedAnswer) -> tuple[AnswerFailure, ...]:
     """Missed objects, loose times and boxes of recognised ones, and answered objects that are none or repeated."""
     ids = evidence_objects(example)
     mistakes = []
@@ -62,17 +62,17 @@ def failures(example: Example, assessed: AssessedAnswer) -> tuple[Failure, ...]:
         about = ids[index : index + 1]
         measures = assessed.score.measures[index]
         if not recognised:
-            mistakes.append(Failure("missed", about))
+            mistakes.append(AnswerFailure("missed", about))
             continue
         if measures[T_IOU] < ENOUGH:
-            mistakes.append(Failure("wrong_time", about))
+            mistakes.append(AnswerFailure("wrong_time", about))
         if measures[V_IOU] < ENOUGH:
-            mistakes.append(Failure("loose_box", about))
+            mistakes.append(AnswerFailure("loose_box", about))
     answers = [(plain_name(name), match) for name, match in zip(assessed.names, assessed.matches, strict=True)]
     recognised_names = {name for name, match in answers if match is not None}
     for name, match in answers:
         if match is None:
-            mistakes.append(Failure("duplicate" if name in recognised_names else "hallucinated"))
+            mistakes.append(AnswerFailure("duplicate" if name in recognised_names else "hallucinated"))
     return tuple(mistakes)
 
 

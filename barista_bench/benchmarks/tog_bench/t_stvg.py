@@ -46,9 +46,9 @@ from barista_bench.core.options import Option
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.release_task import Release, ReleaseTask
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
-    Failure,
     Fields,
     Overlay,
     ParseError,
@@ -158,7 +158,7 @@ class TSTVG(ReleaseTask):
         """Figures of objects (O-), of tasks (T-), and strict ones (ST-); `O-Acc` of a sample is its share."""
         return statistics_of(samples, self.rules)
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """By the assignment of the score: names first, then time (tIoU) and place (vIoU) of what was recognised."""
         if prediction is None:
             return self.unreadable(example)

@@ -31,10 +31,10 @@ from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
 from barista_bench.core.release_task import Release, ReleaseTask
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import (
+    AnswerFailure,
     Example,
     Explanation,
     ExplanationRow,
-    Failure,
     FailureKind,
     Fields,
     FrameRef,
@@ -237,7 +237,7 @@ class Matching(ReleaseTask):
         """Beside metadata: whether several descriptions fit."""
         return {"fitting_descriptions": len(_truth(example))}
 
-    def failures(self, example: Example, prediction: Prediction | None) -> tuple[Failure, ...]:
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """By the sample's own scores: another description is best, or others are as good as the true one."""
         if prediction is None:
             return self.unreadable(example)
@@ -245,8 +245,8 @@ class Matching(ReleaseTask):
         if best <= truth:
             return ()
         if best & truth:
-            return (Failure("duplicate"),)
-        return (Failure(_KINDS.get(str(example.metadata["type"]), "wrong_option")),)
+            return (AnswerFailure("duplicate"),)
+        return (AnswerFailure(_KINDS.get(str(example.metadata["type"]), "wrong_option")),)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """By the sample's own scores, which the other videos of its set may turn."""

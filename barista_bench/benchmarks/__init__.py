@@ -119,13 +119,13 @@ def task_options(tasks: Sequence[type[Task]], pairs: Sequence[str]) -> list[dict
             known = sorted({option for task in tasks for option in task.options})
             hint = f"use one of {', '.join(known)}, or a task's name before it" if known else "leave it out"
             raise ConfigError(f"no option {name!r} in {', '.join(names)}. Remedy: {hint}")
-    found = []
+    chosen = []
     for task in tasks:
-        own = given.get(task.name, {})
-        if not isinstance(own, Mapping):
-            raise ConfigError(f"option of {task.name} is {own!r}. Remedy: write {task.name}.name=value")
-        found.append({**{name: value for name, value in shared.items() if name in task.options}, **own})
-    return found
+        of_task = given.get(task.name, {})
+        if not isinstance(of_task, Mapping):
+            raise ConfigError(f"option of {task.name} is {of_task!r}. Remedy: write {task.name}.name=value")
+        chosen.append({**{name: value for name, value in shared.items() if name in task.options}, **of_task})
+    return chosen
 
 
 def task_names(benchmark: str) -> tuple[str, ...]:

@@ -115,8 +115,8 @@ def ratio_interval(
         runs: (S,) the run that the sample is of.
         clusters: (S,) what it is drawn with.
 
-    >>> found = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), runs=[0] * 4, clusters=list("aabb"), draws=100)
-    >>> (found.low, found.high, found.clusters) if found else None
+    >>> ends = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), runs=[0] * 4, clusters=list("aabb"), draws=100)
+    >>> (ends.low, ends.high, ends.clusters) if ends else None
     (0.5, 1.0, 2)
     """
     names = sorted(set(clusters))

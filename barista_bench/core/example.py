@@ -87,8 +87,8 @@ class SkippedExample:
 
 def evidence_objects(example: Example) -> tuple[str, ...]:
     """Ids of the annotated objects that an example is about; empty where its evidence names none."""
-    found = example.evidence.get("object_ids")
-    return tuple(str(name) for name in found if name) if isinstance(found, list | tuple) else ()
+    ids = example.evidence.get("object_ids")
+    return tuple(str(name) for name in ids if name) if isinstance(ids, list | tuple) else ()
 
 
 def content_seed(*parts: str | int) -> int:

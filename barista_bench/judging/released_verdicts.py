@@ -126,15 +126,15 @@ def read_released_log(run: ScoredRun, described: JudgeDescription, records: Mapp
     scores = _by_sample(records)
     samples = [sample for sample in run.samples if sample.record.status is not Status.INFRA_ERROR]
     of_samples = [scores.get(sample.name, {}) for sample in samples]
-    values = {MEAN: [mean_score([score for score, _ in own.values()]) for own in of_samples]}
+    values = {MEAN: [mean_score([score for score, _ in scored.values()]) for scored in of_samples]}
     for name in described.criteria:
-        values[name] = [own[name].score if name in own else None for own in of_samples]
+        values[name] = [scored[name].score if name in scored else None for scored in of_samples]
     keys = run.task.breakdown_keys
     return LogVerdicts(
         scale=SCALE,
         samples=samples,
-        verdicts=[_verdicts(own) for own in of_samples],
-        figures={name: FigureValues(own, _mean) for name, own in values.items()},
+        verdicts=[_verdicts(scored) for scored in of_samples],
+        figures={name: FigureValues(column, _mean) for name, column in values.items()},
         records=list(records.values()),
         breakdown_keys=[key for key in keys if all(key in sample.example.metadata for sample in samples)],
     )

@@ -81,7 +81,7 @@ def scores(tasks: Scores) -> DrawnFigure:
 def by_value(tasks: Scores, key: str, benchmark: str = "") -> DrawnFigure | None:
     """The primary figure by the values of one breakdown, one panel a task; None where there is one value alone."""
     models = _models(tasks)
-    values = sorted({v for _, own in tasks for found in own.values() for v in found.breakdowns.get(key, {})})
+    values = sorted({v for _, results in tasks for result in results.values() for v in result.breakdowns.get(key, {})})
     if len(values) < 2:
         return None
     columns = min(3, len(tasks))
@@ -91,12 +91,12 @@ def by_value(tasks: Scores, key: str, benchmark: str = "") -> DrawnFigure | None
         panels = figure.subplots(lines, columns, sharex=True, squeeze=False).ravel()
         for panel, (heading, results) in zip(panels, tasks, strict=False):
             for number, model in enumerate(models):
-                found = results[model].breakdowns.get(key, {}) if model in results else {}
-                places = [position for position, value in enumerate(values) if value in found]
-                means = [found[values[position]].figure.mean for position in places]
+                rows = results[model].breakdowns.get(key, {}) if model in results else {}
+                places = [position for position, value in enumerate(values) if value in rows]
+                means = [rows[values[position]].figure.mean for position in places]
                 shift = 0.5 * ((number + 0.5) / len(models) - 0.5)
                 for position in places:
-                    low, high = _bounds(found[values[position]].figure)
+                    low, high = _bounds(rows[values[position]].figure)
                     panel.plot([position + shift] * 2, [low, high], color=color(number), linewidth=0.9)
                 style = {"color": color(number), "marker": MARKERS[number % len(MARKERS)], "markersize": 4.5}
                 panel.plot([p + shift for p in places], means, linestyle="", label=short(model), **style)

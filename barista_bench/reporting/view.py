@@ -173,15 +173,15 @@ def _summary(tasks: Sequence[summary.TaskRuns]) -> tuple[Table, ...]:
 
 
 def _diagnosis(analyses: Analyses) -> tuple[Table, ...]:
-    found = []
+    tables = []
     if analyses.comparisons:
-        found.append(diagnosis.comparisons(analyses.comparisons))
-    found += [diagnosis.agreement(one, _of(benchmark, analyses)) for benchmark, one in analyses.agreements]
+        tables.append(diagnosis.comparisons(analyses.comparisons))
+    tables += [diagnosis.agreement(agreed, _of(benchmark, analyses)) for benchmark, agreed in analyses.agreements]
     if analyses.gaps:
-        found.append(diagnosis.baselines(analyses.gaps))
+        tables.append(diagnosis.baselines(analyses.gaps))
     if analyses.consistency:
-        found.append(diagnosis.consistency(analyses.consistency))
-    return tuple(found)
+        tables.append(diagnosis.consistency(analyses.consistency))
+    return tuple(tables)
 
 
 def _figures(tasks: Sequence[summary.TaskRuns], analyses: Analyses) -> tuple[DrawnFigure, ...]:

@@ -77,17 +77,17 @@ class SourceFile:
 
     def assigned(self, function: Function, name: str) -> list[ast.expr]:
         """What a name is bound to in a function, in the order of the source; both ends of a choice."""
-        found = []
+        values = []
         for target, value in sorted(_bindings(function), key=lambda item: (item[1].lineno, item[1].col_offset)):
             if target == name:
-                found += [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
-        return found
+                values += [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+        return values
 
     def pieces(self, node: ast.expr, function: Function | None = None) -> Pieces:
         """A text and its gaps, touching texts joined. Raises ConfigError where it is too long or too deep."""
         with self._bounded(node):
-            found = self._pieces(node, _scope(function) if function else {})
-        runs = groupby(found, lambda piece: piece is None)
+            pieces = self._pieces(node, _scope(function) if function else {})
+        runs = groupby(pieces, lambda piece: piece is None)
         return [piece for is_gap, run in runs for piece in (run if is_gap else ["".join(map(str, run))])]
 
     def returned(self, function: Function, count: int) -> list[Pieces]:
@@ -101,8 +101,8 @@ class SourceFile:
             if isinstance(node, ast.Return) and node.value is not None:
                 with self._bounded(node):
                     texts = list(self._texts(node.value, scope))
-                found = [self.pieces(text, function) for text in texts]
-                shown = [pieces for pieces in found if any(" " in piece for piece in pieces if piece)]
+                candidates = [self.pieces(text, function) for text in texts]
+                shown = [pieces for pieces in candidates if any(" " in piece for piece in pieces if piece)]
                 if len(shown) == count:
                     return shown
         raise ConfigError(f"{self.path}: {function.name} returns no list with {count} texts. Remedy: {REMEDY}")

@@ -153,9 +153,9 @@ def _by_part(environment: str, folder: str, clips: Sequence[ActivityClip], part:
     for clip in clips:
         groups.setdefault(getattr(clip, other), {}).setdefault(getattr(clip, part), []).append(clip)
     shared = max(groups, key=lambda name: len(groups[name]))
-    by_label = {f"label_{at}": own for at, own in enumerate(islice(groups[shared].values(), 3))}
-    videos = [PlannedVideo((label,), (clip,)) for label, own in by_label.items() for clip in own[:2]]
-    texts = {label: f"The hands {own[0].words}" for label, own in by_label.items()}
+    by_label = {f"label_{at}": alike for at, alike in enumerate(islice(groups[shared].values(), 3))}
+    videos = [PlannedVideo((label,), (clip,)) for label, alike in by_label.items() for clip in alike[:2]]
+    texts = {label: f"The hands {alike[0].words}" for label, alike in by_label.items()}
     return PlannedSet(environment, folder, shared.replace(" ", "_"), texts, videos)
 
 

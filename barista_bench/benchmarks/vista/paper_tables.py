@@ -180,9 +180,9 @@ def _series(name: str, values: Iterable[tuple[float | str, float]]) -> Series:
     for x, value in values:
         by_x[x].append(value)
     points = []
-    for x, own in by_x.items():
-        interval = mean_with_interval(own)
-        points.append(Point(x, math.fsum(own) / len(own), interval["ci_low"], interval["ci_high"]))
+    for x, at_x in by_x.items():
+        interval = mean_with_interval(at_x)
+        points.append(Point(x, math.fsum(at_x) / len(at_x), interval["ci_low"], interval["ci_high"]))
     return Series(name, tuple(points))
 
 

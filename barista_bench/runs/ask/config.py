@@ -152,8 +152,8 @@ def resolve(
     Raises:
         ConfigError: a setting is unknown (names the nearest one) or its value cannot be used.
     """
-    found = _from_environment(os.environ if environment is None else environment, kind)
-    return checked(kind, {**(defaults or {}), **_from_file(file, kind), **found, **given})
+    variables = _from_environment(os.environ if environment is None else environment, kind)
+    return checked(kind, {**(defaults or {}), **_from_file(file, kind), **variables, **given})
 
 
 def _from_file(file: str | Path | None, kind: type[SettingsTable]) -> dict[str, Any]:
@@ -171,15 +171,15 @@ def _from_file(file: str | Path | None, kind: type[SettingsTable]) -> dict[str, 
 def _from_environment(environment: Mapping[str, str], kind: type[SettingsTable]) -> dict[str, str]:
     """Variables of this table; those of another one (runs, judges) are its own business."""
     others = {name for table in _tables(ModelSettings) for name in table.model_fields}
-    found = {}
+    settings = {}
     for variable, value in environment.items():
         if not variable.startswith(ENVIRONMENT_PREFIX):
             continue
         name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
         if name in kind.model_fields or name not in others:
             check_known(name, f"setting {variable} (environment):", kind)
-            found[name] = value
-    return found
+            settings[name] = value
+    return settings
 
 
 def _tables(kind: type[SettingsTable]) -> list[type[SettingsTable]]:

@@ -102,16 +102,16 @@ def submit(
         # The model's repository always, the dataset's with --dataset alone, the Space's where it is named.
         done = [pusher.push_model(model_repo, made.benchmark, lambda there: model_files(made, there))]
         if published is not None:
-            done.append(pusher.pushed(dataset_repo, "dataset", files.dataset))
+            done.append(pusher.push(dataset_repo, "dataset", files.dataset))
         if results_repo is not None:
-            done.append(pusher.pushed(results_repo, "dataset", files.results))
+            done.append(pusher.push(results_repo, "dataset", files.results))
     for pushed in done:
         what = f"{len(pushed.changed)} files" if pushed.changed else "nothing new"
         echo(f"{pushed.repo_type} {pushed.repo_id}: {what}: {pushed.url}")
 
 
 def _refuse_contradictions(
-    pushed: bool, pull_request: bool, branch: str | None, to_main: bool, model_folder: Path | None
+    push: bool, pull_request: bool, branch: str | None, to_main: bool, model_folder: Path | None
 ) -> None:
     if not push and (pull_request or branch or to_main):
         raise ConfigError("nothing is uploaded without --push. Remedy: add it, or leave its options out")

@@ -56,6 +56,7 @@ def echoing(call: Call) -> Fault | None:
     return Fault("reply", change=change_message(content=said))
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("undrawn")
 def test_a_key_is_in_no_file_and_no_output_of_any_command(
     questions: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -155,6 +155,7 @@ def test_an_error_is_one_line_with_its_remedy(
     assert len(shown.output.strip().splitlines()) == 1
 
 
+@pytest.mark.full
 def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen: Path, tmp_path: Path) -> None:
     release, data, runs = tmp_path / "release", tmp_path / "data", tmp_path / "runs"
     kitchen = ["--kitchen", str(small_kitchen), "--benchmark", "handyvqa"]

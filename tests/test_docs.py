@@ -41,7 +41,7 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name in SHOWN], ids=lambda page: page.name)
 def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
     program = "\n".join(EXAMPLES[page]).replace("[0, 30, 60]", "[0, 30, 39]")  # the test's videos have 40 frames

@@ -415,7 +415,7 @@ class History(RuleBasedStateMachine):
             assert len({one.comparability.key for one in kept}) == len(kept) == len(known.figures)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_history_loses_an_answer_or_changes_a_figure(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(History, "pristine", project, raising=False)
     monkeypatch.setattr(History, "patch", monkeypatch, raising=False)

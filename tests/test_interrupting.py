@@ -45,6 +45,7 @@ def has_imported(name: str) -> Callable[[int, Path], bool]:
     return lambda leader, _: name in Path(f"/proc/{leader}/maps").read_text()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "moment",
     [

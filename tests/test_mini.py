@@ -53,6 +53,7 @@ def frames_by_object(graph):
     return found
 
 
+@pytest.mark.full
 def test_same_bytes_again_elsewhere_in_one_process(kitchen, tmp_path):
     again = write_kitchen(tmp_path / "other" / "folder", num_proc=1, **SMALL)
     assert [a.name for a in again] == [a.name for a in kitchen]

@@ -28,7 +28,7 @@ def test_setup_cfg_lists_every_package_of_the_tree() -> None:
     assert declared_packages() == found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_wheel_holds_all_data_files_and_no_stray_top_level_package(tmp_path: Path) -> None:
     options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
     command = [sys.executable, "-m", "pip", "wheel", *options, str(ROOT)]

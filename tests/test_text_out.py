@@ -141,6 +141,7 @@ def test_no_print_and_no_writer_of_tables_goes_round_the_door() -> None:
     assert found == set(ROUND_THE_DOOR)
 
 
+@pytest.mark.full
 def test_no_stream_of_the_terminal_is_written_to_directly() -> None:
     streams = {
         (name, node.attr)

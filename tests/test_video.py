@@ -62,6 +62,7 @@ def need(backend: str) -> str:
     return backend
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_frame_asked_for_in_any_order_is_the_frame_of_a_sequential_decode(sample, name):
     path = sample(name)

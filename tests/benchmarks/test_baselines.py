@@ -92,6 +92,7 @@ def readable(task: Task, example: Example, text: str, boxes: BoxFormat) -> Predi
 # ---------------------------------------------------------------- every task
 
 
+@pytest.mark.full
 @every_task
 def test_the_prior_lies_between_chance_and_the_truth(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
     examples = drawn[task.name]

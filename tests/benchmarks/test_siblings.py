@@ -65,6 +65,7 @@ def scored(task: Task, example: Example, text: str) -> Scored:
     return Scored(example, None if isinstance(answer, ParseError) else answer)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", TASKS, ids=lambda kind: f"{kind.benchmark}-{kind.name}")
 def test_the_oracle_has_the_best_score_by_every_combination_of_options(
     kind: type[Task], examples: dict[type[Task], list[Example]]

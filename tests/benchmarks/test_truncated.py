@@ -150,6 +150,7 @@ def test_repair_is_given_little_however_long_the_answer() -> None:
     assert cut_array('[{"a": 1}, {"a": "' + "x" * MAX_REPAIRED) is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", FIELDS)
 @pytest.mark.parametrize(
     "hostile",

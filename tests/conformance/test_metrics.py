@@ -181,6 +181,7 @@ def test_the_example_of_the_readme_runs(name, loaded, monkeypatch):
     assert outcome.failed == 0
 
 
+@pytest.mark.full
 @every_folder
 def test_the_examples_in_the_docstrings_run(name, loaded, monkeypatch):
     monkeypatch.syspath_prepend(str(METRICS))
@@ -228,7 +229,7 @@ def strangers(tmp_path_factory):
     return {case.id: result for case, result in zip(CASES, results, strict=True)}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @every_sample
 def test_a_stranger_gets_the_same_figures(name, sample, loaded, strangers, request):
     want = json.loads(json.dumps(loaded.compute(name, sample, sample.columns)))

@@ -133,6 +133,7 @@ def test_load_dataset_by_name_beside_the_folder_needs_no_code_of_ours(built: Bui
     assert "relation_extraction:" in in_folder(built.folder.parent, tmp_path)
 
 
+@pytest.mark.full
 def test_load_dataset_by_name_from_any_folder_after_build(small_release: Path, tmp_path: Path) -> None:
     program = (
         "import sys; from barista_bench.data.folder import build;"

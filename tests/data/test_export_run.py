@@ -56,6 +56,7 @@ def assert_comes_back(theirs: Path, tmp_path: Path, root: Path) -> Path:
     return tmp_path / "imported"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", task_names("barista"))
 def test_a_released_folder_comes_back_as_it_was(
     name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path

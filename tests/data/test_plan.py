@@ -182,6 +182,7 @@ def hashes(built: Built) -> dict[str, str | None]:
     return {config.name: config.content_hash for config in built.configs}
 
 
+@pytest.mark.full
 def test_a_build_has_the_same_bytes_on_one_and_two_processes_elsewhere_and_listed_in_any_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +209,7 @@ def test_a_build_has_the_same_bytes_on_one_and_two_processes_elsewhere_and_liste
         assert files(again) == expected
 
 
+@pytest.mark.full
 def test_what_is_lost_on_several_processes_is_counted_as_on_one(tmp_path: Path) -> None:
     for index in range(6):
         write_release(tmp_path / "root", f"v{index}", busy(index))
@@ -224,6 +226,7 @@ def test_what_is_lost_on_several_processes_is_counted_as_on_one(tmp_path: Path) 
     assert files(two) == files(one)
 
 
+@pytest.mark.full
 def test_a_cached_build_still_knows_what_was_lost(tmp_path: Path, datasets_cache: Path) -> None:
     for index in range(4):
         write_release(tmp_path / "root", f"v{index}", busy(index), video=index != 2)

@@ -145,6 +145,7 @@ def test_the_same_kitchen_gives_the_same_annotations(small_kitchen: Path, root: 
         write_mini(small_kitchen, tmp_path / "again")
 
 
+@pytest.mark.full
 def test_the_oracle_is_perfect_and_the_other_baselines_run(dataset: Path, tmp_path: Path) -> None:
     for model, tasks in (("oracle", "all"), ("chance", "objects,rvos_parts"), ("prior", "objects,rvos_parts")):
         found = evaluate(dataset, model, out=tmp_path / model, benchmark="handyvqa", task=tasks, runs=1)

@@ -110,6 +110,7 @@ def test_one_cluster_has_no_interval() -> None:
     assert ScoredTask.of(ModelSamples("m", task, (samples,))).figures["accuracy"] == 1.0
 
 
+@pytest.mark.full
 def test_runs_with_other_frames_are_rows_and_points_of_one_line() -> None:
     found = paper_tables([*model("m", 1, 4), *model("m", 2, 16), *model("n", 3, 16)])
     one = table(found, "Table 4: accuracy")

@@ -343,7 +343,7 @@ def test_the_board_needs_nothing_that_a_space_lacks() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_spaces_page_is_made_from_a_folder(tmp_path: Path) -> None:
     python = os.environ.get("BARISTA_GRADIO_PYTHON", sys.executable)
     if subprocess.run([python, "-c", "import gradio"], capture_output=True).returncode:

@@ -113,6 +113,7 @@ def test_forged_figures_of_a_judge_are_refused(run_and_judge: Path, name: str) -
         submit(run_and_judge, allow_incomplete=True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rescored", [False, True], ids=["stale", "rescored"])
 @pytest.mark.parametrize("name", JUDGE_LOGS)
 def test_forged_verdicts_are_refused_scored_again_or_not(run_and_judge: Path, name: str, rescored: bool) -> None:

@@ -114,6 +114,7 @@ FIGURES: list[tuple[str, object]] = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("place", "value"), FIGURES, ids=[f"{n}-{place}" for n, (place, _) in enumerate(FIGURES)])
 def test_edited_results_are_refused(run: Path, place: str, value: object) -> None:
     before = json.loads((run / "results.json").read_text())
@@ -254,6 +255,7 @@ SETTINGS: dict[str, Forgery] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rescored", [False, True], ids=["stale", "rescored"])
 @pytest.mark.parametrize("name", [*LOGS, *SETTINGS])
 def test_forged_logs_and_settings_are_refused_scored_again_or_not(run: Path, name: str, rescored: bool) -> None:

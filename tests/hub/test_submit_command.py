@@ -93,6 +93,7 @@ def test_nothing_leaves_the_machine_without_push(hub: UploadStandIn, honest_run:
     assert hub.requests == []
 
 
+@pytest.mark.full
 def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(
     hub: UploadStandIn, honest_run: Path, tmp_path: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(
     assert TOKEN.encode() not in written
 
 
+@pytest.mark.full
 def test_a_refused_upload_ends_with_one_line_and_exit_code_1(
     hub: UploadStandIn, honest_run: Path, tmp_path: Path
 ) -> None:

@@ -265,6 +265,7 @@ def test_rankings_of_one_model_or_of_ties_have_no_tau() -> None:
     assert compare("m", {"a": {"x": 0.5}, "b": {"y": 0.4}}, "a", "b") is None
 
 
+@pytest.mark.full
 def test_agreement_with_people_equals_scikit_learns(two_judges: list[JudgedRun]) -> None:
     from sklearn.metrics import cohen_kappa_score
 

@@ -35,7 +35,7 @@ def kitchen_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
     return runs
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("task", ["referring", "temporal_vqa"])
 def test_lexical_gives_the_oracle_full_marks_and_chance_few(
     task: str, kitchen_runs: dict[tuple[str, str], Path]
@@ -50,7 +50,7 @@ def test_lexical_gives_the_oracle_full_marks_and_chance_few(
     assert means["chance"] < 0.4
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("task", ["referring", "temporal_vqa"])
 def test_a_tiny_transformers_judge_goes_the_whole_way(task: str, kitchen_runs: dict[tuple[str, str], Path]) -> None:
     """It is randomly initialised and writes nonsense: every reply gets a status, and none becomes a zero."""

@@ -24,7 +24,7 @@ def answered(run: Path) -> list[str]:
     return [record.key for path in run.glob("judges/*/verdicts.jsonl") for record in read_records(path)]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_judging_killed_ten_times_ends_as_if_never_killed(make_run: Callable, tmp_path: Path) -> None:
     run = make_run("temporal_vqa", lambda example, seed: f"Answer: {seed}")
     whole = tmp_path / "whole"

@@ -30,6 +30,7 @@ patiently = settings(deadline=None, max_examples=60)
 # ---------------------------------------------------------------- average precision
 
 
+@pytest.mark.full
 def test_average_precision_equals_that_of_scikit_learn_on_2000_random_cases():
     reference = pytest.importorskip("sklearn.metrics").average_precision_score
     rng = np.random.default_rng(0)

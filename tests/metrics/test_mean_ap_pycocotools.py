@@ -110,6 +110,7 @@ def run_pycocotools(predictions, references, *, iou_type="bbox", thresholds=None
 # ---------------------------------------------------------------- equality
 
 
+@pytest.mark.full
 def test_equals_pycocotools_on_2000_random_cases(capsys):
     rng, worst = np.random.default_rng(0), 0.0
     for number in range(2000):

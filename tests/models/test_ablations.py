@@ -194,7 +194,7 @@ def test_an_unknown_ablation_is_refused() -> None:
         ablated(Recorder(), "blindfold")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_real_model_behind_text_only_cannot_tell_images_apart(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")

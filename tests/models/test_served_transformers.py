@@ -21,7 +21,7 @@ from barista_bench.models import Completion, GenerationConfig, Request  # noqa: 
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from barista_bench.models.served.model import ServedModel  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 GREEDY = GenerationConfig(temperature=0.0, max_new_tokens=16)
 
@@ -86,6 +86,7 @@ def load(served, **settings) -> ServedModel:
     return ServedModel.load(str(folder), base_url=url, api_key_env=None, max_attempts=3, timeout=100, **settings)
 
 
+@pytest.mark.full
 def test_greedy_answers_equal_those_of_the_local_model_on_prompts_with_and_without_images(served):
     local = TransformersModel.load(str(served[0]), device="cpu").generate(requests(), GREEDY)
     over_http = load(served, image_format="png").generate(requests(), GREEDY)

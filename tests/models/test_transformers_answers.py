@@ -109,6 +109,7 @@ def test_a_prompt_that_ends_like_a_stop_text_stops_nothing(model):
     assert answer == full
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("config", [GREEDY, SAMPLED])
 def test_stops_and_budgets_give_the_same_answers_at_every_batch_size(thinker, config):
     letters = ("e",)

@@ -35,6 +35,7 @@ def test_batched_answers_equal_single_ones(any_model):
     assert len({text for [text] in texts(batched)}) == len(requests)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "config",
     [

@@ -20,6 +20,7 @@ from tests.models.transformers_kit import (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("config", [GREEDY, SAMPLED])
 def test_a_stream_answers_every_request_once_as_generate_does(any_model, config):
     requests = many_requests(seeds=(1, 2))

@@ -85,6 +85,7 @@ def test_the_numbers_of_a_chart_are_a_table_in_the_order_of_its_axis() -> None:
     assert texts(numbers_of(BARS)) == [["low", "0.100"], ["high", "0.900"]]
 
 
+@pytest.mark.full
 @needs_matplotlib
 @pytest.mark.parametrize("paper", [LINES, BARS], ids=["line", "bar"])
 def test_charts_take_hostile_names_and_equal_data_give_equal_bytes(paper: PaperChart) -> None:

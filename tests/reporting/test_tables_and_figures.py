@@ -231,6 +231,7 @@ def test_file_names_are_safe_and_each_once() -> None:
     assert names == ["etc_passwd", "etc_passwd_2", "a_b", "table"]
 
 
+@pytest.mark.full
 @needs_matplotlib
 def test_figures_take_hostile_names_and_equal_data_give_equal_bytes(tasks: list[summary.TaskRuns]) -> None:
     def results(runs: dict[str, ScoredRun]) -> dict[str, object]:

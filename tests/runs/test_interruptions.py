@@ -56,7 +56,7 @@ def finished(folder: Path) -> set[str]:
     return {record.key for record in read_folder(folder) if record.finished} if log_files(folder) else set()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_killed_twenty_times_with_other_batches_workers_and_processes_ends_as_if_never_killed(
     dataset: Path, tmp_path: Path
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_run_killed_twenty_times_with_other_batches_workers_and_processes_ends
     assert SAMPLES <= lines <= SAMPLES + most_lost
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_processes_under_accelerate_launch_share_the_videos_and_one_resumes(dataset: Path, tmp_path: Path) -> None:
     """A run that was started on two processes goes on alone, and scores as one that was never shared."""
     out, whole = tmp_path / "shared", tmp_path / "whole"

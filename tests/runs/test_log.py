@@ -240,6 +240,7 @@ def write_slowly(path: str, keys: list[str], started: object, go_on: object) -> 
         go_on.wait(60)  # type: ignore[attr-defined]
 
 
+@pytest.mark.full
 def test_two_processes_write_at_once_and_a_third_reads(tmp_path: Path) -> None:
     keys = [[f"{rank}-{n}" for n in range(150)] for rank in range(2)]
     events = [(PROCESSES.Event(), PROCESSES.Event()) for _ in keys]

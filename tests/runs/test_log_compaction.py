@@ -164,6 +164,7 @@ def killed_at(step: int, work: Callable[[Path], object], folder: Path) -> bool:
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_kill_at_any_line_loses_nothing_and_the_next_call_finishes(tmp_path: Path) -> None:
     step, states = 0, set()

@@ -99,6 +99,7 @@ def test_a_place_that_is_left_out_is_told(dataset: Path, prompts, caplog: pytest
     assert "the prompts of barista/relations have no place {" in caplog.text
 
 
+@pytest.mark.full
 def test_a_run_in_the_words_of_a_clone_says_so_everywhere(dataset: Path, tmp_path: Path) -> None:
     clone = write_clone(tmp_path / "clone")
     settings = {"task": "relations", "model": "chance", "runs": 1, "limit": 2}

@@ -102,6 +102,7 @@ def test_a_smaller_number_of_runs_loses_no_answer_when_the_logs_are_tidied(datas
     assert again(dataset, folder) == 0
 
 
+@pytest.mark.full
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     place=st.floats(0, 1, exclude_max=True),

@@ -101,7 +101,7 @@ def test_a_dry_run_leaves_out_what_is_answered(three_tasks: Path, tmp_path: Path
     assert found.samples == 2 * sum(found.tasks.values())
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["gemma3", "idefics3"])
 def test_greedy_answers_are_the_same_from_any_batch_size_and_number_of_processes(
     kind: Architecture, three_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ from tests.stats.made import Quiz, quiz_example, quiz_sample, video_effects
 VIDEOS, EACH, RUNS = 60, 4, 1000
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> None:
     """1,000 simulated runs; questions of a video are about as hard as each other. The truth is 1/2."""
     rng = np.random.default_rng(11)

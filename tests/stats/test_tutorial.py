@@ -13,7 +13,7 @@ from barista_bench.data.folder import build
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_tutorial_runs_and_shows_what_it_speaks_of(
     release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

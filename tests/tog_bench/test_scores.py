@@ -48,6 +48,7 @@ def figures_of(task: TSTVG, truth: list[TrueObject], said: list[SaidObject] | No
     return task.score(example, parsed(task, made.written(said, random.Random(0), made.flat), example))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("task", "viou"), [(EXACT, "gt_frames"), (UNION, "union")])
 def test_every_figure_equals_a_slow_transcription_on_2000_random_tasks(task: TSTVG, viou: str) -> None:
     rng = random.Random(5)

@@ -69,3 +69,16 @@ class BoxFormat:
             f"{text[:20]!r} is no box format: write xyxy or yxyx, then /pixels or the scale, such as /1000, /1 for "
             "fractions"
         )
+
+
+WORDING = r"^((ours v|[a-z ]+[@:])[0-9a-f]{1,20})?$"
+"""What the name of a wording looks like (`PromptTexts.wording`)."""
+
+
+def by_hash(kind: str, sha256: str) -> str:
+    """The name of a wording that is identified by its content alone.
+
+    >>> by_hash("clone", "0123456789abcdef")
+    'clone:01234567'
+    """
+    return f"{kind}:{sha256[:8]}"

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart, by_hash
 from barista_bench.errors import ConfigError
 from barista_bench.files.bounded import read_bounded
 from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
@@ -30,8 +30,6 @@ from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
 IMAGE_PLACES = frozenset({"image", "images"})
 IMAGE_TEXT = "image"
 """Name of the further text before each of `{images}`."""
-WORDING = r"^((ours v|[a-z ]+[@:])[0-9a-f]{1,20})?$"
-"""What `PromptTexts.wording` looks like."""
 FROZEN_QUESTION = "frozen_question"
 """Name of the further text that a release freezes with every example; a wording without it uses ours."""
 _CLONE = "release:"
@@ -110,15 +108,6 @@ class PromptTexts:
                         yield TextPart(fill(self.extra[IMAGE_TEXT], {"number": str(image + 1)}))
                     yield ImagePart(image)
                 placed = max(placed, image_count)
-
-
-def by_hash(kind: str, sha256: str) -> str:
-    """The origin of a wording that is identified by its content alone.
-
-    >>> by_hash("clone", "0123456789abcdef")
-    'clone:01234567'
-    """
-    return f"{kind}:{sha256[:8]}"
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from barista_bench.benchmarks import get_benchmark, get_task
-from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.prompt_sets import PromptTexts, by_hash
+from barista_bench.core.prompt import BoxFormat, by_hash
+from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.judging.answers import REASONING, RunAnswers

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import get_task, task_class
-from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.prompt_sets import PromptTexts, by_hash
+from barista_bench.core.prompt import BoxFormat, by_hash
+from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import ParseError, ProtocolName, Status, Task
 from barista_bench.data.frozen import write_frozen
 from barista_bench.data.media import file_sha256

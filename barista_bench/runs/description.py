@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from barista_bench.core.prompt_sets import WORDING
+from barista_bench.core.prompt import WORDING
 from barista_bench.errors import DataError
 from barista_bench.files.bounded import read_bounded_json
 from barista_bench.files.schema import first_complaint

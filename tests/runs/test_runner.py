@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Status
-from barista_bench.data.dataset import BuiltExamples
+from barista_bench.data.dataset import BuiltExamples, LoadedExample
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
@@ -160,14 +161,13 @@ def test_a_damaged_picture_costs_its_example_and_is_an_infrastructure_error(
 ) -> None:
     use(FakeModel())
     bad = example_ids(dataset)[5]
-    original = BuiltExamples._item
+    original = BuiltExamples.__getitem__
 
-    def damaged(self: object, row: dict, example: object) -> object:
-        if example.example_id == bad:
-            row["images"] = [{"bytes": b"not a picture", "path": None}] * 2
-        return original(self, row, example)
+    def damaged(self: BuiltExamples, index: int) -> LoadedExample:
+        item = original(self, index)
+        return replace(item, media=(b"not a picture",) * 2) if item.example.example_id == bad else item
 
-    monkeypatch.setattr(BuiltExamples, "_item", damaged)
+    monkeypatch.setattr(BuiltExamples, "__getitem__", damaged)
     run(dataset, tmp_path)
     failed = [r for r in read_records(tmp_path / "samples.jsonl") if r.status is Status.INFRA_ERROR]
     assert {r.example_id for r in failed} == {bad}

@@ -11,8 +11,8 @@ from typing import Any
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
-from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.prompt_sets import PromptTexts, by_hash
+from barista_bench.core.prompt import BoxFormat, by_hash
+from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError

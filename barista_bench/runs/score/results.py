@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, JsonValue, StringConstraints, computed_field, model_validator
 
-from barista_bench.core.prompt_sets import WORDING, by_hash
+from barista_bench.core.prompt import WORDING, by_hash
 from barista_bench.files.atomic import write_whole
 from barista_bench.files.schema import Strict, read_model
 from barista_bench.runs.score.comparability import Comparability, Recorded

@@ -56,7 +56,8 @@ judged-%:
 	$(ENV) $(BIN)/barista-bench judge $(BUILD)/runs/$(subst +,/,$*) --judge lexical
 
 # What a contributor runs: everything that holds behaviour, in under three minutes on two cores.
-test: lint types tests
+test: $(VENV)/installed
+	$(MAKE) --no-print-directory --jobs 3 lint types tests
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

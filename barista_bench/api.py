@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.bootstrap import DRAWS, LEVEL
 from barista_bench.errors import DataError
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.opening import open_tasks
@@ -139,7 +139,7 @@ def load_results(
 
 
 def compare(
-    runs: Sequence[str | Path | ScoredRun | Evaluation], *, draws: int = DRAWS, level: float = 0.95
+    runs: Sequence[str | Path | ScoredRun | Evaluation], *, draws: int = DRAWS, level: float = LEVEL
 ) -> pd.DataFrame:
     """Every pair of models task by task: a row a pair, columns as in `stats.Comparison`.
 

@@ -97,6 +97,7 @@ def test_a_key_is_in_no_file_and_no_output_of_any_command(
     assert_secret(tmp_path, caplog.text, *(output for _, output in told))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "flags",
     [

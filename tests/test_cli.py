@@ -105,6 +105,7 @@ def test_validate_fails_on_errors_and_names_them(tmp_path: Path, small_release: 
     assert "1 errors" in shown.output
 
 
+@pytest.mark.full
 def test_stats_writes_tables_and_plots(small_release: Path, tmp_path: Path) -> None:
     shown = invoke(cli.app, ["stats", str(small_release), "--out", str(tmp_path / "s"), "--no-progress"])
     assert shown.exit_code == 0, shown.output

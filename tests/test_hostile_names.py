@@ -60,6 +60,7 @@ def readable(path: Path) -> str:
     return text
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("undrawn")
 def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert "\\x1b]0;owned" in told("validate", release, QUIET)

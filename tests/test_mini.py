@@ -120,6 +120,7 @@ def test_boxes_are_tight_and_masks_do_not_overlap(graphs):
             assert covered.max() == 1
 
 
+@pytest.mark.full
 def test_masks_are_the_pixels_of_the_video(kitchen, graphs):
     """Every large mask, cut from the decoded video, has the mean colour that was painted there."""
     plans = {plan.video_id: plan for plan in plan_kitchen(**SMALL)}

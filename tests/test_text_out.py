@@ -134,6 +134,7 @@ def calls(tree: ast.Module) -> Iterator[str]:
     return (ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
+@pytest.mark.full
 def test_no_print_and_no_writer_of_tables_goes_round_the_door() -> None:
     found = {
         (name, call) for name, tree in modules() for call in calls(tree) if call in FUNCTIONS or call.endswith(METHODS)
@@ -152,6 +153,7 @@ def test_no_stream_of_the_terminal_is_written_to_directly() -> None:
     assert not streams
 
 
+@pytest.mark.full
 def test_every_module_that_writes_files_for_people_is_known_with_the_door_that_it_takes() -> None:
     found = set()
     for name, tree in modules():
@@ -161,6 +163,7 @@ def test_every_module_that_writes_files_for_people_is_known_with_the_door_that_i
     assert found == set(WRITERS_OF_FILES)
 
 
+@pytest.mark.full
 def test_every_template_takes_its_text_through_the_door() -> None:
     environments = [
         (name, node)

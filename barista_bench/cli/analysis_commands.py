@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barista_bench.cli.app import Data, Options, Root, app, explained
+from barista_bench.core.interval import DRAWS
 from barista_bench.core.options import parse_pairs
 from barista_bench.files import text_out
 from barista_bench.files.atomic import write_whole
@@ -23,7 +24,7 @@ Draws = Annotated[int, typer.Option(min=100, max=100_000, help="Draws of the boo
 @app.command()
 def compare(
     folders: Folders,
-    draws: Draws = 1000,
+    draws: Draws = DRAWS,
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file too.")] = None,
     data: Data = None,
     root: Root = None,
@@ -54,7 +55,7 @@ def compare(
 def analyse(
     folders: Folders,
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
-    draws: Draws = 1000,
+    draws: Draws = DRAWS,
     data: Data = None,
     root: Root = None,
     option: Options = None,

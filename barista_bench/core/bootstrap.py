@@ -12,34 +12,17 @@ the videos alone, so that models which answered the same set are resampled alike
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from barista_bench.core.example import Scored, content_seed
+from barista_bench.core.interval import DRAWS as DRAWS
+from barista_bench.core.interval import LEVEL as LEVEL
+from barista_bench.core.interval import Interval as Interval
 from barista_bench.core.statistics import Floats, SampleStatistics
 from barista_bench.core.task import Task
-
-DRAWS = 1000
-LEVEL = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A confidence interval, and what it rests on: `clusters` videos were resampled `draws` times.
-
-    `method` is "bca", or "percentile" where bias and acceleration cannot be told (a figure that hardly varies).
-    Fewer than about 10 clusters give intervals that are too narrow: say so where they are shown.
-    """
-
-    low: float
-    high: float
-    level: float
-    method: Literal["bca", "percentile"]
-    clusters: int
-    draws: int
 
 
 def video_draws(videos: int, draws: int, seed: int) -> Floats:

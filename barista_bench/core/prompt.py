@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,10 @@ class Prompt:
         return f"[system]\n{self.system}\n[user]\n{user}" if self.system else f"[user]\n{user}"
 
 
+BoxOrder: TypeAlias = Literal["xyxy", "yxyx"]
+"""Whether a model writes x or y first; both corners in the same order."""
+
+
 @dataclass(frozen=True, slots=True)
 class BoxFormat:
     """How a model writes a box: order of the corner coordinates, and the size that a full image side maps to.
@@ -47,7 +51,7 @@ class BoxFormat:
     `scale` 1000 means integers 0..1000, 100 integers 0..100, 1 means fractions, None pixels of the image as sent.
     """
 
-    order: Literal["xyxy", "yxyx"] = "xyxy"
+    order: BoxOrder = "xyxy"
     scale: int | None = 1000
 
     @classmethod

@@ -9,10 +9,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from barista_bench.core.prompt import BoxOrder
 from barista_bench.errors import DataError
 
 CONFIG, EXAMPLES, EXAMPLES_SOURCE = "run_config.json", "benchmark_examples.jsonl", "benchmark_examples_source.txt"
@@ -83,7 +84,7 @@ class ReleasedModelConfig(msgspec.Struct):
 class ReleasedTaskParams(msgspec.Struct):
     """The release's defaults stand where a run says nothing else."""
 
-    bbox_format: Literal["xyxy", "yxyx"] = "yxyx"
+    bbox_format: BoxOrder = "yxyx"
     bbox_scale: Annotated[int, msgspec.Meta(ge=1, le=10**6)] | None = 1000
     judge_model: str | None = None
     geval_criteria: list[str] | None = None

@@ -14,7 +14,7 @@ from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
 from barista_bench.runs.ask.completions import answers_of, checked_completion
 from barista_bench.runs.log.keys import digest
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, latest_records, logged_logprobs
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
 
 ReadReply = Callable[[str], object]
 """What a reply says; `Unusable` if it is not of the form asked for."""
@@ -95,7 +95,7 @@ def ask(
     Raises:
         ModelError: the model answers what it was not asked.
     """
-    records = latest_records(log.path)
+    records = counting_records(log.path)
     waiting: dict[str, tuple[RepeatedPrompt, list[int]]] = {}
     for question in questions:
         draws = [draw for draw, key in question.keys.items() if key not in records or not records[key].finished]

@@ -23,7 +23,7 @@ from barista_bench.judging.judged_run import FigureValues, LogVerdicts, SampleVe
 from barista_bench.judging.results import MEAN
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.log.keys import digest
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, latest_records
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records
 from barista_bench.runs.score.scoring import ScoredRun
 
 METHOD: Final = "released"
@@ -100,7 +100,7 @@ def _record(example_id: str, run: int, verdict: _Verdict) -> SampleRecord:
 
 def read_released_scores(folder: Path) -> ReleasedScores:
     """The verdicts of such a folder, as they were given. A line that is none counts as not judged."""
-    return _by_sample(latest_records(folder / VERDICTS_FILE))
+    return _by_sample(counting_records(folder / VERDICTS_FILE))
 
 
 def _by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:

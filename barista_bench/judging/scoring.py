@@ -41,7 +41,7 @@ from barista_bench.judging.weighting import splits_ten, weighted_score
 from barista_bench.metrics.judge_score.egocot import spurious_correct_rate
 from barista_bench.metrics.judge_score.scoring import judge_score
 from barista_bench.models import TokenLogprob
-from barista_bench.runs.log.sample_log import SampleRecord, latest_records
+from barista_bench.runs.log.sample_log import SampleRecord, counting_records
 from barista_bench.runs.score.scoring import ScoredRun
 
 _NO_REASONING = SampleVerdict(REASONING, 0, 0.0, str(Status.OK), BY_RULE, "no reasoning was given")
@@ -62,7 +62,7 @@ def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
     """As `score_judged`, of which nothing is written."""
     folder = Path(folder)
     described = read_judge(folder)
-    records = latest_records(folder / VERDICTS_FILE)
+    records = counting_records(folder / VERDICTS_FILE)
     if described.identity["method"] == RELEASED:
         read = read_released_log(run, described, records)
     else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
+from barista_bench.core.bootstrap import DRAWS
 from barista_bench.errors import BaristaError
 from barista_bench.models.names import SCRIPTED
 from barista_bench.runs.score.scoring import ScoredRun
@@ -34,8 +35,6 @@ from barista_bench.stats.agreement import FEWEST_MODELS
 from barista_bench.stats.comparison import corrected, labelled, turned
 from barista_bench.stats.labels import Labels
 
-DRAWS = 1000
-"""Resamples of each comparison: enough for Holm's correction over a few dozen rows."""
 ALL_PAIRS = 3
 """Models up to which all pairs are compared; of more, the best with each other one."""
 MOST_GROUPS = 12

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from barista_bench.core.prompt import WORDING
+from barista_bench.core.prompt import WORDING, BoxOrder
 from barista_bench.errors import DataError
 from barista_bench.files.bounded import read_bounded_json
 from barista_bench.files.schema import first_complaint
@@ -43,7 +43,7 @@ class _Part(BaseModel):
 
 
 class _BoxFormat(_Part):
-    order: Literal["xyxy", "yxyx"]
+    order: BoxOrder
     scale: Annotated[int, Field(ge=1, le=10**6)] | None
 
 

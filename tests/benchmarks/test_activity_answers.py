@@ -86,6 +86,7 @@ def test_the_parser_never_raises(text: str) -> None:
     assert isinstance(parsed, ParseError) or parsed.value["choice_id"] in "ABCD"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", ["answer:" * 200_000, "<CHOICE_ID_Z>" * 100_000, "answer: CHOICE_" * 90_000])
 def test_hostile_answers_cost_little(text: str) -> None:
     assert isinstance(TASK.parse(text, FOUR, BOXES), ParseError)

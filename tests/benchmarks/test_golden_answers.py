@@ -112,6 +112,7 @@ def test_every_answer_is_read_as_released(answers: Answers, compared: Compared) 
     compared(answers.task.name, "answers read", len(rows))
 
 
+@pytest.mark.full
 def test_the_figures_of_every_example_are_the_released_ones(answers: Answers, compared: Compared) -> None:
     for row in asked(answers.rows):
         if not (row["error"] or "").startswith("raises"):

@@ -136,6 +136,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", TASKS, ids=lambda kind: f"{kind.benchmark}-{kind.name}")
 def test_hostile_answers_are_read_and_scored_in_little_time(
     kind: type[Task], examples: dict[type[Task], list[Example]]
@@ -181,6 +182,7 @@ def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
     return (tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1))
 
 
+@pytest.mark.full
 def test_prompts_instructions_and_pages_are_in_our_own_words() -> None:
     """No run of eight words of a paper or of the data stands in what models or people are told."""
     sources = [path for part in ("papers", "data") for path in (SHARED / part).rglob("*") if path.is_file()]

@@ -42,6 +42,7 @@ def load(folder: Path, config: str, tmp_path: Path) -> DatasetDict:
     return load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache"))
 
 
+@pytest.mark.full
 def test_every_config_is_written_and_counted(built: Built, tmp_path: Path) -> None:
     assert [config.name for config in built.configs] == [
         name for name in config_names_of("barista") if name not in built.empty

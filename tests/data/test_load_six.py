@@ -61,6 +61,7 @@ def test_frozen_rows_load_with_their_pictures_and_no_code_of_ours(name: str, fro
     assert set(frozen[name]["splits"]) <= {"train", "test"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", task_names("barista"))
 def test_linked_rows_are_the_same_examples_with_references_to_frames(name: str, frozen: dict, linked: dict) -> None:
     both = [{row["example_id"]: from_row(row) for row in side[name]["rows"]} for side in (frozen, linked)]

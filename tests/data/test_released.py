@@ -352,6 +352,7 @@ def places(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[objec
         yield from places(inner, (*path, key))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 @settings(
     max_examples=40,

@@ -158,6 +158,7 @@ def test_resampled_figures_are_those_of_the_samples_drawn(rows: list[tuple[str |
         assert np.isnan(fast[task.primary][-1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("task", CHOICE_TASKS, ids=lambda task: task.name)
 def test_the_oracle_is_right_and_chance_is_chance(task: type[Task]) -> None:
     one, rng = task(), random.Random(1)

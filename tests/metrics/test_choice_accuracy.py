@@ -83,6 +83,7 @@ def difference(got, want):
     return 0.0 if want is None else abs(got - want)
 
 
+@pytest.mark.full
 def test_equals_a_slow_reference_on_2000_random_cases():
     rng = random.Random(0)
     worst, n_with_wrong = 0.0, 0

@@ -174,6 +174,7 @@ def random_frame(rng):
     return None if rng.random() < 0.1 else prediction[:4], reference
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("matching", MATCHINGS)
 def test_equals_a_slow_reference_on_2000_random_cases(matching):
     rng = random.Random(0)

@@ -159,6 +159,7 @@ def random_masks(rng):
     return predictions, references
 
 
+@pytest.mark.full
 def test_masks_equal_pycocotools():
     rng = np.random.default_rng(2)
     for _ in range(100):

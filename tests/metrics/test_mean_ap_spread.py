@@ -48,6 +48,7 @@ def reordered(cases, order):
 # ---------------------------------------------------------------- tie spread
 
 
+@pytest.mark.full
 def test_an_exhaustive_spread_contains_the_value_of_every_order():
     rng = np.random.default_rng(0)
     for _ in range(40):

@@ -107,6 +107,7 @@ def random_set(rng):
     return None if rng.random() < 0.03 else matrix, labels
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("seed", "n", "options"),
     [

@@ -156,6 +156,7 @@ def worst(got, want):
     return max(gaps)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("viou", ["reference", "union"])
 def test_equals_a_slow_reference_on_2000_random_cases(viou):
     rng = random.Random(0)

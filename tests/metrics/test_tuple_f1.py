@@ -85,6 +85,7 @@ def random_example(rng):
     return None if rng.random() < 0.15 else prediction, reference
 
 
+@pytest.mark.full
 def test_equals_a_slow_reference_on_2000_random_cases():
     rng = random.Random(0)
     for _ in range(2000):

@@ -13,6 +13,7 @@ from tests.served_standin import Fault, ServedStandIn, change_message, random_fa
 pytestmark = pytest.mark.usefixtures("short_waits")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("config", [SAMPLED, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_with_random_faults_everything_completes_with_a_clean_servers_answers(config, seed):

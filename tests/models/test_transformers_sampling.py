@@ -79,6 +79,7 @@ def test_the_hash_is_split_mix():
     assert [value % 2**64 for value in split_mix(states).tolist()] == expected
 
 
+@pytest.mark.full
 def test_rounding_of_the_scores_hardly_ever_changes_a_sample():
     """Batches round differently, in bfloat16 by about a hundredth. A lookup in the cumulative distribution suffers."""
     scores = 2 * torch.randn(20_000, generator=torch.Generator().manual_seed(1))
@@ -97,6 +98,7 @@ def test_rows_and_seeds_must_agree():
         SeededGumbel([1, 2, 3])(None, torch.zeros(2, 5))
 
 
+@pytest.mark.full
 def test_samples_depend_on_their_seed_alone(any_model):
     seeds = [(11, 12, 13), (21,), (31, 32), (41, 42, 43)]
     requests = [Request(r.request_id, r.prompt, r.images, s) for r, s in zip(mixed_requests(), seeds, strict=True)]

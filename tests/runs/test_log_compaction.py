@@ -93,6 +93,7 @@ def test_foreign_files_stay(tmp_path: Path) -> None:
     assert all((tmp_path / name).read_text() == "mine" for name in others)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["samples.jsonl", "samples-0.jsonl", "samples-10.jsonl"])
 def test_it_is_refused_while_a_run_writes(tmp_path: Path, name: str) -> None:
     make(tmp_path)

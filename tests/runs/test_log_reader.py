@@ -17,7 +17,7 @@ from barista_bench.runs.log.log_reader import FinishedSamples, LogReader, finish
 from barista_bench.runs.log.record import sample_digest
 from barista_bench.runs.log.sample_log import (
     SampleRecord,
-    latest_records,
+    counting_records,
     log_files,
 )
 from tests.runs.made_logs import (
@@ -74,7 +74,7 @@ def test_of_one_log_a_finished_record_counts_whatever_follows(tmp_path: Path) ->
     path = tmp_path / "samples.jsonl"
     failed = Status.INFRA_ERROR
     write(path, record("a", failed, "0"), record("a", text="1"), record("a", failed, "2"), record("a", text="3"))
-    assert latest_records(path)["a"].text == "1"
+    assert counting_records(path)["a"].text == "1"
     assert [r.text for r in read_folder(tmp_path)] == ["1"]
 
 

@@ -169,6 +169,7 @@ def test_one_of_several_processes_scores_nothing(
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.full
 def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
     data: Path,  # noqa: F811
     small_release: Path,

@@ -28,6 +28,7 @@ def three_tasks(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -
     return build(small_release, out, configs=TASKS, sampling=sampling, frames="linked", cache=False).folder
 
 
+@pytest.mark.full
 def test_tasks_run_together_score_as_tasks_run_alone(three_tasks: Path, tmp_path: Path) -> None:
     session = run(three_tasks, tmp_path / "together", task=TASKS, model="chance")
     assert session.asked == sum(3 * len(list((three_tasks / f"frozen/{task}.jsonl").open())) for task in TASKS)

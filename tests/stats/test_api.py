@@ -106,6 +106,7 @@ def test_the_compare_command_explains_what_cannot_be_compared(scored: Runs) -> N
     assert "no two runs are of the same task" in done.output
 
 
+@pytest.mark.full
 def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs, tmp_path: Path) -> None:
     folders = [
         str(scored[model, task].folder)

@@ -64,6 +64,7 @@ def test_sample_scores_are_compared_as_pandas_and_scipy_do(scored: Runs, task: s
     assert_allclose(found.sample_p_value, reference.pvalue, atol=1e-12)  # 2^9 ways: both are exact
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("task", ["relations", "hand_object", "activity", "grounding"])
 def test_the_primary_figure_is_tested_as_by_swapping_videos_one_way_after_another(scored: Runs, task: str) -> None:
     """Every way to exchange the first four videos' answers, each aggregated by the task itself."""

@@ -63,6 +63,7 @@ def pandas_f1(samples: Sequence[Scored]) -> float | None:
     return float(f1_score(truth, best.tolist(), average="macro", zero_division=0))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_figures_equal_pandas_and_scikit_learn_on_random_problem_sets(seed: int) -> None:
     rng = random.Random(seed)

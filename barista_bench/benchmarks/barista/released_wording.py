@@ -19,7 +19,7 @@ from barista_bench.benchmarks.barista.box_answers import box_fields
 from barista_bench.benchmarks.barista.common import WORDING as WORDING
 from barista_bench.benchmarks.barista.python_texts import Pieces, SourceFile
 from barista_bench.core.benchmark import ReleasedRubric
-from barista_bench.core.prompt import BoxFormat, TextPart, by_hash
+from barista_bench.core.prompt import BoxFormat, BoxOrder, TextPart, by_hash
 from barista_bench.core.prompt_sets import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, fill
 from barista_bench.errors import ConfigError
 
@@ -69,7 +69,7 @@ SHOWN = {
 NAMED = 3
 """Texts that are not as released which are named at the most."""
 _FRAME = "Frame {number}:"
-_ORDERS: tuple[Literal["yxyx", "xyxy"], ...] = ("yxyx", "xyxy")
+_ORDERS: tuple[BoxOrder, ...] = ("yxyx", "xyxy")
 _PLACES = {"scale", "coord_desc", "coord_order", "phrase", "box", "vocabulary", "legend", "frame_count", "choices"}
 _PLACES |= {"count", "question", "category", "changes", *IMAGE_PLACES}
 Asked: TypeAlias = tuple[str, str, dict[str, str]]

@@ -132,8 +132,8 @@ def whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield start, b""
 
 
-def latest_records(path: Path) -> dict[str, SampleRecord]:
-    """Key to the record of it that counts, of one log."""
+def counting_records(path: Path) -> dict[str, SampleRecord]:
+    """Key to the record of it that counts, of one log: the first finished one, else the last."""
     latest: dict[str, SampleRecord] = {}
     for record in read_records(path):
         if record.key not in latest or not latest[record.key].finished:

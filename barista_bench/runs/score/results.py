@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 from pydantic import Field, JsonValue, StringConstraints, computed_field, model_validator
 
-from barista_bench.core.prompt import WORDING, by_hash
+from barista_bench.core.prompt import WORDING, BoxOrder, by_hash
 from barista_bench.files.atomic import write_whole
 from barista_bench.files.schema import Strict, read_model
 from barista_bench.runs.score.comparability import Comparability, Recorded
@@ -22,7 +22,7 @@ SCORES_FILE = "scores.jsonl"
 
 
 class BoxFormatInfo(Strict):
-    order: Literal["xyxy", "yxyx"]
+    order: BoxOrder
     scale: int | None
 
 

@@ -94,7 +94,8 @@ def _records(config: str, graph: VideoGraph) -> Columns:
 
 def _segmentations(graph: VideoGraph, rows: Iterable[int]) -> list[dict[str, Any] | None]:
     """Encodings as they stand in the file; polygons and damaged masks are null here and listed by `validate`."""
-    masks = {graph.read.row("annotations", i): a.segmentation for i, a in enumerate(graph.read.release.annotations)}
+    annotations = zip(graph.read.rows_of("annotations"), graph.read.release.annotations, strict=True)
+    masks = {row: annotation.segmentation for row, annotation in annotations}
     encodings: list[dict[str, Any] | None] = []
     for row in rows:
         raw = masks[row]

@@ -48,8 +48,7 @@ def _check_objects(read: ReadRelease, log: ProblemLog) -> None:
 def _report_equal_names(read: ReadRelease, log: ProblemLog) -> None:
     """Warn of categories whose names a reader cannot tell apart."""
     first: dict[str, tuple[int, ReleaseCategory]] = {}
-    for position, category in enumerate(read.release.categories):
-        row = read.row("categories", position)
+    for row, category in zip(read.rows_of("categories"), read.release.categories, strict=True):
         first_row, namesake = first.setdefault(" ".join(category.name.split()).casefold(), (row, category))
         if namesake.id != category.id:
             log.warning(
@@ -61,13 +60,13 @@ def _report_equal_names(read: ReadRelease, log: ProblemLog) -> None:
 
 def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
     annotations, video = read.release.annotations, read.release.video_metadata[0]
-    columns = read.annotation_columns()
+    columns, rows = read.annotation_columns(), read.rows_of("annotations")
     known = columns.object >= 0
     late = columns.frame >= video.frame_count
     # NaN compares as false.
     bounded = np.all(np.abs(columns.bbox) <= _FARTHEST, axis=1)
     for position in np.flatnonzero(~known | late | ~bounded).tolist():
-        annotation, key = annotations[position], f"annotations[{read.row('annotations', position)}]"
+        annotation, key = annotations[position], f"annotations[{rows[position]}]"
         if not known[position]:
             log.error(f"{key}.object_id", f"unknown object id {annotation.object_id!r}: left out", _ID_REMEDY)
         elif late[position]:
@@ -92,6 +91,7 @@ def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
 def _report_boxes(read: ReadRelease, log: ProblemLog) -> None:
     """Warn of boxes that stick out of the frame, or have no area inside it."""
     columns, video = read.annotation_columns(), read.release.video_metadata[0]
+    rows = read.rows_of("annotations")
     x, y, width, height = columns.bbox.T
     inside_width = np.minimum(x + width, video.width) - np.maximum(x, 0)
     inside_height = np.minimum(y + height, video.height) - np.maximum(y, 0)
@@ -101,7 +101,7 @@ def _report_boxes(read: ReadRelease, log: ProblemLog) -> None:
     for position in np.flatnonzero(columns.boxed & (outside | over)).tolist():
         what = "has no area inside" if outside[position] else "sticks out of"
         log.warning(
-            f"annotations[{read.row('annotations', position)}].bbox",
+            f"annotations[{rows[position]}].bbox",
             f"box {columns.bbox[position].tolist()} {what} the {video.width}x{video.height} frame: kept as it is",
             "give [x, y, width, height] in pixels, clipped to the frame",
         )
@@ -109,13 +109,13 @@ def _report_boxes(read: ReadRelease, log: ProblemLog) -> None:
 
 def _report_repeated(read: ReadRelease, log: ProblemLog) -> None:
     """Warn of second and later annotations of one object on one frame."""
-    columns = read.annotation_columns()
+    columns, rows = read.annotation_columns(), read.rows_of("annotations")
     key = columns.frame * (int(columns.object.max(initial=0)) + 1) + columns.object
     order = np.argsort(key, kind="stable")
     for position in np.sort(order[1:][np.diff(key[order]) == 0]).tolist():
         annotation = read.release.annotations[position]
         log.warning(
-            f"annotations[{read.row('annotations', position)}]",
+            f"annotations[{rows[position]}]",
             f"object {annotation.object_id!r} is already on frame {annotation.image_id}: kept, the last one counts "
             "where its box is asked for by id",
             "keep one",
@@ -127,8 +127,8 @@ def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:
     frame_count = read.release.video_metadata[0].frame_count
     table = read.release.object_id_to_category_id
     kept = []
-    for position, record in enumerate(records):
-        key = f"{section}[{read.row(section, position)}]"
+    for position, (row, record) in enumerate(zip(read.rows_of(section), records, strict=True)):
+        key = f"{section}[{row}]"
         id_fields = ("object_id",) if isinstance(record, ReleaseAttribute) else ("source_object_id", "target_object_id")
         unknown = next((name for name in id_fields if getattr(record, name) not in table), None)
         if unknown:
@@ -149,8 +149,8 @@ def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:
 def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
     """Warn of odd segments. All are kept as they are: example ids hold their frames and their index in the file."""
     frame_count = read.release.video_metadata[0].frame_count
-    for position, segment in enumerate(getattr(read.release, section)):
-        key = f"{section}[{read.row(section, position)}]"
+    for row, segment in zip(read.rows_of(section), getattr(read.release, section), strict=True):
+        key = f"{section}[{row}]"
         start, end = segment.image_range.image_id_start, segment.image_range.image_id_end
         if not 0 <= start < end <= frame_count:
             log.warning(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import uuid
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -76,14 +77,14 @@ class ReadRelease(msgspec.Struct):
     extras: Extras
     _columns: AnnotationColumns | None = None
 
-    def row(self, section: str, position: int) -> int:
-        """The index in the file of the record at `position`."""
-        kept = self.rows.get(section)
-        return position if kept is None else kept[position]
+    def rows_of(self, section: str) -> Sequence[int]:
+        """The indices in the file of the records that are kept."""
+        return self.rows.get(section, range(len(getattr(self.release, section))))
 
     def keep(self, section: str, positions: list[int]) -> None:
         """Keep only the records of a section at `positions`, and their indices in the file."""
-        self.rows[section] = [self.row(section, position) for position in positions]
+        rows = self.rows_of(section)
+        self.rows[section] = [rows[position] for position in positions]
         records = getattr(self.release, section)
         setattr(self.release, section, [records[position] for position in positions])
         if section == "annotations" and self._columns:

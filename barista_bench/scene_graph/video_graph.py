@@ -337,14 +337,14 @@ class VideoGraph:
     def _ranges(self, section: str, records: Sequence[ReleaseAttribute | ReleaseRelation]) -> Ranges:
         labels: dict[tuple[str, str], int] = {}
         rows = []
-        for position, record in enumerate(records):
+        for row, record in zip(self.read.rows_of(section), records, strict=True):
             if isinstance(record, ReleaseRelation):
                 source, target = self._index[record.source_object_id], self._index[record.target_object_id]
                 label = (record.relation_type, record.value)
             else:
                 source, target = self._index[record.object_id], -1
                 label = (record.attribute_type, record.value)
-            code, row = labels.setdefault(label, len(labels)), self.read.row(section, position)
+            code = labels.setdefault(label, len(labels))
             rows += [
                 (source, target, code, span.image_id_start, span.image_id_end, row) for span in record.image_ranges
             ]
@@ -355,8 +355,8 @@ class VideoGraph:
     def _segments(self, section: str, records: Sequence[ReleaseSegment]) -> list[Segment]:
         spans = [(record.image_range.image_id_start, record.image_range.image_id_end) for record in records]
         return [
-            Segment(*span, record.activity_class_id, record.display_name, self.read.row(section, position))
-            for position, (span, record) in enumerate(zip(spans, records, strict=True))
+            Segment(*span, record.activity_class_id, record.display_name, row)
+            for row, span, record in zip(self.read.rows_of(section), spans, records, strict=True)
         ]
 
 

@@ -56,7 +56,7 @@ def _with_extras(document: dict[str, msgspec.Raw], graph: VideoGraph) -> dict[st
     for section, fields_of_row in by_section.items():
         records = msgspec.json.decode(document[section], type=list[dict[str, msgspec.Raw]])
         merged[section] = [
-            {**record, **fields_of_row.get(graph.read.row(section, position), {})}
-            for position, record in enumerate(records)
+            {**record, **fields_of_row.get(row, {})}
+            for row, record in zip(graph.read.rows_of(section), records, strict=True)
         ]
     return merged

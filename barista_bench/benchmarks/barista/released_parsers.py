@@ -19,7 +19,7 @@ from barista_bench.benchmarks.barista.box_answers import read_pixels
 from barista_bench.benchmarks.barista.grounding_answers import FRACTIONS
 from barista_bench.benchmarks.barista.interactions import BoxedInteraction, BoxedInteractions
 from barista_bench.benchmarks.barista.marked_relations import MarkedRelation, relations_answer
-from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_arrays
+from barista_bench.benchmarks.parsing import MAX_ANSWER, json_arrays
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Fields, Json, ParseError, Prediction
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
@@ -211,8 +211,7 @@ def _relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 
 def _as_text(value: object) -> str:
     """As `str` writes it; halves of a character, which no file can hold, are spelled out."""
-    text = str(value)
-    return text if is_text(text) else text.encode("utf-8", "backslashreplace").decode()
+    return str(value).encode("utf-8", "backslashreplace").decode()
 
 
 def read_choice(text: str, choices: Container[str]) -> Prediction | ParseError:

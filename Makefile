@@ -83,8 +83,8 @@ test-integrations: $(VENV)/installed
 	$(PYTEST) -m integration
 
 # Measurements beside what one would run otherwise (perf/README.md), in an environment that has those libraries.
-PERF := frame_access linked_dataset open_examples mean_ap region_boundary sample_log frame_reuse throughput \
-  served_concurrency full_scale
+PERF := frame_access linked_dataset open_examples mean_ap region_boundary sample_log frame_reuse shared_prefill \
+  throughput served_concurrency full_scale
 
 $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(BUILD)/perf

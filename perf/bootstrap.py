@@ -13,7 +13,7 @@ import time
 from dataclasses import replace
 
 from barista_bench.core.task import FrameRef
-from barista_bench.runs.score.figures import intervals
+from barista_bench.runs.score.figures import counted_samples, intervals
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import score
 
@@ -41,7 +41,7 @@ def main() -> None:
         run = score(folder)
         samples = enlarged(list(run.samples))
         start = time.process_time()
-        found = intervals(run.task, samples)
+        found = intervals(counted_samples(run.task, samples))
         seconds = time.process_time() - start
         print(f"{run.task.name:14} {len(samples)} samples, {len(found)} figures: {seconds:.2f} CPU s")
 

@@ -12,11 +12,13 @@ from collections.abc import Callable
 
 import numpy as np
 from datasets import Dataset, Features, List, Value, Video
+from needed import needed
 from sample_video import DATA, sample_video
 
 from barista_bench.media.frames import link_frames, plain_feature
 from barista_bench.media.video import open_reader, read_frames
 
+needed("torchcodec.decoders")  # of the stock `Video` feature
 Pass = Callable[[], list[float]]  # the mean grey level of each row's frames
 
 

@@ -65,14 +65,14 @@ class Evaluation:
 
     @cached_property
     def breakdowns(self) -> pd.DataFrame:
-        """The primary figure by every key of `stats.breakdown_keys`, without intervals."""
+        """The primary figure by every key of `stats.breakdowns.breakdown_keys`, without intervals."""
         return self.breakdown(draws=0)
 
     def breakdown(self, keys: Iterable[str] | None = None, *, draws: int = DRAWS) -> pd.DataFrame:
         """The primary figure by these keys, with intervals unless `draws` is 0; a run without a key has no rows of it.
 
         Args:
-            keys: of `stats.breakdown_keys`; None for all.
+            keys: of `stats.breakdowns.breakdown_keys`; None for all.
             draws: of the bootstrap.
         """
         return breakdown_table(self.runs, keys, draws=draws)

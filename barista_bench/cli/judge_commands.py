@@ -81,7 +81,7 @@ def judges(
     with explained():
         check_target(out, JUDGES)
         runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
-        judged = [one for run in runs for one in all_judged(run)]
+        judged = [judged_run for run in runs for judged_run in all_judged(run)]
         analysis = cross_judge(judged, _families(family or []))
         people = human_agreement(judged, read_ratings(human)) if human else []
         text = as_markdown(analysis, people)

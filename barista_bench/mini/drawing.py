@@ -32,7 +32,7 @@ def paint(canvas: Canvas, painter: str, colour: str, variant: int = 0) -> None:
         _draw(canvas, line, PALETTE[colour])
 
 
-def _draw(canvas: Canvas, line: str, own: RGB) -> None:
+def _draw(canvas: Canvas, line: str, base: RGB) -> None:
     """One line of `sprites.yaml`: its head says how they are written."""
     shape, colour, mode, repeat = ([part.split() for part in line.split("|")] + [[]] * 3)[:4]
     word, *texts = shape
@@ -42,7 +42,7 @@ def _draw(canvas: Canvas, line: str, own: RGB) -> None:
         return
     kind, opacity = (mode[0], int(mode[1]) if len(mode) > 1 else 255) if mode else ("paint", 255)
     view = Canvas(canvas.shapes, "paint" if kind == "glass" else kind, opacity)
-    filled = _colour(colour, own)
+    filled = _colour(colour, base)
     if word == "poly":
         view.poly(list(zip(numbers[::2], numbers[1::2], strict=True)), filled)
     elif word == "rect":
@@ -61,27 +61,27 @@ def _draw(canvas: Canvas, line: str, own: RGB) -> None:
         view.ring(x, y, rx, ry, width, filled)
 
 
-def _colour(words: list[str], own: RGB) -> RGB:
+def _colour(words: list[str], base: RGB) -> RGB:
     """`[COLOUR] [light N | dark N | mix COLOUR N]`, a colour being a name or three numbers."""
-    colour, words = _named(words, own)
+    colour, words = _named(words, base)
     match words:
         case ["light", percent]:
             return light(colour, int(percent))
         case ["dark", percent]:
             return dark(colour, int(percent))
         case ["mix", *other, percent]:
-            return mix(colour, _named(other, own)[0], int(percent))
+            return mix(colour, _named(other, base)[0], int(percent))
     return colour
 
 
-def _named(words: list[str], own: RGB) -> tuple[RGB, list[str]]:
+def _named(words: list[str], base: RGB) -> tuple[RGB, list[str]]:
     """The colour at the start of the words (the object's own where there is none), and the words after it."""
     if words and words[0] in PALETTE:
         return PALETTE[words[0]], words[1:]
     if words and words[0].isdigit():
         red, green, blue = map(int, words[:3])
         return (red, green, blue), words[3:]
-    return own, words
+    return base, words
 
 
 def _surface(c: Canvas, colour: RGB, level: int) -> None:

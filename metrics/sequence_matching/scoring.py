@@ -173,11 +173,11 @@ def sequence_matching(
         score_set(problem, standardise=standardise, softmax=softmax, missing=missing, ties=ties) for problem in problems
     ]
     by_group: dict[str, list[SetScore]] = {}
-    for score, own in zip(scores, names, strict=True):
-        for name in own:
+    for score, groups_of_set in zip(scores, names, strict=True):
+        for name in groups_of_set:
             by_group.setdefault(name, []).append(score)
     return _figures(scores) | {
-        "per_group": {name: _figures(own) for name, own in sorted(by_group.items())},
+        "per_group": {name: _figures(in_group) for name, in_group in sorted(by_group.items())},
         "per_set": [{name: getattr(score, name) for name in SetScore.__slots__} for score in scores],
     }
 

@@ -34,6 +34,7 @@ from barista_bench.data.rows import from_row, row_features, to_row
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
 from tests.conftest import Compared
+from tests.judging.changes import change
 from tests.releases import CUP, LEFT, MACHINE, RIGHT, eventful, write_release
 
 TASK = TemporalVQA()
@@ -161,9 +162,9 @@ KINDS = {
 def test_template_answers_are_long_enough_and_cover_every_change(
     category: str, drawn: list[Change], data: st.DataObject
 ) -> None:
-    for change in drawn:
-        change.category = category
-        change.kind = data.draw(st.sampled_from(KINDS[category]))
+    for item in drawn:
+        item.category = category
+        item.kind = data.draw(st.sampled_from(KINDS[category]))
     if category == "action_transition":
         drawn = [msgspec.structs.replace(c, subject="left hand") for c in (*drawn, drawn[0])]
     if category == "activity_progression":
@@ -171,23 +172,8 @@ def test_template_answers_are_long_enough_and_cover_every_change(
     pair = write_pair(category, drawn)
     assert len(pair["answer"].split()) >= FEWEST_WORDS
     assert pair["category"] == category
-    for change in changes_to_tell(drawn):
-        assert is_said(describe_change(change), pair["answer"])
-
-
-def change(category: str, kind: str, subject: str, *objects: str, value: str = "", number: int = 0) -> Change:
-    return Change(
-        category=category,
-        number=number,
-        kind=kind,
-        subject=subject,
-        value=value,
-        objects=list(objects),
-        object_ids=[],
-        rows=[],
-        start=0,
-        end=120,
-    )
+    for item in changes_to_tell(drawn):
+        assert is_said(describe_change(item), pair["answer"])
 
 
 def test_changes_that_read_the_same_are_told_once() -> None:

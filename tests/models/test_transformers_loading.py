@@ -129,7 +129,7 @@ def pickle_the_weights(folder: Path) -> None:
 def test_a_damaged_checkpoint_is_named(folders, tmp_path, damage):
     folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "damaged"))
     damage(folder)
-    with pytest.raises(ModelError, match=r"damaged.*(; |\. Remedy: )"):
+    with pytest.raises(ModelError, match=r"damaged.*\. Remedy: "):
         TransformersModel.load(str(folder))
 
 

@@ -244,7 +244,7 @@ def _scope(function: Function) -> dict[str, ast.expr]:
         node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
     arguments = function.args
-    gaps = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    gaps = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     unknown = ast.Constant(value=None)
     changed = {name: unknown for name, count in stores.items() if count > 1}
     return dict(bindings) | changed | dict.fromkeys(gaps, unknown)

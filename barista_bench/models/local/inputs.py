@@ -87,7 +87,7 @@ class PromptEncoder:
         if self._as_video and getattr(processor, "video_processor", None) is None:
             raise ModelError(f"model {name}: its processor takes no video. Remedy: use frames_as='images'")
         if not (processor.chat_template or self.tokenizer.chat_template):
-            raise ModelError(f"model {name}: it has no chat template; use its instruction-tuned version")
+            raise ModelError(f"model {name}: it has no chat template. Remedy: use its instruction-tuned version")
         if self.tokenizer.pad_token_id is None:
             if self.tokenizer.eos_token is None:
                 raise ModelError(f"model {name}: its tokenizer has neither a padding nor an end token; set pad_token")

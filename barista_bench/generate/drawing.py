@@ -1,0 +1,120 @@
+"""Which of all that can be asked is asked: by balance over videos, answers and the places of choices."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from barista_bench.core.task import content_seed
+from barista_bench.generate.candidates import Candidate, Choice
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """A drawn question as it is asked.
+
+    Args:
+        id: in its family.
+        choices: in the order asked; empty where the family offers none.
+        correct: indices of the right ones.
+    """
+
+    id: str
+    candidate: Candidate
+    choices: tuple[Choice, ...] = ()
+    correct: tuple[int, ...] = ()
+
+
+def thin(candidates: Iterable[Candidate], most: int, seed: int) -> list[Candidate]:
+    """At most `most` of one video's candidates of each subtask, by turns of their answers, then of their questions.
+
+    A video keeps no more than it could be asked for, so that memory is bounded by the set and not by the videos.
+    """
+    by_subtask: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate in candidates:
+        by_subtask[candidate.subtask].append(candidate)
+    return [kept for rows in by_subtask.values() for kept in _in_turns(rows, seed)[:most]]
+
+
+def draw(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
+    """At most `size` of one subtask's candidates: the video and the answer drawn least so far come next.
+
+    The order of `candidates` does not matter.
+    """
+    waiting = _in_turns(candidates, seed)
+    videos: Counter[str] = Counter()
+    answers: Counter[str] = Counter()
+    rank = {id(candidate): at for at, candidate in enumerate(waiting)}
+    drawn: list[Candidate] = []
+    while waiting and len(drawn) < size:
+        best = min(waiting, key=lambda c: (answers[c.answer_class], videos[c.video_id], rank[id(c)]))
+        waiting.remove(best)
+        videos[best.video_id] += 1
+        answers[best.answer_class] += 1
+        drawn.append(best)
+    return drawn
+
+
+def _in_turns(candidates: Sequence[Candidate], seed: int) -> list[Candidate]:
+    """The first of each answer, then the second of each, ...; within an answer in seeded order."""
+    order: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate in sorted(candidates, key=lambda c: _key(c, seed)):
+        order[candidate.answer_class].append(candidate)
+    ranked = [(at, _key(c, seed), c) for rows in order.values() for at, c in enumerate(rows)]
+    return [candidate for _, _, candidate in sorted(ranked, key=lambda row: row[:2])]
+
+
+def _key(candidate: Candidate, seed: int) -> int:
+    return content_seed(
+        "draw",
+        seed,
+        candidate.subtask,
+        candidate.video_id,
+        candidate.question,
+        *candidate.frames,
+        candidate.answer_class,
+    )
+
+
+def with_choices(
+    drawn: Sequence[Candidate], prefix: str, wrong_needed: Callable[[Candidate], int], seed: int
+) -> list[Item]:
+    """Items with their wrong choices and letters.
+
+    A choice is drawn as wrong in proportion to how often it is right in the subtask, so that how often it stands there says
+    nothing; the right one takes each place equally often.
+
+    Args:
+        prefix: of ids, which count from 0 within it.
+        wrong_needed: how many wrong choices a candidate takes.
+    """
+    balance = Counter(choice.text for candidate in drawn for choice in candidate.right * wrong_needed(candidate))
+    places = [at % (wrong_needed(candidate) + 1) for at, candidate in enumerate(drawn)]
+    random.Random(content_seed("places", seed, prefix)).shuffle(places)  # noqa: S311
+    items = []
+    for at, (candidate, place) in enumerate(zip(drawn, places, strict=True)):
+        wrong: list[Choice] = []
+        pool = list(candidate.wrong)
+        while len(wrong) < wrong_needed(candidate):
+            # Ties go to the more plausible, which stands first.
+            best = max(range(len(pool)), key=lambda i: (balance[pool[i].text], -i))
+            wrong.append(pool.pop(best))
+            balance[wrong[-1].text] -= 1
+        items.append(_placed(f"{prefix}_{at:05d}", candidate, wrong, place, seed))
+    return items
+
+
+def _placed(item_id: str, candidate: Candidate, wrong: list[Choice], place: int, seed: int) -> Item:
+    """An item whose right choice, if there is one, stands at `place`; several right ones stand anywhere."""
+    rng = random.Random(_key(candidate, seed))  # noqa: S311
+    choices = list(wrong)
+    if len(candidate.right) == 1:
+        rng.shuffle(choices)
+        choices.insert(place, candidate.right[0])
+    else:
+        choices += candidate.right
+        rng.shuffle(choices)
+    correct = tuple(i for i, choice in enumerate(choices) if choice in candidate.right)
+    return Item(id=item_id, candidate=candidate, choices=tuple(choices), correct=correct)

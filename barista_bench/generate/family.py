@@ -1,0 +1,73 @@
+"""What a family of questions is: what it asks of a scene, how its set is drawn, and how its release is written."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar
+
+from barista_bench.errors import ConfigError
+from barista_bench.generate.candidates import Candidate, Tally, decide
+from barista_bench.generate.drawing import Item, draw, with_choices
+from barista_bench.generate.scene import Scene
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import Domain
+
+
+class Family(ABC):
+    """One benchmark's questions. Made once a run, and once in each process."""
+
+    name: ClassVar[str]
+    """Of the benchmark whose release is written."""
+    subtasks: ClassVar[tuple[str, ...]]
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+
+    @abstractmethod
+    def candidates(self, scene: Scene) -> Iterator[Candidate]:
+        """Everything that could be asked about a video, undecided, in an order that depends on the graph alone."""
+
+    @abstractmethod
+    def wrong_needed(self, candidate: Candidate) -> int:
+        """How many wrong choices a question takes; 0 where the family has none."""
+
+    def decided(self, scene: Scene, tally: Tally) -> Iterator[Candidate]:
+        """The candidates that the graph decides; the others are counted by their reason."""
+        for candidate in self.candidates(scene):
+            verdict = decide(candidate, scene, self.wrong_needed(candidate))
+            tally.add(candidate.subtask, verdict.reason or "decided")
+            if verdict.candidate is not None:
+                yield verdict.candidate
+
+    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
+        """At most `size` items a subtask, drawn by balance, with their choices in place."""
+        items: list[Item] = []
+        for subtask in self.subtasks:
+            drawn = draw([candidate for candidate in candidates if candidate.subtask == subtask], size, seed)
+            items += with_choices(drawn, subtask.lower(), self.wrong_needed, seed)
+        return items
+
+    @abstractmethod
+    def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
+        """Write the release, annotations and media, to the new folder `out`, in the benchmark's own format."""
+
+
+FAMILIES: Mapping[str, str] = {
+    "vista": "barista_bench.generate.vista:ViSTaFamily",
+    "handyvqa": "barista_bench.generate.handyvqa:HanDyVQAFamily",
+    "tog_bench": "barista_bench.generate.tog_bench:ToGBenchFamily",
+    "egocot": "barista_bench.generate.egocot:EgoCoTFamily",
+}
+"""Where each is, by the name of its benchmark: imported when it is asked for."""
+
+
+def family_class(name: str) -> Callable[[Domain], Family]:
+    """The class of a family. Raises ConfigError for a name that is none."""
+    if name not in FAMILIES:
+        raise ConfigError(f"families: {name!r} is none. Remedy: name some of {', '.join(FAMILIES)}")
+    module, _, attribute = FAMILIES[name].partition(":")
+    made: Callable[[Domain], Family] = getattr(import_module(module), attribute)
+    return made

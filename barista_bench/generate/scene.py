@@ -1,0 +1,377 @@
+"""One video's graph in the terms in which people ask: named things, uses by hands, states, actions, in seconds.
+
+Holes in an annotation are no events: a use goes on over a hole in which the hand or the thing is not to be seen, or that
+is shorter than the domain's `gap`. What is so in a hole nobody knows; questions leave it out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pycocotools import mask as coco
+
+from barista_bench.errors import DataError
+from barista_bench.scene_graph import Rle, SceneObject, VideoGraph
+from barista_bench.scene_graph.domain import Domain, Side
+from barista_bench.scene_graph.video_graph import Box, Ranges
+
+SMALLEST = 0.0004
+"""Share of the frame that a mask covers at least of what is asked about: 15 x 15 pixels of 640 x 360."""
+UNCOVERED = 0.4
+"""Share of an object's median area that must be seen of it: with less it is mostly hidden, or out of the picture."""
+KIND = "type"
+"""Attribute type that says what kind of thing an object is."""
+COLOUR = "color"
+
+
+class Thing(NamedTuple):
+    """An object as people call it: `name` is its category, what it is a kind of, or either with its colour."""
+
+    id: str
+    name: str
+    category: str
+
+
+class HandUse(NamedTuple):
+    """One hand on one thing over frames [start, end), holes included.
+
+    `contacts` are the recorded (value, start, end) in it, by time; `begins` and `ends` whether the video shows that the
+    hand is not on the thing just before and after.
+    """
+
+    side: Side
+    thing: Thing
+    start: int
+    end: int
+    contacts: tuple[tuple[str, int, int], ...]
+    begins: bool
+    ends: bool
+
+
+class ValueSpan(NamedTuple):
+    """A value of one of a thing's attributes over frames [start, end), holes included."""
+
+    thing: Thing
+    type: str
+    value: str
+    start: int
+    end: int
+
+
+class PlaceSpan(NamedTuple):
+    """A spatial relation over frames [start, end), holes included."""
+
+    thing: Thing
+    predicate: str
+    other: Thing
+    start: int
+    end: int
+
+
+class Action(NamedTuple):
+    """An activity or a process step over frames [start, end); `name` as the graph has it, "Verb noun"."""
+
+    name: str
+    start: int
+    end: int
+
+    @property
+    def verb(self) -> str:
+        return self.name.partition(" ")[0].lower()
+
+    @property
+    def noun(self) -> str:
+        return self.name.partition(" ")[2].lower()
+
+
+class Scene:
+    """One video's graph, made once; its parts are computed when they are asked for.
+
+    Args:
+        video: the graph; frames are `[start, end)`, boxes (x, y, width, height) in pixels.
+        domain: names and values.
+
+    Raises:
+        DataError: the video has no frame rate, without which there are no seconds.
+    """
+
+    def __init__(self, video: VideoGraph, domain: Domain) -> None:
+        if not video.video.fps:
+            raise DataError(f"{video.video_id}: has no fps. Remedy: give it in video_metadata")
+        self.video = video
+        self.domain = domain
+        self.fps: float = video.video.fps
+        self.frame_count = video.frame_count
+        self._index = {item.id: at for at, item in enumerate(video.objects)}
+
+    @property
+    def video_id(self) -> str:
+        return self.video.video_id
+
+    def frames(self, seconds: float) -> int:
+        """Seconds in whole frames, at least one."""
+        return max(1, round(seconds * self.fps))
+
+    @cached_property
+    def margin(self) -> int:
+        """Frames around a moment on which what is said of it must be so too."""
+        return self.frames(self.domain.lengths.margin)
+
+    @cached_property
+    def things(self) -> dict[str, Thing]:
+        """Everything that has a name, hands apart, by id."""
+        return {item.id: Thing(item.id, name, item.category) for item, name in self._named()}
+
+    @cached_property
+    def hands(self) -> dict[Side, list[int]]:
+        """Indices in the graph's table of the objects that are each hand."""
+        hands: dict[Side, list[int]] = {"left": [], "right": []}
+        for at, item in enumerate(self.video.objects):
+            side = self.domain.side(item.category)
+            if side is not None:
+                hands[side].append(at)
+        return hands
+
+    def _named(self) -> Iterator[tuple[SceneObject, str]]:
+        """Objects with a name; a colour that it does not say already stands before one that several share."""
+        kinds, colours = self._values(KIND), self._values(COLOUR)
+        plain: dict[SceneObject, str] = {}
+        for item in self.video.objects:
+            kind, category = kinds.get(item.id, ""), item.category.lower()
+            is_better = category in self.domain.vague or kind.lower().endswith(f" {category}")
+            name = kind.lower() if kind and is_better else category
+            if name != "unknown" and self.domain.side(item.category) is None:
+                plain[item] = name
+        times = Counter(plain.values())
+        for item, name in plain.items():
+            colour = colours.get(item.id, "").lower()
+            yield item, f"{colour} {name}" if times[name] > 1 and colour and colour not in name else name
+
+    def _values(self, attribute_type: str) -> dict[str, str]:
+        """Object id to its value of an attribute that stays the same; without those that change."""
+        seen: dict[str, set[str]] = {}
+        for attribute in self.video.attributes():
+            if attribute.type == attribute_type:
+                seen.setdefault(attribute.object.id, set()).add(attribute.value)
+        return {object_id: values.pop() for object_id, values in seen.items() if len(values) == 1}
+
+    # What is to be seen
+
+    def frames_of(self, object_id: str) -> NDArray[np.int32]:
+        """Sorted frames on which an object is annotated."""
+        return self.video.frames_of(self._index[object_id])
+
+    def boxes(self, frame: int) -> dict[str, Box]:
+        """Object id to box, (x, y, width, height) in pixels, of what is annotated on a frame."""
+        if frame not in self._boxes:
+            if len(self._boxes) > 64:  # questions come moment by moment
+                self._boxes.clear()
+            self._boxes[frame] = self.video.boxes(frame)
+        return self._boxes[frame]
+
+    @cached_property
+    def _boxes(self) -> dict[int, dict[str, Box]]:
+        return {}
+
+    def visible(self, object_id: str, frame: int) -> bool | None:
+        """Whether something is well to be seen on a frame; None where too little of it is, or the annotation has a hole."""
+        frames, areas = self._areas(object_id)
+        at = int(np.searchsorted(frames, frame))
+        if at < len(frames) and frames[at] == frame:
+            area = areas[at]
+            is_large = area >= SMALLEST * self.video.video.width * self.video.video.height
+            return True if is_large and area >= UNCOVERED * np.median(areas) else None
+        gap = self.frames(self.domain.lengths.gap)
+        near = (at > 0 and frame - frames[at - 1] <= gap) or (at < len(frames) and frames[at] - frame <= gap)
+        return None if near else False
+
+    def hand_visible(self, side: Side, frame: int) -> bool | None:
+        """As `visible`, for the hand of that side; None too where several objects are that hand."""
+        hands = self.hands[side]
+        return self.visible(self.video.objects[hands[0]].id, frame) if len(hands) == 1 else None if hands else False
+
+    def hand_id(self, side: Side) -> str | None:
+        """The object that is the hand of that side; None where there is none, or more than one."""
+        return self.video.objects[self.hands[side][0]].id if len(self.hands[side]) == 1 else None
+
+    def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """(sorted frames, mask areas in pixels) of an object; the box's area where the mask cannot be read."""
+        if object_id not in self._area_cache:
+            table = self.video.instances_table
+            positions = np.flatnonzero(table.object == self._index[object_id])
+            instances = [self.video.instance(int(at)) for at in positions]
+            areas = [
+                float(coco.area({"counts": rle.counts, "size": rle.size}))
+                if isinstance(rle, Rle)
+                else item.bbox[2] * item.bbox[3]
+                for item, rle in zip(instances, self.video.rles(instances), strict=True)
+            ]
+            self._area_cache[object_id] = table.frame[positions], np.array(areas, dtype=np.float64)
+        return self._area_cache[object_id]
+
+    @cached_property
+    def _area_cache(self) -> dict[str, tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        return {}
+
+    def apart(self, first: str, second: str, frame: int) -> bool:
+        """Whether the boxes of two objects, both annotated on a frame, do not touch."""
+        boxes = self.boxes(frame)
+        if first not in boxes or second not in boxes:
+            return False
+        (x, y, w, h), (a, b, c, d) = boxes[first], boxes[second]
+        return x + w < a or a + c < x or y + h < b or b + d < y
+
+    def unique(self, thing: Thing, frames: Iterable[int]) -> bool:
+        """Whether a thing's name says which one is meant: on none of the frames is there another that it could name."""
+        others = [other.id for other in self.things.values() if other.id != thing.id and self._could_name(thing, other)]
+        nameless = [
+            item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name
+        ]
+        return not any(object_id in self.boxes(frame) for frame in frames for object_id in (*others, *nameless))
+
+    def _could_name(self, thing: Thing, other: Thing) -> bool:
+        return other.name == thing.name or other.name.endswith(f" {thing.name}") or other.category.lower() == thing.name
+
+    @cached_property
+    def wholes(self) -> dict[str, frozenset[str]]:
+        """Object id to the ids of what it is ever a part of."""
+        parts = {predicate for predicate, words in self.domain.places.items() if words.is_part}
+        wholes: dict[str, set[str]] = {}
+        for relation in self.video.relations():
+            if relation.type == self.domain.place_type and relation.value in parts:
+                wholes.setdefault(relation.source.id, set()).add(relation.target.id)
+        return {object_id: frozenset(ids) for object_id, ids in wholes.items()}
+
+    def is_part_of_other(self, first: str, second: str) -> bool:
+        """Whether one of two is a part of the other, at any time: they are not two objects then."""
+        return second in self.wholes.get(first, ()) or first in self.wholes.get(second, ())
+
+    # What happens
+
+    @cached_property
+    def uses(self) -> tuple[HandUse, ...]:
+        """What hands do to things with a name, by time."""
+        table = self.video.relations_table
+        rows: dict[tuple[Side, str], list[tuple[str, int, int]]] = {}
+        for at in range(len(table.start)):
+            kind, value, start, end, _ = table.entry(at)
+            side = self.domain.side(self.video.objects[table.source[at]].category)
+            target = self.video.objects[table.target[at]].id
+            if kind == self.domain.contact_type and side is not None and target in self.things:
+                rows.setdefault((side, target), []).append((value, start, min(end, self.frame_count)))
+        uses = [use for (side, target), contacts in rows.items() for use in self._uses(side, target, contacts)]
+        return tuple(sorted(uses, key=lambda use: (use.start, use.end, use.side, use.thing.id)))
+
+    def _uses(self, side: Side, object_id: str, contacts: list[tuple[str, int, int]]) -> Iterator[HandUse]:
+        hand = self.hand_id(side)
+        seen = [object_id] if hand is None else [hand, object_id]
+        for run in self._joined(sorted(contacts, key=lambda row: (row[1], row[2], row[0])), seen):
+            start, end = run[0][1], max(row[2] for row in run)
+            before, after = start - self.margin, end - 1 + self.margin
+            begins = before >= 0 and all(self.annotated(item, before) for item in seen)
+            ends = after < self.frame_count and all(self.annotated(item, after) for item in seen)
+            yield HandUse(side, self.things[object_id], start, end, tuple(run), begins, ends)
+
+    def _joined(
+        self, rows: Sequence[tuple[str, int, int]], seen: Sequence[str]
+    ) -> Iterator[list[tuple[str, int, int]]]:
+        """Rows (.., start, end) by start, in runs: a hole that is short, or in which one of `seen` is not to be seen, is
+        none."""
+        run: list[tuple[str, int, int]] = []
+        for row in rows:
+            end = max((other[2] for other in run), default=row[1])
+            if run and not self._is_hole(end, row[1], seen):
+                yield run
+                run = []
+            run.append(row)
+        if run:
+            yield run
+
+    def _is_hole(self, start: int, end: int, seen: Sequence[str]) -> bool:
+        if end - start <= self.frames(self.domain.lengths.gap):
+            return True
+        return any(self._annotated_within(object_id, start, end) == 0 for object_id in seen)
+
+    def _annotated_within(self, object_id: str, start: int, end: int) -> int:
+        return int(np.diff(np.searchsorted(self.frames_of(object_id), [start, end]))[0])
+
+    def annotated(self, object_id: str, frame: int) -> bool:
+        """Whether an object has a box on a frame."""
+        return self._annotated_within(object_id, frame, frame + 1) > 0
+
+    @cached_property
+    def values(self) -> tuple[ValueSpan, ...]:
+        """Values of attributes of things with a name, by thing, type and time; the same value again after a hole is one
+        span."""
+        rows: dict[tuple[str, str], list[tuple[str, int, int]]] = {}
+        for item in self.video.attributes():
+            if item.object.id in self.things:
+                rows.setdefault((item.object.id, item.type), []).append(
+                    (item.value, item.start, min(item.end, self.frame_count))
+                )
+        spans = []
+        for (object_id, kind), ranges in sorted(rows.items()):
+            ordered = sorted(ranges, key=lambda row: (row[1], row[2], row[0]))
+            for value, start, end in self._same_joined(ordered, [object_id]):
+                spans.append(ValueSpan(self.things[object_id], kind, value, start, end))
+        return tuple(spans)
+
+    def _same_joined(self, rows: Sequence[tuple[str, int, int]], seen: Sequence[str]) -> list[tuple[str, int, int]]:
+        """Neighbours of one label, joined over holes."""
+        joined: list[tuple[str, int, int]] = []
+        for label, start, end in rows:
+            if joined and joined[-1][0] == label and self._is_hole(joined[-1][2], start, seen):
+                joined[-1] = (label, joined[-1][1], max(end, joined[-1][2]))
+            else:
+                joined.append((label, start, end))
+        return joined
+
+    @cached_property
+    def changes(self) -> tuple[tuple[ValueSpan, ValueSpan], ...]:
+        """Successive values of one attribute of one thing that exclude each other, with at most a hole between, by
+        time."""
+        pairs = [
+            (before, after)
+            for before, after in pairwise(self.values)
+            if (before.thing, before.type) == (after.thing, after.type)
+            and self.domain.relation_of(before.type, before.value, after.value) == "exclusive"
+            and 0 <= after.start - before.end <= self.frames(self.domain.lengths.gap)
+        ]
+        return tuple(sorted(pairs, key=lambda pair: (pair[1].start, pair[1].thing.id)))
+
+    @cached_property
+    def places(self) -> tuple[PlaceSpan, ...]:
+        """Where things with a name are, by time."""
+        table: Ranges = self.video.relations_table
+        rows: dict[tuple[str, str, str], list[tuple[str, int, int]]] = {}
+        for at in range(len(table.start)):
+            kind, value, start, end, _ = table.entry(at)
+            source, target = (self.video.objects[index[at]].id for index in (table.source, table.target))
+            if kind == self.domain.place_type and source in self.things and target in self.things:
+                rows.setdefault((source, value, target), []).append((value, start, min(end, self.frame_count)))
+        spans = [
+            PlaceSpan(self.things[source], predicate, self.things[target], start, end)
+            for (source, predicate, target), ranges in rows.items()
+            for _, start, end in self._same_joined(sorted(ranges, key=lambda row: row[1:]), [source, target])
+        ]
+        return tuple(
+            sorted(spans, key=lambda span: (span.start, span.end, span.thing.id, span.predicate, span.other.id))
+        )
+
+    @cached_property
+    def actions(self) -> tuple[Action, ...]:
+        """Activities that have a verb and a noun, by time."""
+        rows = [Action(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.activities()]
+        return tuple(sorted((row for row in rows if row.noun), key=lambda row: (row.start, row.end, row.name)))
+
+    @cached_property
+    def steps(self) -> tuple[Action, ...]:
+        """Process steps, by time."""
+        rows = [Action(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.steps()]
+        return tuple(sorted(rows, key=lambda row: (row.start, row.end, row.name)))

@@ -1,0 +1,283 @@
+"""What can be said of a scene, and whether it is so: yes, no, or not to be known from the graph.
+
+A question is decidable where its right answer is a statement that holds and each wrong one a statement that does not.
+That a graph records nothing is no proof: what does not hold is excluded by something that is recorded. Each statement
+says by what. All are plain records, so that a written item carries its proof along.
+
+Frames count from 0; spans are [start, end).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from barista_bench.generate.scene import Action, HandUse, Scene
+from barista_bench.scene_graph.domain import Side
+
+Truth: TypeAlias = "bool | None"
+SIDES: tuple[Side, ...] = ("left", "right")
+
+
+class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
+    """One thing that can be said. In JSON, `says` is the name of its class."""
+
+    def truth(self, scene: Scene) -> Truth:
+        """True where the graph records it, False where what it records excludes it, None otherwise."""
+        raise NotImplementedError
+
+
+def all_of(truths: Iterable[Truth]) -> Truth:
+    """False if any is, else None if any is.
+
+    >>> all_of([True, None]), all_of([None, False]), all_of([True])
+    (None, False, True)
+    """
+    known = list(truths)
+    return False if False in known else None if None in known else True
+
+
+class Seen(Statement, frozen=True):
+    """An object is well to be seen. False: not annotated within the domain's `gap` of the frame."""
+
+    object: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        return scene.visible(self.object, self.frame)
+
+
+class Touches(Statement, frozen=True):
+    """A hand is on an object, and does `contact` to it where that is given.
+
+    False: hand and object are well to be seen, apart from each other, and there is no contact around the frame; or the
+    hand does what excludes `contact`.
+    """
+
+    side: Side
+    object: str
+    frame: int
+    contact: str | None = None
+
+    def truth(self, scene: Scene) -> Truth:
+        low, high = self.frame - scene.margin, self.frame + scene.margin
+        near = [use for use in uses_of(scene, self.side, self.object) if use.start <= high and use.end > low]
+        if not near:
+            return self._excluded(scene)
+        recorded = [row for use in near for row in use.contacts if row[1] <= self.frame < row[2]]
+        values = {row[0] for row in recorded}
+        seen = scene.hand_visible(self.side, self.frame) and scene.visible(self.object, self.frame)
+        is_within = any(use.start <= max(low, 0) and min(high, scene.frame_count - 1) < use.end for use in near)
+        if not recorded or not seen or not is_within:
+            return None
+        if self.contact is None or self.contact in values:
+            return True
+        return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
+
+    def _excluded(self, scene: Scene) -> Truth:
+        hand = scene.hand_id(self.side)
+        if hand is None or not scene.visible(hand, self.frame) or not scene.visible(self.object, self.frame):
+            return None
+        return False if scene.apart(hand, self.object, self.frame) else None
+
+
+class TouchedDuring(Statement, frozen=True):
+    """Some hand is on an object at some time in [start, end), for at least the domain's `margin`.
+
+    False: the object is well to be seen at four moments a second or more of the span, there is no contact in it, and at
+    each of these moments every hand in the picture is apart from it.
+    """
+
+    object: str
+    start: int
+    end: int
+
+    def truth(self, scene: Scene) -> Truth:
+        margin = scene.margin
+        uses = [use for side in SIDES for use in uses_of(scene, side, self.object)]
+        near = [use for use in uses if use.start < self.end + margin and use.end > self.start - margin]
+        if near:
+            long = any(min(row[2], self.end) - max(row[1], self.start) > margin for use in near for row in use.contacts)
+            return True if long else None
+        moments = list(moments_of(scene, self.start, self.end))
+        return False if all(self._is_free(scene, frame) for frame in moments) else None
+
+    def _is_free(self, scene: Scene, frame: int) -> bool:
+        hands = [hand for side in SIDES if (hand := scene.hand_id(side)) and scene.annotated(hand, frame)]
+        return bool(scene.visible(self.object, frame)) and all(scene.apart(hand, self.object, frame) for hand in hands)
+
+
+class HasValue(Statement, frozen=True):
+    """An attribute has a value. False: it has one then that excludes it."""
+
+    object: str
+    type: str
+    value: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        low, high = max(0, self.frame - scene.margin), min(scene.frame_count - 1, self.frame + scene.margin)
+        spans = [
+            span
+            for span in scene.values
+            if span.thing.id == self.object and span.type == self.type and span.start <= low and high < span.end
+        ]
+        related = [scene.domain.relation_of(self.type, span.value, self.value) for span in spans]
+        if any(span.value == self.value for span in spans) or "synonym" in related:
+            return True
+        return False if "exclusive" in related else None
+
+
+class Changes(Statement, frozen=True):
+    """In [start, end) an attribute goes from `before` to `after`; `before` throughout where both are the same.
+
+    False: the value at either end of the span is excluded, or it changes where it is said to stay.
+    """
+
+    object: str
+    type: str
+    before: str
+    after: str
+    start: int
+    end: int
+
+    def truth(self, scene: Scene) -> Truth:
+        first = HasValue(self.object, self.type, self.before, self.start).truth(scene)
+        last = HasValue(self.object, self.type, self.after, self.end - 1).truth(scene)
+        if first is not True or last is not True:
+            return all_of([first, last])
+        inside = [c for c in scene.changes if c[1].thing.id == self.object and self.start < c[1].start < self.end]
+        turns = sum(change[1].type == self.type for change in inside)
+        return turns == (self.before != self.after) or None
+
+
+class Located(Statement, frozen=True):
+    """An object stands in a spatial relation to another.
+
+    False: it stands then in one to the same other that excludes it; or the two, both well to be seen, are apart, and
+    nothing that is recorded joins them.
+    """
+
+    object: str
+    predicate: str
+    other: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        low, high = max(0, self.frame - scene.margin), min(scene.frame_count - 1, self.frame + scene.margin)
+        pair = {self.object, self.other}
+        near = [s for s in scene.places if {s.thing.id, s.other.id} == pair and s.start <= high and s.end > low]
+        whole = [span for span in near if span.start <= low and high < span.end]
+        if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in whole):
+            return True
+        values = {s.predicate for s in whole if s.thing.id == self.object}
+        if any(scene.domain.exclusive_places(self.predicate, value) for value in values):
+            return False
+        seen = all(scene.visible(item, self.frame) for item in pair)
+        is_joined = bool(near) or scene.is_part_of_other(self.object, self.other)
+        return False if seen and not is_joined and scene.apart(self.object, self.other, self.frame) else None
+
+
+class Does(Statement, frozen=True):
+    """An action goes on at a frame, by the graph's activities.
+
+    False: the activities there are others, all of whose verbs exclude its verb, or that are about other things, and it
+    does not go on within the domain's `gap` of the frame either.
+    """
+
+    action: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        now = [a for a in scene.actions if a.start + scene.margin <= self.frame < a.end - scene.margin]
+        if any(action.name == self.action for action in now):
+            return True
+        gap = scene.frames(scene.domain.lengths.gap)
+        near = [a for a in scene.actions if a.start - gap <= self.frame < a.end + gap]
+        return False if now and all(differ(scene, self.action, action.name, self.frame) for action in near) else None
+
+
+class DoesNext(Statement, frozen=True):
+    """Of the actions that begin after a frame an action is the first. False: the first is clearly another one."""
+
+    action: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        later = [action for action in scene.actions if action.start > self.frame]
+        if not later:
+            return None
+        first = [action for action in later if action.start <= later[0].start + scene.margin]
+        if len(first) == 1 and first[0].name == self.action:
+            return True
+        return (
+            False
+            if all(differ(scene, self.action, action.name, action.start + scene.margin) for action in first)
+            else None
+        )
+
+
+class Precedes(Statement, frozen=True):
+    """Hands first get to these objects in this order. False: two of them are clearly got to the other way round."""
+
+    objects: tuple[str, ...]
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        first: dict[str, HandUse] = {}
+        for use in scene.uses:
+            first.setdefault(use.thing.id, use)
+        if any(item not in first or first[item].start > self.frame for item in self.objects):
+            return None
+        starts = [first[item].start for item in self.objects]
+        if not all(first[item].begins or first[item].start == 0 for item in self.objects):
+            return None
+        gaps = [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
+        if all(gap > scene.margin for gap in gaps):
+            return True
+        return False if any(gap < -scene.margin for gap in gaps) else None
+
+
+class Finished(Statement, frozen=True):
+    """A process step has been gone through by a frame. False: it begins, for the first time, only after the frame."""
+
+    step: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        spans = [step for step in scene.steps if step.name == self.step]
+        if spans and all(step.end + scene.margin <= self.frame for step in spans):
+            return True
+        return False if spans and all(step.start - scene.margin > self.frame for step in spans) else None
+
+
+def uses_of(scene: Scene, side: Side, object_id: str) -> Iterator[HandUse]:
+    """What one hand does to one object, by time."""
+    return (use for use in scene.uses if use.side == side and use.thing.id == object_id)
+
+
+def moments_of(scene: Scene, start: int, end: int) -> range:
+    """Frames of [start, end), four a second."""
+    return range(max(0, start), min(end, scene.frame_count), scene.frames(0.25))
+
+
+def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:
+    """Whether an activity that is recorded at a frame excludes that another, `said`, describes what goes on there.
+
+    It does where their verbs do, or where one verb is said of two things; not where the verb is a contact (`hold`) that
+    some hand has then with something that the noun could name: both go on.
+    """
+    first, second = Action(said, frame, frame), Action(recorded, frame, frame)
+    contacts = {words.do for words in scene.domain.contacts.values()}
+    if first.verb in contacts and _is_touched(scene, first.noun, frame):
+        return False
+    if first.verb == second.verb:
+        return not scene.domain.same_noun(first.noun, second.noun)
+    return not scene.domain.same_verb(first.verb, second.verb)
+
+
+def _is_touched(scene: Scene, noun: str, frame: int) -> bool:
+    near = (use for use in scene.uses if use.start - scene.margin <= frame < use.end + scene.margin)
+    return any(scene.domain.same_noun(noun, use.thing.name) for use in near)

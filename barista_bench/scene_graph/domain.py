@@ -1,0 +1,195 @@
+"""What is particular to a domain: names, predicates, values and how they relate, as data in one YAML file.
+
+`domain.yaml` beside this module describes coffee making. For videos of another kind copy it, and name the copy.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from barista_bench.errors import ConfigError
+from barista_bench.files.bounded import read_bounded
+from barista_bench.files.yaml_files import load_yaml
+
+MAX_BYTES = 2**22
+"""Of a domain file."""
+_REMEDY = "compare with the domain.yaml of the package"
+Side: TypeAlias = Literal["left", "right"]
+ValueRelation: TypeAlias = Literal["synonym", "compatible", "exclusive"]
+
+
+class DomainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of the file's records: a key that the format does not know is an error."""
+
+
+class VerbForms(DomainRecord, frozen=True):
+    """A contact in words: `does` (holds), `do` (hold), `doing` (holding); `excludes` are contacts that a hand cannot
+    have with the same thing at the same time."""
+
+    does: str
+    do: str
+    doing: str
+    excludes: tuple[str, ...] = ()
+
+
+class PlaceWords(DomainRecord, frozen=True):
+    """A spatial predicate: its words between two names, the predicate of the other direction, and those that it
+    excludes between the same two things."""
+
+    words: str
+    inverse: str | None = None
+    excludes: tuple[str, ...] = ()
+    is_part: bool = False
+
+
+class AttributeWords(DomainRecord, frozen=True):
+    """How the values of one attribute type relate.
+
+    Args:
+        dimensions: lists of values that exclude each other; an entry that is a list holds words for one value. Values of
+            different dimensions can hold together.
+        compatible: pairs within a dimension that can both be said of one moment.
+    """
+
+    dimensions: tuple[tuple[str | tuple[str, ...], ...], ...]
+    compatible: tuple[tuple[str, str], ...] = ()
+
+
+class Lengths(DomainRecord, frozen=True):
+    """Seconds: a hole in an annotation that is no event; what must be so around a moment that is asked about; a clip
+    of HanDyVQA; the shortest and longest clip of one ViSTa action."""
+
+    gap: float = 0.5
+    margin: float = 0.1
+    clip: float = 5.0
+    action_min: float = 0.5
+    action_max: float = 4.0
+
+
+class Domain(DomainRecord, frozen=True, kw_only=True):
+    """One domain file.
+
+    Args:
+        name: for people.
+        categories: every object category, with what it is in a few words.
+        vague: categories that say less than the attribute `type` does: its value is the name.
+        hands: category names of each hand.
+        contact_type: relation type of contacts; `contacts` are its values.
+        place_type: relation type of spatial relations; `places` are its values.
+        attributes: by attribute type.
+        verbs: groups of verbs of activities that can be said of one action; groups may overlap.
+        nouns: groups of names that can mean one thing.
+        stratum: category and attribute type whose value a video is stratified by.
+        families: by name, what a family of questions needs to be told; the family says in which form.
+    """
+
+    version: Literal[1]
+    name: str
+    categories: dict[str, str]
+    vague: tuple[str, ...]
+    hands: dict[Side, tuple[str, ...]]
+    contact_type: str
+    contacts: dict[str, VerbForms]
+    place_type: str
+    places: dict[str, PlaceWords]
+    attributes: dict[str, AttributeWords]
+    verbs: tuple[tuple[str, ...], ...]
+    nouns: tuple[tuple[str, ...], ...]
+    stratum: tuple[str, str]
+    lengths: Lengths = Lengths()
+    families: dict[str, dict[str, Any]] = {}
+
+    def side(self, category: str) -> Side | None:
+        """Which hand a category is, if any; in either case."""
+        return next((side for side, names in self.hands.items() if category.casefold() in names), None)
+
+    def relation_of(self, attribute_type: str, first: str, second: str) -> ValueRelation | None:
+        """How two values of an attribute relate; None where the file does not know one of them."""
+        words = self.attributes.get(attribute_type)
+        places = [_position(words, value) for value in (first, second)] if words else [None, None]
+        if places[0] is None or places[1] is None:
+            return None
+        if places[0] == places[1]:
+            return "synonym"
+        pairs = {frozenset(pair) for pair in words.compatible} if words else set()
+        is_apart = places[0][0] != places[1][0] or frozenset((first, second)) in pairs
+        return "compatible" if is_apart else "exclusive"
+
+    def same_verb(self, first: str, second: str) -> bool:
+        """Whether both verbs could be said of one action."""
+        return _share_group(self.verbs, first.casefold(), second.casefold())
+
+    def same_noun(self, first: str, second: str) -> bool:
+        """Whether both names could mean one thing: they are the same, one ends with the other, or share a group."""
+        a, b = first.casefold(), second.casefold()
+        if a == b or a.endswith(f" {b}") or b.endswith(f" {a}"):
+            return True
+        return any(_names(group, a) and _names(group, b) for group in self.nouns)
+
+    def exclusive_contacts(self, first: str, second: str) -> bool:
+        """Whether a hand cannot have both contacts with one thing at one moment."""
+        words = self.contacts
+        return (
+            first in words and second in words and (second in words[first].excludes or first in words[second].excludes)
+        )
+
+    def exclusive_places(self, first: str, second: str) -> bool:
+        """Whether the first of two things cannot stand in both relations to the second."""
+        words = self.places
+        return (
+            first in words and second in words and (second in words[first].excludes or first in words[second].excludes)
+        )
+
+
+def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
+    """(dimension, entry) of a value."""
+    for at, dimension in enumerate(words.dimensions):
+        for number, entry in enumerate(dimension):
+            if value == entry or (isinstance(entry, tuple) and value in entry):
+                return at, number
+    return None
+
+
+def _share_group(groups: tuple[tuple[str, ...], ...], first: str, second: str) -> bool:
+    return first == second or any(first in group and second in group for group in groups)
+
+
+def _names(group: tuple[str, ...], name: str) -> bool:
+    return any(name == word or name.endswith(f" {word}") for word in group)
+
+
+def load_domain(path: Path | None = None) -> Domain:
+    """The domain file at `path`; of coffee making where it is None.
+
+    Raises:
+        ConfigError: the file cannot be read, or says something that the format does not have.
+    """
+    return _shipped() if path is None else _parse(read_bounded(path, MAX_BYTES, remedy=_REMEDY), str(path))
+
+
+@functools.cache
+def _shipped() -> Domain:
+    return _parse(resources.files(__package__).joinpath("domain.yaml").read_bytes(), "domain.yaml")
+
+
+def _parse(content: bytes, source: str) -> Domain:
+    try:
+        domain = msgspec.convert(load_yaml(content, source), Domain)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{source}: {error}. Remedy: {_REMEDY}") from error
+    for attribute, words in domain.attributes.items():
+        values = sorted(name for dimension in words.dimensions for entry in dimension for name in _entry(entry))
+        for first, second in pairwise(values):
+            if first == second:
+                raise ConfigError(f"{source}: attributes.{attribute}: {first!r} stands twice. Remedy: leave one out")
+    return domain
+
+
+def _entry(entry: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (entry,) if isinstance(entry, str) else entry

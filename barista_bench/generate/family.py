@@ -6,14 +6,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Candidate, Tally, decide
 from barista_bench.generate.drawing import Item, draw, with_choices
 from barista_bench.generate.scene import Scene
+from barista_bench.generate.shortcuts import AskedChoices, guessable
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
+
+
+class DrawnItems(NamedTuple):
+    """A family's items, and by subtask how many drawn ones were left out again because their texts give them away."""
+
+    items: list[Item]
+    guessable: dict[str, int] = {}
+
+
+def as_asked(item: Item) -> AskedChoices:
+    """An item as a guesser sees it."""
+    texts = tuple(choice.text for choice in item.choices)
+    return AskedChoices(item.candidate.video_id, item.candidate.question, texts, item.correct)
 
 
 class Family(ABC):
@@ -42,13 +56,18 @@ class Family(ABC):
             if verdict.candidate is not None:
                 yield verdict.candidate
 
-    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
-        """At most `size` items a subtask, drawn by balance, with their choices in place."""
+    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> DrawnItems:
+        """At most `size` items a subtask, drawn by balance, with their choices in place; those that make a subtask
+        guessable from its texts are left out again, and counted."""
         items: list[Item] = []
+        guessed: dict[str, int] = {}
         for subtask in self.subtasks:
             drawn = draw([candidate for candidate in candidates if candidate.subtask == subtask], size, seed)
-            items += with_choices(drawn, subtask.lower(), self.wrong_needed, seed)
-        return items
+            asked = with_choices(drawn, subtask.lower(), self.wrong_needed, seed)
+            left_out = set(guessable([as_asked(item) for item in asked])) if all(i.choices for i in asked) else set()
+            guessed[subtask] = len(left_out)
+            items += [item for at, item in enumerate(asked) if at not in left_out]
+        return DrawnItems(items, guessed)
 
     @abstractmethod
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:

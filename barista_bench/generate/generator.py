@@ -16,10 +16,10 @@ from barista_bench.files.atomic import write_whole
 from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.generate.candidates import Candidate, Tally
 from barista_bench.generate.drawing import Item, thin
-from barista_bench.generate.family import Family, family_class
+from barista_bench.generate.family import DrawnItems, Family, family_class
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.domain import Domain, load_domain
+from barista_bench.scene_graph.domain import load_domain
 
 SPARE = 4
 """How many times the share of the set that falls to a video it may offer: what balance needs to choose from."""
@@ -106,8 +106,8 @@ def generate(
     with replacing_folder(out) as folder:
         for name, family in makers.items():
             offered = [candidate for offer in offers for candidate in offer.candidates.get(name, ())]
-            items = family.items(offered, per_subtask, seed)
-            report = _report(family, items, offers, per_subtask, seed)
+            drawn = family.items(offered, per_subtask, seed)
+            items, report = drawn.items, _report(family, drawn, offers, per_subtask, seed)
             if not items:
                 raise DataError(f"{graph.root}: nothing that {name} could ask. {_reasons(report)}")
             (folder / name).mkdir()
@@ -161,7 +161,7 @@ def _families(names: tuple[str, ...], domain: str | None) -> Mapping[str, Family
 
 
 def _report(
-    family: Family, items: Sequence[Item], offers: Sequence[_VideoOffer], per_subtask: int, seed: int
+    family: Family, drawn: DrawnItems, offers: Sequence[_VideoOffer], per_subtask: int, seed: int
 ) -> FamilyReport:
     tally = Tally()
     for offer in offers:
@@ -170,9 +170,11 @@ def _report(
     rows = []
     for subtask in family.subtasks:
         reasons = tally.reasons(subtask)
-        drawn = sum(item.candidate.subtask == subtask for item in items)
-        refused = {reason: count for reason, count in reasons.items() if reason != "decided"}
-        rows.append(SubtaskReport(subtask, per_subtask, drawn, sum(reasons.values()), refused))
+        count = sum(item.candidate.subtask == subtask for item in drawn.items)
+        refused = {reason: number for reason, number in reasons.items() if reason != "decided"}
+        if drawn.guessable.get(subtask):
+            refused["its texts give the answer away"] = drawn.guessable[subtask]
+        rows.append(SubtaskReport(subtask, per_subtask, count, sum(reasons.values()), refused))
     lost = {offer.video_id: offer.problem for offer in offers if offer.problem}
     return FamilyReport(family.name, seed, tuple(rows), lost)
 

@@ -6,6 +6,7 @@ with ending_at_once():
     from barista_bench.cli import (
         analysis_commands,
         data_commands,
+        generate_commands,
         hub_commands,
         import_commands,
         judge_commands,
@@ -18,6 +19,7 @@ __all__ = [
     "analysis_commands",
     "app",
     "data_commands",
+    "generate_commands",
     "hub_commands",
     "import_commands",
     "judge_commands",

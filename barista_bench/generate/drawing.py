@@ -83,8 +83,8 @@ def with_choices(
 ) -> list[Item]:
     """Items with their wrong choices and letters.
 
-    A choice is drawn as wrong in proportion to how often it is right in the subtask, so that how often it stands there says
-    nothing; the right one takes each place equally often.
+    A choice is drawn as wrong in proportion to how often it is right in the subtask, so that how often it stands there
+    says nothing; the right one takes each place equally often.
 
     Args:
         prefix: of ids, which count from 0 within it.

@@ -21,7 +21,7 @@ class DrawnItems(NamedTuple):
     """A family's items, and by subtask how many drawn ones were left out again because their texts give them away."""
 
     items: list[Item]
-    guessable: dict[str, int] = {}
+    guessable: Mapping[str, int]
 
 
 def as_asked(item: Item) -> AskedChoices:

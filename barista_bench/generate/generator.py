@@ -26,7 +26,7 @@ SPARE = 4
 
 
 class SubtaskReport(msgspec.Struct, frozen=True):
-    """One subtask: items asked for and drawn, candidates looked at, and how many of these could not be asked, by reason."""
+    """One subtask: items asked for and drawn, candidates looked at, and how many could not be asked, by reason."""
 
     subtask: str
     wanted: int

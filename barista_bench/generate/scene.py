@@ -1,7 +1,7 @@
 """One video's graph in the terms in which people ask: named things, uses by hands, states, actions, in seconds.
 
-Holes in an annotation are no events: a use goes on over a hole in which the hand or the thing is not to be seen, or that
-is shorter than the domain's `gap`. What is so in a hole nobody knows; questions leave it out.
+Holes in an annotation are no events: a use goes on over a hole in which the hand or the thing is not to be seen, or
+that is shorter than the domain's `gap`. What is so in a hole nobody knows; questions leave it out.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Scene:
         return {}
 
     def visible(self, object_id: str, frame: int) -> bool | None:
-        """Whether something is well to be seen on a frame; None where too little of it is, or the annotation has a hole."""
+        """Whether an object is well to be seen on a frame; None where too little of it is, or in a short hole."""
         frames, areas = self._areas(object_id)
         at = int(np.searchsorted(frames, frame))
         if at < len(frames) and frames[at] == frame:
@@ -281,19 +281,19 @@ class Scene:
     def _joined(
         self, rows: Sequence[tuple[str, int, int]], seen: Sequence[str]
     ) -> Iterator[list[tuple[str, int, int]]]:
-        """Rows (.., start, end) by start, in runs: a hole that is short, or in which one of `seen` is not to be seen, is
-        none."""
+        """Runs of rows (.., start, end), given by start, whose holes are bridged."""
         run: list[tuple[str, int, int]] = []
         for row in rows:
             end = max((other[2] for other in run), default=row[1])
-            if run and not self._is_hole(end, row[1], seen):
+            if run and not self._is_bridged(end, row[1], seen):
                 yield run
                 run = []
             run.append(row)
         if run:
             yield run
 
-    def _is_hole(self, start: int, end: int, seen: Sequence[str]) -> bool:
+    def _is_bridged(self, start: int, end: int, seen: Sequence[str]) -> bool:
+        """Whether a hole [start, end) is short, or one in which something of `seen` is never to be seen."""
         if end - start <= self.frames(self.domain.lengths.gap):
             return True
         return any(self._annotated_within(object_id, start, end) == 0 for object_id in seen)
@@ -326,7 +326,7 @@ class Scene:
         """Neighbours of one label, joined over holes."""
         joined: list[tuple[str, int, int]] = []
         for label, start, end in rows:
-            if joined and joined[-1][0] == label and self._is_hole(joined[-1][2], start, seen):
+            if joined and joined[-1][0] == label and self._is_bridged(joined[-1][2], start, seen):
                 joined[-1] = (label, joined[-1][1], max(end, joined[-1][2]))
             else:
                 joined.append((label, start, end))

@@ -10,6 +10,7 @@ Frames count from 0; spans are [start, end).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import TypeAlias
 
 import msgspec
@@ -234,7 +235,7 @@ class Precedes(Statement, frozen=True):
         starts = [first[item].start for item in self.objects]
         if not all(first[item].begins or first[item].start == 0 for item in self.objects):
             return None
-        gaps = [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in pairwise(starts)]
         if all(gap > scene.margin for gap in gaps):
             return True
         return False if any(gap < -scene.margin for gap in gaps) else None

@@ -52,8 +52,8 @@ class AttributeWords(DomainRecord, frozen=True):
     """How the values of one attribute type relate.
 
     Args:
-        dimensions: lists of values that exclude each other; an entry that is a list holds words for one value. Values of
-            different dimensions can hold together.
+        dimensions: lists of values that exclude each other; an entry that is a list holds words for one value. Values
+            of different dimensions can hold together.
         compatible: pairs within a dimension that can both be said of one moment.
     """
 

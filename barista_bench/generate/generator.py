@@ -17,10 +17,20 @@ from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.generate.candidates import Candidate, Tally
 from barista_bench.generate.drawing import Item, thin
 from barista_bench.generate.family import DrawnItems, Family, family_class
+from barista_bench.generate.review import (
+    Retention,
+    ReviewedItem,
+    read_review,
+    retention,
+    review_bytes,
+    reviewed,
+    unreviewed,
+)
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 
+REVIEW_FILE = "review.jsonl"
 SPARE = 4
 """How many times the share of the set that falls to a video it may offer: what balance needs to choose from."""
 
@@ -36,12 +46,13 @@ class SubtaskReport(msgspec.Struct, frozen=True):
 
 
 class FamilyReport(msgspec.Struct, frozen=True):
-    """One family: its subtasks, and the videos that were left out, by id, with the reason."""
+    """One family: its subtasks, the videos that were left out, by id, with the reason, and what review left."""
 
     family: str
     seed: int
     subtasks: tuple[SubtaskReport, ...]
     lost_videos: dict[str, str]
+    review: tuple[Retention, ...] = ()
 
     @property
     def drawn(self) -> int:
@@ -74,14 +85,15 @@ def generate(
     per_subtask: int = 200,
     seed: int = 0,
     domain: str | Path | None = None,
+    review: str | Path | None = None,
     num_proc: int = 1,
     progress: bool = False,
 ) -> list[FamilyReport]:
     """Write question sets about the videos of a release of scene graphs.
 
-    Each family's release lies in `out/<family>`, what each of its items rests on in `out/<family>.items.jsonl`, and what
-    was asked for and refused in `out/<family>.report.json`. Same source, domain and seed: same bytes, on any number of
-    processes.
+    Each family's release lies in `out/<family>`, what each of its items rests on in `out/<family>.items.jsonl`, what
+    was asked for and refused in `out/<family>.report.json`, and all items in `out/review.jsonl`, for people to accept,
+    revise or reject. Same source, domain, review and seed: same bytes, on any number of processes.
 
     Args:
         source: a folder in the BARISTA release layout.
@@ -89,6 +101,8 @@ def generate(
         families: names of benchmarks, of `FAMILIES`.
         per_subtask: items of each subtask at the most.
         domain: a domain file; coffee making where it is None.
+        review: a filled-in `review.jsonl` that this function wrote with the same arguments: what it rejects is left
+            out, what it revises is asked in its words.
         num_proc: processes; each holds one video at a time.
 
     Raises:
@@ -102,22 +116,30 @@ def generate(
     makers = {name: family_class(name)(words) for name in dict.fromkeys(families)}
     refuse_inside(out, graph.root)
     offers = _candidates(graph, tuple(makers), domain, per_subtask, seed, num_proc, progress)
-    reports = []
+    verdicts = read_review(Path(review)) if review else {}
+    reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in makers.items():
             offered = [candidate for offer in offers for candidate in offer.candidates.get(name, ())]
             drawn = family.items(offered, per_subtask, seed)
-            items, report = drawn.items, _report(family, drawn, offers, per_subtask, seed)
+            to_review = unreviewed(name, drawn.items, [_item_line(item) for item in drawn.items])
+            items = reviewed(drawn.items, to_review, verdicts)
+            counts = retention(to_review, verdicts) if review else []
+            reports.append(_report(family, drawn._replace(items=items), offers, per_subtask, seed, counts))
             if not items:
-                raise DataError(f"{graph.root}: nothing that {name} could ask. {_reasons(report)}")
-            (folder / name).mkdir()
-            family.write(items, graph, folder / name)
-            write_whole(folder / f"{name}.items.jsonl", b"".join(_item_line(item) for item in items))
-            write_whole(
-                folder / f"{name}.report.json", msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
-            )
-            reports.append(report)
+                raise DataError(f"{graph.root}: nothing that {name} could ask. {_reasons(reports[-1])}")
+            _write_family(family, items, reports[-1], graph, folder)
+            rows += [verdicts.get(row.item, row) for row in to_review]
+        write_whole(folder / REVIEW_FILE, review_bytes(rows))
     return reports
+
+
+def _write_family(family: Family, items: Sequence[Item], report: FamilyReport, graph: SceneGraph, folder: Path) -> None:
+    """Its release in a folder of its own, and beside it what the items rest on and what was refused."""
+    (folder / family.name).mkdir()
+    family.write(items, graph, folder / family.name)
+    write_whole(folder / f"{family.name}.items.jsonl", b"".join(_item_line(item) for item in items))
+    write_whole(folder / f"{family.name}.report.json", msgspec.json.encode(report) + b"\n")
 
 
 def _candidates(
@@ -161,7 +183,7 @@ def _families(names: tuple[str, ...], domain: str | None) -> Mapping[str, Family
 
 
 def _report(
-    family: Family, drawn: DrawnItems, offers: Sequence[_VideoOffer], per_subtask: int, seed: int
+    family: Family, drawn: DrawnItems, offers: Sequence[_VideoOffer], per_subtask: int, seed: int, kept: list[Retention]
 ) -> FamilyReport:
     tally = Tally()
     for offer in offers:
@@ -176,7 +198,7 @@ def _report(
             refused["its texts give the answer away"] = drawn.guessable[subtask]
         rows.append(SubtaskReport(subtask, per_subtask, count, sum(reasons.values()), refused))
     lost = {offer.video_id: offer.problem for offer in offers if offer.problem}
-    return FamilyReport(family.name, seed, tuple(rows), lost)
+    return FamilyReport(family.name, seed, tuple(rows), lost, tuple(kept))
 
 
 def _reasons(report: FamilyReport) -> str:

@@ -1,0 +1,75 @@
+"""Commands that make question sets out of scene graphs: generate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from barista_bench.cli.app import Progress, app, explained
+from barista_bench.files.text_out import echo
+
+if TYPE_CHECKING:
+    from barista_bench.generate.generator import FamilyReport
+
+_SHOWN_REASONS = 3
+
+
+@app.command()
+def generate(
+    source: Annotated[Path, typer.Option(help="Scene graphs in the release layout: one folder a video.")],
+    out: Annotated[Path, typer.Option(help="New folder: a release of each family, and what each item rests on.")],
+    families: Annotated[
+        str, typer.Option(help="Benchmarks whose questions to ask, with commas between.")
+    ] = "vista,handyvqa,tog_bench,egocot",
+    per_subtask: Annotated[int, typer.Option(help="Items of each subtask at the most.")] = 200,
+    seed: Annotated[int, typer.Option(help="Same graphs, domain and seed: same bytes.")] = 0,
+    domain: Annotated[
+        Path | None, typer.Option(help="Domain file: names, values and how they relate. Coffee making by default.")
+    ] = None,
+    review: Annotated[
+        Path | None,
+        typer.Option(help="review.jsonl of an earlier run, filled in: rejected items go, revised texts count."),
+    ] = None,
+    num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
+    progress: Progress = True,
+) -> None:
+    """Make question sets of other benchmarks from any scene graph, each answer computed and proved.
+
+    Then `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
+    """
+    from barista_bench.generate.generator import generate as make
+
+    with explained():
+        reports = make(
+            source,
+            out,
+            [name.strip() for name in families.split(",") if name.strip()],
+            per_subtask=per_subtask,
+            seed=seed,
+            domain=domain,
+            review=review,
+            num_proc=num_proc,
+            progress=progress,
+        )
+    for report in reports:
+        _print_report(report)
+    echo(f"wrote {out}")
+
+
+def _print_report(report: FamilyReport) -> None:
+    """A line a subtask: what was drawn, and why there is not more."""
+    echo(f"{report.family}: {report.drawn} items")
+    for row in report.subtasks:
+        echo(f"  {row.subtask}: {row.drawn} of {row.wanted}, {row.candidates} candidates")
+        if row.drawn < row.wanted:
+            for reason, count in list(row.refused.items())[:_SHOWN_REASONS]:
+                echo(f"    {count} x {reason}")
+    for kept in report.review:
+        rate = "nothing reviewed" if kept.rate is None else f"{kept.rate:.1%} of {kept.reviewed} reviewed items kept"
+        echo(f"  {kept.subtask}: {rate}, {kept.revised} revised, {kept.rejected} rejected")
+        for reason, count in kept.reasons.items():
+            echo(f"    {count} x {reason}")
+    for video_id, problem in report.lost_videos.items():
+        echo(f"  lost: {video_id}: {problem}", color="yellow", err=True)

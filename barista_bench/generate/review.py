@@ -1,0 +1,168 @@
+"""People's word on generated items: a file that goes out with them, comes back filled in, and decides what is released.
+
+One JSON object a line. `generate` writes it with empty verdicts; a person, or a page that asks one, fills in `verdict`
+(accept, revise, reject), `reason` and `reviewer`, and for `revise` the texts in `question` and `choices`. Generating
+again with the file leaves rejected items out and takes revised texts; what an item rests on stays the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from barista_bench.errors import DataError
+from barista_bench.files.bounded import read_json_lines
+from barista_bench.generate.candidates import Choice
+from barista_bench.generate.drawing import Item
+
+MAX_LINE = 2**20
+"""Bytes of one reviewed item."""
+_SAME = "Remedy: generate with the same graphs, domain, seed and number of items as when the review file was written"
+Verdict = Literal["accept", "revise", "reject", ""]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
+Note = Annotated[str, msgspec.Meta(max_length=10_000)]
+
+
+class ReviewedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One item and what a person says of it.
+
+    Args:
+        item: its id, `<family>/<id>`.
+        proof: SHA-256 of what was generated, so that no verdict is taken for another item's.
+        question: as generated, or as revised.
+        choices: likewise, in the order asked.
+        correct: indices of the right choices; a revision changes no answer.
+        verdict: empty while nobody has looked.
+        reason: why it is revised or rejected; short, so that reasons can be counted.
+        reviewer: who says so.
+    """
+
+    item: Text
+    subtask: Text
+    video_id: Text
+    proof: Text
+    question: Text
+    choices: tuple[Text, ...]
+    correct: tuple[int, ...]
+    verdict: Verdict = ""
+    reason: Note = ""
+    reviewer: Note = ""
+
+
+class Retention(msgspec.Struct, frozen=True):
+    """What review left of one subtask's candidates; `reasons` are those of rejections and revisions, by number."""
+
+    subtask: str
+    reviewed: int
+    accepted: int
+    revised: int
+    rejected: int
+    reasons: dict[str, int]
+
+    @property
+    def rate(self) -> float | None:
+        """Share of the reviewed items that were kept; None where none was."""
+        return (self.accepted + self.revised) / self.reviewed if self.reviewed else None
+
+
+def unreviewed(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> list[ReviewedItem]:
+    """The items as they go out. `lines` are what is written of them beside."""
+    return [
+        ReviewedItem(
+            item=f"{family}/{item.id}",
+            subtask=item.candidate.subtask,
+            video_id=item.candidate.video_id,
+            proof=hashlib.sha256(line).hexdigest(),
+            question=item.candidate.question,
+            choices=tuple(choice.text for choice in item.choices),
+            correct=item.correct,
+        )
+        for item, line in zip(items, lines, strict=True)
+    ]
+
+
+def review_bytes(rows: Iterable[ReviewedItem]) -> bytes:
+    """A review file."""
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+
+
+def read_review(path: Path) -> dict[str, ReviewedItem]:
+    """Reviewed items by id.
+
+    Raises:
+        DataError: a line is none, an id stands twice, or a verdict other than accept names no reason or reviewer.
+    """
+    remedy = "correct that line, or generate the file again"
+    decode = msgspec.json.Decoder(ReviewedItem).decode
+    rows: dict[str, ReviewedItem] = {}
+    for number, row in read_json_lines(path, MAX_LINE, decode, what="no reviewed item", remedy=remedy):
+        problem = _problem(row, rows)
+        if problem:
+            raise DataError(f"{path}: line {number}: {problem}. Remedy: {remedy}")
+        rows[row.item] = row
+    return rows
+
+
+def _problem(row: ReviewedItem, before: Mapping[str, ReviewedItem]) -> str:
+    if row.item in before:
+        return f"{row.item!r} stands twice"
+    if row.verdict and not row.reviewer:
+        return f"{row.item!r} has a verdict and no reviewer"
+    if row.verdict in ("revise", "reject") and not row.reason:
+        return f"{row.item!r} is to {row.verdict} without a reason"
+    return ""
+
+
+def reviewed(items: Sequence[Item], rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]) -> list[Item]:
+    """The items that are kept, with their texts as revised. `rows` are the items as they went out.
+
+    Raises:
+        DataError: the review is of other items, or changes the number of its choices or its answer.
+    """
+    kept = []
+    _check_known(rows, review)
+    for item, row in zip(items, rows, strict=True):
+        verdict = review.get(row.item, row)
+        if verdict.proof != row.proof:
+            raise DataError(f"{row.item}: the review is of another item of that id. {_SAME}")
+        if (len(verdict.choices), verdict.correct) != (len(row.choices), row.correct):
+            raise DataError(f"{row.item}: its choices or answer were changed. Remedy: revise texts alone, or reject it")
+        if verdict.verdict != "reject":
+            kept.append(_revised(item, verdict) if verdict.verdict == "revise" else item)
+    return kept
+
+
+def _check_known(rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]) -> None:
+    """Raise DataError for a verdict on an item of this family that is not there."""
+    known = {row.item for row in rows}
+    families = {row.item.partition("/")[0] for row in rows}
+    unknown = sorted(item for item in review if item.partition("/")[0] in families and item not in known)
+    if unknown:
+        raise DataError(f"{unknown[0]}: is reviewed, and is not generated. {_SAME}")
+
+
+def _revised(item: Item, row: ReviewedItem) -> Item:
+    right = tuple(Choice(row.choices[at], item.choices[at].statement) for at in item.correct)
+    choices = tuple(Choice(text, choice.statement) for text, choice in zip(row.choices, item.choices, strict=True))
+    candidate = msgspec.structs.replace(item.candidate, question=row.question, right=right or item.candidate.right)
+    return msgspec.structs.replace(item, candidate=candidate, choices=choices)
+
+
+def retention(rows: Iterable[ReviewedItem], review: Mapping[str, ReviewedItem]) -> list[Retention]:
+    """By subtask, in the order of `rows`."""
+    verdicts: dict[str, list[ReviewedItem]] = {}
+    for row in rows:
+        verdicts.setdefault(row.subtask, []).append(review.get(row.item, row))
+    tables = []
+    for subtask, group in verdicts.items():
+        counts = Counter(row.verdict for row in group)
+        reasons = Counter(row.reason for row in group if row.verdict in ("revise", "reject"))
+        looked_at = len(group) - counts[""]
+        ordered = dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
+        tables.append(Retention(subtask, looked_at, counts["accept"], counts["revise"], counts["reject"], ordered))
+    return tables

@@ -1,0 +1,147 @@
+"""How much of a set of choices can be guessed without seeing anything: from the texts alone, video by video.
+
+Two guessers, each told the answers of all videos but the one it is asked about: `text`, a logistic regression over the
+words of question and choice, alone and in pairs, over a choice's place and length; and `prior`, how often a choice's
+text is right where it stands. What either gets right beyond chance is not due to the video.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+
+FOLDS = 5
+Guesser: TypeAlias = Literal["text", "prior"]
+GUESSERS: tuple[Guesser, ...] = ("text", "prior")
+
+
+class AskedChoices(NamedTuple):
+    """One question as a guesser sees it. `correct` are indices of `choices`."""
+
+    video_id: str
+    question: str
+    choices: tuple[str, ...]
+    correct: tuple[int, ...]
+
+
+class Guesses(NamedTuple):
+    """What a guesser makes of a set.
+
+    Args:
+        credit: for each question the probability, 0 to 1, that the choice it takes is right; choices that it ranks the
+            same share it.
+        accuracy: their mean.
+        chance: what taking any choice would give.
+        p_value: of doing as well or better by chance (one-sided, questions independent).
+    """
+
+    credit: tuple[float, ...]
+    accuracy: float
+    chance: float
+    p_value: float
+
+
+def guess(questions: Sequence[AskedChoices], guesser: Guesser) -> Guesses | None:
+    """How well a guesser does; None where there are fewer than two videos to learn from and be asked about."""
+    videos = sorted({question.video_id for question in questions})
+    if len(videos) < 2:
+        return None
+    scores = _text_scores(questions) if guesser == "text" else _prior_scores(questions)
+    credit = []
+    for question, score in zip(questions, scores, strict=True):
+        best = np.flatnonzero(score >= score.max() - 1e-9)
+        credit.append(len(set(best.tolist()) & set(question.correct)) / len(best))
+    chances = [len(question.correct) / len(question.choices) for question in questions]
+    return Guesses(tuple(credit), float(np.mean(credit)), float(np.mean(chances)), _p_value(sum(credit), chances))
+
+
+def _p_value(hits: float, chances: Sequence[float]) -> float:
+    """Probability of at least `hits` (rounded down) successes of independent trials with these probabilities."""
+    distribution = np.ones(1)
+    for chance in chances:
+        distribution = np.convolve(distribution, [1 - chance, chance])
+    return float(min(1.0, distribution[int(np.floor(hits + 1e-9)) :].sum()))
+
+
+def _text_scores(questions: Sequence[AskedChoices]) -> list[NDArray[np.float64]]:
+    rows = [features for question in questions for features in _features(question)]
+    counted = CountVectorizer(analyzer=list, binary=True).fit_transform(rows)
+    right = np.array([at in question.correct for question in questions for at in range(len(question.choices))])
+    item = np.repeat(np.arange(len(questions)), [len(question.choices) for question in questions])
+    videos = np.array([question.video_id for question in questions])[item]
+    scores = np.zeros(len(right))
+    for train, test in GroupKFold(min(FOLDS, len(set(videos.tolist())))).split(counted, right, videos):
+        if right[train].any() and not right[train].all():
+            model = LogisticRegression(solver="liblinear", class_weight="balanced").fit(counted[train], right[train])
+            scores[test] = model.decision_function(counted[test])
+    return np.split(scores, np.flatnonzero(np.diff(item)) + 1)
+
+
+def _features(question: AskedChoices) -> Iterator[list[str]]:
+    asked = _words(question.question)
+    lengths = sorted({len(choice) for choice in question.choices})
+    for at, choice in enumerate(question.choices):
+        said = _words(choice)
+        pairs = [f"{a}&{b}" for a in sorted(set(asked)) for b in sorted(set(said))]
+        rank = lengths.index(len(choice)) / max(1, len(lengths) - 1)
+        yield [*said, *pairs, f"place={at}", f"length={rank:.1f}", f"shared={len(set(asked) & set(said))}"]
+
+
+def _words(text: str) -> list[str]:
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return words + [f"{a} {b}" for a, b in pairwise(words)]
+
+
+def _prior_scores(questions: Sequence[AskedChoices]) -> list[NDArray[np.float64]]:
+    """Share of the times at which a choice's text stood in other videos that it was right; without any, that of all."""
+    shown: Counter[tuple[str, str]] = Counter()
+    right: Counter[tuple[str, str]] = Counter()
+    for question in questions:
+        for at, choice in enumerate(question.choices):
+            for video_id in ("", question.video_id):
+                shown[video_id, choice] += 1
+                right[video_id, choice] += at in question.correct
+    usual = sum(len(question.correct) for question in questions) / sum(len(question.choices) for question in questions)
+
+    def share(choice: str, video_id: str) -> float:
+        count = shown["", choice] - shown[video_id, choice]
+        return (right["", choice] - right[video_id, choice] + usual) / (count + 1)
+
+    return [np.array([share(choice, question.video_id) for choice in question.choices]) for question in questions]
+
+
+def guessable(questions: Sequence[AskedChoices], ceiling: float | None = None) -> list[int]:
+    """Indices of questions to leave out, so that neither guesser beats chance any more (p < .05), or `ceiling` where it
+    is given: those that are guessed, as many as are too many, round by round.
+
+    Args:
+        ceiling: accuracy, 0 to 1, that a guesser may reach.
+    """
+    kept = list(range(len(questions)))
+    while kept:
+        excess = max((_excess([questions[at] for at in kept], guesser, ceiling) for guesser in GUESSERS), key=len)
+        if not excess:
+            break
+        kept = [at for number, at in enumerate(kept) if number not in excess]
+    return sorted(set(range(len(questions))) - set(kept))
+
+
+def _excess(questions: Sequence[AskedChoices], guesser: Guesser, ceiling: float | None) -> frozenset[int]:
+    """Guessed questions beyond what chance, or the ceiling, allows; the last ones first."""
+    guesses = guess(questions, guesser)
+    if guesses is None or (guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= 0.05):
+        return frozenset()
+    allowed = guesses.chance if ceiling is None else ceiling
+    # Half of the excess a round: what is left out changes what can be learned.
+    count = max(1, int((guesses.accuracy - allowed) * len(questions)) // 2)
+    certain = [at for at in reversed(range(len(questions))) if guesses.credit[at] >= 1]
+    return frozenset(certain[:count] or [len(questions) - 1])

@@ -1,0 +1,138 @@
+"""A graph in people's terms: names, what is to be seen, uses by hands over holes, what changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barista_bench.errors import DataError
+from tests.generate.graphs import graph_document, scene_of
+
+OBJECTS = {"cup": "coffee cup", "right": "right hand", "left": "left hand", "pot": "pitcher"}
+HOLDS = "human_actions"
+
+
+def document(**content: Any) -> dict[str, Any]:
+    return graph_document(OBJECTS, **content)
+
+
+def test_a_name_is_the_kind_where_the_category_says_less(tmp_path: Path) -> None:
+    objects = {"a": "container", "b": "unknown", "c": "button", "d": "coffee cup", "e": "unknown"}
+    attributes = [
+        ("a", "type", "tray", (0, 100)),
+        ("b", "type", "food", (0, 100)),
+        ("c", "type", "power button", (0, 100)),
+        ("d", "type", "mug", (0, 100)),
+    ]
+    scene = scene_of(tmp_path, graph_document(objects, attributes=attributes))
+    assert {key: thing.name for key, thing in scene.things.items()} == {
+        "a": "tray",
+        "b": "food",
+        "c": "power button",
+        "d": "coffee cup",
+    }
+
+
+def test_things_that_share_a_name_get_their_colour(tmp_path: Path) -> None:
+    objects = {"a": "coffee cup", "b": "coffee cup", "c": "pitcher"}
+    attributes = [("a", "color", "red", (0, 100)), ("b", "color", "blue", (0, 100)), ("c", "color", "red", (0, 100))]
+    scene = scene_of(tmp_path, graph_document(objects, attributes=attributes))
+    assert [scene.things[key].name for key in objects] == ["red coffee cup", "blue coffee cup", "pitcher"]
+
+
+def test_a_reference_is_unique_unless_something_else_in_view_could_be_meant(tmp_path: Path) -> None:
+    objects = {"a": "button", "b": "button", "c": "pitcher"}
+    attributes = [("b", "type", "power button", (0, 100))]
+    scene = scene_of(tmp_path, graph_document(objects, attributes=attributes, seen={"b": [(0, 50)]}))
+    assert not scene.unique(scene.things["a"], [10])
+    assert scene.unique(scene.things["a"], [60])
+    assert scene.unique(scene.things["b"], [10])
+    assert scene.unique(scene.things["c"], [10])
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"), [(10, True), (42, None), (48, False), (87, None), (60, False), (99, True)], ids=str
+)
+def test_what_is_not_annotated_for_long_is_out_of_view(tmp_path: Path, frame: int, expected: bool | None) -> None:
+    scene = scene_of(tmp_path, document(seen={"cup": [(0, 40), (90, 100)]}))
+    assert scene.visible("cup", frame) is expected
+
+
+def test_little_of_an_object_is_neither_seen_nor_absent(tmp_path: Path) -> None:
+    content = document(frames=10)
+    small = graph_document(OBJECTS, frames=10, boxes={"cup": (10, 10, 8, 8)})
+    content["annotations"][0] = small["annotations"][0]
+    scene = scene_of(tmp_path, content)
+    assert [scene.visible("cup", frame) for frame in (0, 1)] == [None, True]
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        ({}, [(10, 30), (50, 70)]),
+        ({"right": [(0, 30), (50, 100)]}, [(10, 70)]),
+        ({"cup": [(0, 30), (50, 100)]}, [(10, 70)]),
+    ],
+    ids=["the hand lets go in view", "the hand is out of the picture", "the thing is hidden"],
+)
+def test_a_hand_that_is_not_to_be_seen_lets_nothing_go(
+    tmp_path: Path, seen: dict[str, list[tuple[int, int]]], expected: list[tuple[int, int]]
+) -> None:
+    relations = [("right", HOLDS, "holds", "cup", (10, 30)), ("right", HOLDS, "holds", "cup", (50, 70))]
+    scene = scene_of(tmp_path, document(relations=relations, seen=seen))
+    assert [(use.start, use.end) for use in scene.uses] == expected
+
+
+def test_a_short_hole_ends_no_use_and_other_contacts_go_on_in_it(tmp_path: Path) -> None:
+    relations = [("right", HOLDS, "touches", "cup", (10, 30)), ("right", HOLDS, "holds", "cup", (34, 70))]
+    (use,) = scene_of(tmp_path, document(relations=relations)).uses
+    assert (use.side, use.thing.id, use.start, use.end) == ("right", "cup", 10, 70)
+    assert use.contacts == (("touches", 10, 30), ("holds", 34, 70))
+    assert use.begins
+    assert use.ends
+
+
+def test_a_use_does_not_begin_or_end_where_the_video_or_the_hand_does(tmp_path: Path) -> None:
+    relations = [("right", HOLDS, "holds", "cup", (0, 40)), ("left", HOLDS, "holds", "cup", (20, 60))]
+    uses = scene_of(tmp_path, document(relations=relations, seen={"left": [(20, 60)]})).uses
+    assert [(use.side, use.begins, use.ends) for use in uses] == [("right", False, True), ("left", False, False)]
+
+
+def test_only_values_that_exclude_each_other_change(tmp_path: Path) -> None:
+    attributes = [
+        ("cup", "state", "empty", (0, 40)),
+        ("cup", "state", "being filled", (40, 60)),
+        ("cup", "state", "full", (60, 70)),
+        ("cup", "state", "filled", (70, 100)),
+        ("pot", "state", "upright", (0, 50)),
+        ("pot", "state", "tilted", (50, 60)),
+        ("pot", "state", "pouring", (60, 100)),
+    ]
+    changes = scene_of(tmp_path, document(attributes=attributes)).changes
+    assert [(before.value, after.value, after.start) for before, after in changes] == [
+        ("empty", "being filled", 40),
+        ("upright", "tilted", 50),
+        ("being filled", "full", 60),
+    ]
+
+
+def test_a_value_goes_on_over_a_hole_in_which_the_thing_is_hidden(tmp_path: Path) -> None:
+    attributes = [("cup", "state", "empty", (0, 30)), ("cup", "state", "empty", (60, 100))]
+    scene = scene_of(tmp_path, document(attributes=attributes, seen={"cup": [(0, 30), (60, 100)]}))
+    assert [(value.start, value.end) for value in scene.values] == [(0, 100)]
+
+
+def test_a_part_and_its_whole_are_known(tmp_path: Path) -> None:
+    scene = scene_of(tmp_path, document(relations=[("pot", "position", "part of", "cup", (0, 10))]))
+    assert scene.is_part_of_other("pot", "cup")
+    assert scene.is_part_of_other("cup", "pot")
+    assert not scene.is_part_of_other("pot", "left")
+
+
+def test_a_video_without_a_frame_rate_has_no_seconds(tmp_path: Path) -> None:
+    content = document()
+    del content["video_metadata"][0]["fps"]
+    with pytest.raises(DataError, match="has no fps. Remedy"):
+        scene_of(tmp_path, content)

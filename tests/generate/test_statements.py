@@ -1,0 +1,106 @@
+"""What can be said of a scene: true where it is recorded, false where what is recorded excludes it, else not known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.statements import (
+    Changes,
+    Does,
+    DoesNext,
+    Finished,
+    HasValue,
+    Located,
+    Precedes,
+    Seen,
+    Statement,
+    TouchedDuring,
+    Touches,
+)
+from tests.generate.graphs import graph_document, scene_of
+
+OBJECTS = {"cup": "coffee cup", "right": "right hand", "left": "left hand", "pot": "pitcher", "spoon": "spoon"}
+HOLDS = "human_actions"
+
+
+def document(**content: Any) -> dict[str, Any]:
+    return graph_document(OBJECTS, **content)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """The right hand holds the cup, which fills, from 20 to 60; then the left hand takes the pot out of the cup."""
+    content = document(
+        boxes={"right": (30, 20, 40, 40), "spoon": (250, 190, 40, 40)},
+        attributes=[("cup", "state", "empty", (0, 40)), ("cup", "state", "full", (40, 100))],
+        relations=[
+            ("right", HOLDS, "holds", "cup", (20, 60)),
+            ("left", HOLDS, "touches", "pot", (70, 90)),
+            ("pot", "position", "inside", "cup", (0, 70)),
+        ],
+        activities=[("Grasp cup", (20, 40)), ("Pour milk", (40, 60)), ("Press button", (62, 90))],
+        steps=[("Prepare cup", (0, 45)), ("Serve coffee", (60, 100))],
+    )
+    return scene_of(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("statement", "truth"),
+    [
+        (Seen("cup", 5), True),
+        (Touches("right", "cup", 30), True),
+        (Touches("right", "cup", 30, "holds"), True),
+        (Touches("right", "cup", 30, "presses"), False),
+        (Touches("right", "cup", 30, "touches"), None),
+        (Touches("right", "spoon", 30), False),
+        (Touches("right", "cup", 80), None),
+        (Touches("left", "cup", 30), False),
+        (TouchedDuring("cup", 0, 50), True),
+        (TouchedDuring("spoon", 0, 50), False),
+        (TouchedDuring("pot", 0, 50), False),
+        (HasValue("cup", "state", "empty", 10), True),
+        (HasValue("cup", "state", "filled", 60), True),
+        (HasValue("cup", "state", "full", 10), False),
+        (HasValue("cup", "state", "open", 10), None),
+        (HasValue("pot", "state", "open", 10), None),
+        (HasValue("cup", "state", "empty", 40), None),
+        (Changes("cup", "state", "empty", "full", 10, 60), True),
+        (Changes("cup", "state", "full", "empty", 10, 60), False),
+        (Changes("cup", "state", "empty", "empty", 10, 60), False),
+        (Changes("cup", "state", "empty", "empty", 0, 30), True),
+        (Located("pot", "inside", "cup", 20), True),
+        (Located("pot", "under", "cup", 20), False),
+        (Located("pot", "on", "cup", 20), None),
+        (Located("spoon", "inside", "cup", 20), False),
+        (Does("Grasp cup", 30), True),
+        (Does("Press button", 30), False),
+        (Does("Take cup", 30), None),
+        (Does("Grasp spoon", 30), False),
+        (Does("Hold cup", 50), None),
+        (Does("Press button", 5), None),
+        (DoesNext("Pour milk", 30), True),
+        (DoesNext("Press button", 30), False),
+        (DoesNext("Fill cup", 30), None),
+        (DoesNext("Pour milk", 95), None),
+        (Precedes(("cup", "pot"), 95), True),
+        (Precedes(("pot", "cup"), 95), False),
+        (Precedes(("pot", "cup"), 65), None),
+        (Finished("Prepare cup", 50), True),
+        (Finished("Serve coffee", 50), False),
+        (Finished("Serve coffee", 70), None),
+        (Finished("Clean up", 70), None),
+    ],
+    ids=str,
+)
+def test_a_statement_holds_is_excluded_or_is_not_known(scene: Scene, statement: Statement, truth: bool | None) -> None:
+    assert statement.truth(scene) is truth
+
+
+def test_a_hand_out_of_the_picture_is_not_known_to_touch_nothing(tmp_path: Path) -> None:
+    scene = scene_of(tmp_path, document(seen={"right": [(0, 10)]}))
+    assert Touches("right", "cup", 5).truth(scene) is False
+    assert Touches("right", "cup", 50).truth(scene) is None

@@ -33,10 +33,8 @@ def graph_document(
     steps: Sequence[tuple[str, Range]] = (),
     fps: float = FPS,
 ) -> dict[str, Any]:
-    """An annotation file of these objects (id to category), apart from each other and always seen unless said otherwise.
-
-    What a hand is said to act on overlaps its box on those frames alone where `boxes` does not place it.
-    """
+    """An annotation file of these objects (id to category), apart from each other, and seen throughout unless `seen`
+    says otherwise."""
     seen, boxes = seen or {}, boxes or {}
     places = {name: boxes.get(name, place) for name, place in zip(objects, _PLACES, strict=False)}
     masks = {name: _segmentation(box) for name, box in places.items()}

@@ -134,5 +134,5 @@ def test_a_part_and_its_whole_are_known(tmp_path: Path) -> None:
 def test_a_video_without_a_frame_rate_has_no_seconds(tmp_path: Path) -> None:
     content = document()
     del content["video_metadata"][0]["fps"]
-    with pytest.raises(DataError, match="has no fps. Remedy"):
+    with pytest.raises(DataError, match=r"has no fps\. Remedy"):
         scene_of(tmp_path, content)

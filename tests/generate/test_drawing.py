@@ -1,0 +1,169 @@
+"""Which of all candidates is asked: decided ones, in balance, whose texts alone do not give the answer away."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barista_bench.generate.candidates import Candidate, Choice, alike, decide
+from barista_bench.generate.drawing import draw, thin, with_choices
+from barista_bench.generate.shortcuts import AskedChoices, guess, guessable
+from barista_bench.generate.statements import HasValue, Seen
+from tests.generate.graphs import graph_document, scene_of
+
+STATES = ("empty", "being filled", "full", "emptying")
+
+
+def candidate(at: int = 0, *, answer: str = "empty", video: str = "v1", subtask: str = "state") -> Candidate:
+    """A question about a cup whose state is `answer`; the others are wrong."""
+    choices = {value: Choice(value, HasValue("cup", "state", value, at)) for value in STATES}
+    return Candidate(
+        subtask=subtask,
+        video_id=video,
+        question=f"How is the cup at {at}?",
+        right=(choices.pop(answer),),
+        wrong=tuple(choices.values()),
+        given=(Seen("cup", at),),
+        span=(0, 100),
+        frames=(at,),
+    )
+
+
+def test_a_candidate_is_asked_with_the_wrong_answers_that_the_graph_excludes(tmp_path: Path) -> None:
+    attributes = [("cup", "state", "empty", (0, 50)), ("cup", "state", "full", (50, 100))]
+    content = graph_document({"cup": "coffee cup"}, attributes=attributes, seen={"cup": [(0, 80)]})
+    scene = scene_of(tmp_path, content)
+    verdict = decide(candidate(20), scene, 3)
+    assert verdict.candidate is not None
+    assert {choice.text for choice in verdict.candidate.wrong} == {"being filled", "full", "emptying"}
+    assert decide(candidate(60), scene, 3).reason == "the graph does not prove the answer"
+    assert decide(candidate(95), scene, 3).reason == "what it is about is not well to be seen"
+    assert decide(candidate(20), scene, 4).reason == "too few answers that the graph excludes"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("The red cup.", "red cup", True),
+        ("a Cup", "the cup", True),
+        ("colour", "color", True),
+        ("left hand", "right hand", False),
+        ("open", "opened", False),
+        ("on", "under", False),
+        ("second 1", "second 2", False),
+    ],
+)
+def test_texts_that_a_reader_cannot_tell_apart_are_one_choice(first: str, second: str, same: bool) -> None:
+    assert alike(first, second) is same
+
+
+def test_videos_and_answers_are_drawn_in_turn() -> None:
+    pool = [candidate(at, answer=STATES[at % 2], video=f"v{at % 3}") for at in range(60)]
+    pool += [candidate(at, answer="full", video="v0") for at in range(60, 64)]
+    drawn = draw(pool, 12, seed=0)
+    assert Counter(c.right[0].text for c in drawn) == {"empty": 4, "being filled": 4, "full": 4}
+    assert max(Counter(c.video_id for c in drawn).values()) <= 6
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 30))
+def test_what_is_drawn_does_not_depend_on_the_order_of_candidates(rng: random.Random, size: int) -> None:
+    pool = [candidate(at, answer=STATES[at % 4], video=f"v{at % 5}") for at in range(40)]
+    shuffled = rng.sample(pool, len(pool))
+    assert draw(shuffled, size, seed=3) == draw(pool, size, seed=3)
+    assert sorted(c.frames for c in thin(shuffled, size, 3)) == sorted(c.frames for c in thin(pool, size, 3))
+
+
+def test_a_video_keeps_of_each_subtask_no_more_than_it_may_offer() -> None:
+    pool = [candidate(at, answer=STATES[at % 2], subtask=name) for name in ("a", "b") for at in range(20)]
+    kept = thin(pool, 6, seed=0)
+    assert Counter((c.subtask, c.right[0].text) for c in kept) == {
+        (subtask, answer): 3 for subtask in "ab" for answer in STATES[:2]
+    }
+
+
+def test_the_right_choice_stands_in_each_place_equally_often_and_all_choices_are_kept() -> None:
+    drawn = [candidate(at, answer=STATES[at % 4]) for at in range(40)]
+    items = with_choices(drawn, "state", lambda _: 3, seed=0)
+    assert Counter(item.correct for item in items) == {(place,): 10 for place in range(4)}
+    for item, source in zip(items, drawn, strict=True):
+        assert item.choices[item.correct[0]] == source.right[0]
+        assert {choice.text for choice in item.choices} == set(STATES)
+    assert len({item.id for item in items}) == 40
+
+
+def test_a_choice_is_wrong_in_proportion_to_how_often_it_is_right() -> None:
+    drawn = [candidate(at, answer="empty" if at % 4 else "full") for at in range(40)]
+    items = with_choices(drawn, "state", lambda _: 1, seed=0)
+    wrong = Counter(choice.text for item in items for at, choice in enumerate(item.choices) if at not in item.correct)
+    assert wrong["empty"] == 10  # wherever it is not right
+    assert wrong["full"] >= 10  # as often as it is right; the rest falls to all alike
+    assert max(wrong.values()) - min(wrong.values()) <= 10
+
+
+def asked(video: int, question: str, choices: tuple[str, ...], right: str) -> AskedChoices:
+    return AskedChoices(f"v{video}", question, choices, (choices.index(right),))
+
+
+def fair(count: int, seed: int = 0) -> list[AskedChoices]:
+    rng = random.Random(seed)
+    return [asked(at % 8, "Which?", tuple(rng.sample(STATES, 4)), rng.choice(STATES)) for at in range(count)]
+
+
+@pytest.mark.parametrize("guesser", ["text", "prior"])
+def test_an_answer_that_is_usual_is_guessed_and_one_that_is_not_is_not(guesser: str) -> None:
+    rng = random.Random(1)
+    usual = [asked(at % 8, "Which?", tuple(rng.sample(STATES, 4)), "full") for at in range(60)]
+    biased = guess(usual, guesser)  # type: ignore[arg-type]
+    unbiased = guess(fair(200), guesser)  # type: ignore[arg-type]
+    assert biased is not None
+    assert unbiased is not None
+    assert biased.accuracy == 1.0
+    assert biased.p_value < 1e-9
+    assert abs(unbiased.accuracy - 0.25) < 0.12
+    assert unbiased.chance == 0.25
+    assert unbiased.p_value > 0.01
+
+
+def test_an_answer_that_the_question_gives_away_is_guessed_from_the_text_alone() -> None:
+    rng = random.Random(1)
+    told = [
+        asked(at % 8, f"Which of these, {STATES[at % 4]}?", tuple(rng.sample(STATES, 4)), STATES[at % 4])
+        for at in range(80)
+    ]
+    text, prior = guess(told, "text"), guess(told, "prior")
+    assert text is not None
+    assert prior is not None
+    assert text.accuracy > 0.9
+    assert prior.accuracy < 0.5
+
+
+def test_one_video_alone_gives_nothing_to_learn_from() -> None:
+    assert guess([asked(0, "Which?", STATES, "full")] * 9, "prior") is None
+
+
+def test_guessable_questions_are_left_out_until_nobody_guesses_better_than_chance() -> None:
+    rng = random.Random(1)
+    usual = [asked(at % 8, "Which?", tuple(rng.sample(STATES, 4)), "full") for at in range(40)]
+    mixed = [*fair(60), *usual]
+    left_out = set(guessable(mixed))
+    kept = [question for at, question in enumerate(mixed) if at not in left_out]
+    for guesser in ("text", "prior"):
+        guesses = guess(kept, guesser)  # type: ignore[arg-type]
+        assert guesses is None or guesses.p_value >= 0.05
+    assert not guessable(kept)
+    assert left_out
+
+
+def test_a_ceiling_says_how_much_may_be_guessed() -> None:
+    rng = random.Random(1)
+    mixed = [*fair(60), *(asked(at % 8, "Which?", tuple(rng.sample(STATES, 4)), "full") for at in range(40))]
+    left_out = set(guessable(mixed, ceiling=0.4))
+    guesses = guess([q for at, q in enumerate(mixed) if at not in left_out], "prior")
+    assert guesses is not None
+    assert guesses.accuracy <= 0.4
+    assert len(left_out) < len(guessable(mixed))

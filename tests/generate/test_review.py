@@ -1,0 +1,94 @@
+"""People's word on items: what goes out, what comes back, and what it does to the set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from barista_bench.errors import DataError
+from barista_bench.generate.drawing import Item, with_choices
+from barista_bench.generate.review import ReviewedItem, read_review, retention, review_bytes, reviewed, unreviewed
+from tests.generate.test_drawing import STATES, candidate
+
+ITEMS = with_choices([candidate(at, answer=STATES[at % 4]) for at in range(4)], "state", lambda _: 3, seed=0)
+ROWS = unreviewed("handyvqa", ITEMS, [item.id.encode() for item in ITEMS])
+
+
+def judged(at: int, verdict: str, **fields: object) -> ReviewedItem:
+    return msgspec.structs.replace(ROWS[at], verdict=verdict, reviewer="ada", reason="unclear", **fields)
+
+
+def kept(*rows: ReviewedItem) -> list[Item]:
+    return reviewed(ITEMS, ROWS, {row.item: row for row in rows})
+
+
+def test_rejected_items_go_and_revised_texts_count() -> None:
+    texts = tuple(text.upper() for text in ROWS[1].choices)
+    items = kept(judged(0, "reject"), judged(1, "revise", question="Really?", choices=texts), judged(2, "accept"))
+    assert [item.id for item in items] == [item.id for item in ITEMS[1:]]
+    assert items[0].candidate.question == "Really?"
+    assert tuple(choice.text for choice in items[0].choices) == texts
+    assert items[0].candidate.right[0].text == texts[ITEMS[1].correct[0]]
+    assert [c.statement for c in items[0].choices] == [c.statement for c in ITEMS[1].choices]
+    assert items[1:] == ITEMS[2:]
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        (msgspec.structs.replace(ROWS[0], proof="0"), "another item"),
+        (judged(0, "revise", correct=(9,)), "answer were changed"),
+        (judged(0, "revise", choices=("a",)), "choices or answer were changed"),
+        (judged(0, "accept", item="handyvqa/state_99999"), "is not generated"),
+    ],
+)
+def test_a_review_of_something_else_is_refused(row: ReviewedItem, complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint):
+        kept(row)
+
+
+def test_verdicts_on_other_families_are_left_alone() -> None:
+    assert kept(judged(0, "reject", item="egocot/aog_00000")) == ITEMS
+
+
+def test_a_review_file_reads_back_as_written(tmp_path: Path) -> None:
+    path = tmp_path / "review.jsonl"
+    path.write_bytes(review_bytes([judged(0, "reject"), ROWS[1]]))
+    assert list(read_review(path).values()) == [judged(0, "reject"), ROWS[1]]
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ({"verdict": "reject", "reviewer": "ada", "reason": ""}, "without a reason"),
+        ({"verdict": "accept", "reviewer": ""}, "no reviewer"),
+        ({"verdict": "perhaps", "reviewer": "ada"}, "no reviewed item"),
+        ({"verdict": "", "more": 1}, "no reviewed item"),
+    ],
+)
+def test_a_verdict_that_says_too_little_is_refused_with_its_line(
+    tmp_path: Path, row: dict[str, object], complaint: str
+) -> None:
+    path = tmp_path / "review.jsonl"
+    good = review_bytes([ROWS[1]])
+    path.write_bytes(good + msgspec.json.encode({**msgspec.to_builtins(ROWS[0]), **row}) + b"\n")
+    with pytest.raises(DataError, match=rf"line 2: .*{complaint}.*Remedy"):
+        read_review(path)
+
+
+def test_an_item_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "review.jsonl"
+    path.write_bytes(review_bytes([ROWS[0], ROWS[0]]))
+    with pytest.raises(DataError, match="stands twice"):
+        read_review(path)
+
+
+def test_retention_counts_what_was_looked_at_with_the_reasons() -> None:
+    review = {row.item: row for row in (judged(0, "reject"), judged(1, "revise"), judged(2, "accept"))}
+    (row,) = retention(ROWS, review)
+    assert (row.reviewed, row.accepted, row.revised, row.rejected) == (3, 1, 1, 1)
+    assert row.reasons == {"unclear": 2}
+    assert row.rate == pytest.approx(2 / 3)
+    assert retention(ROWS, {})[0].rate is None

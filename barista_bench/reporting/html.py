@@ -26,17 +26,10 @@ from barista_bench.reporting.view import Report
 
 def render_html(report: Report, samples: Sequence[Sample], album: Album) -> str:
     """The page; the album has the pictures of `samples` by their places."""
-    environment = Environment(
-        loader=PackageLoader("barista_bench.reporting"),
-        autoescape=True,
-        finalize=text_out.html,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment()
     environment.filters["words"] = words
     environment.filters["svg_url"] = _svg_url
-    style, script = _own("report.css"), _own("report.js")
+    style, script = own_template("report.css"), own_template("report.js")
     sections = [
         {"heading": section.heading, "labels": section.labels, "scores": section.scores} for section in report.sections
     ]
@@ -45,7 +38,7 @@ def render_html(report: Report, samples: Sequence[Sample], album: Album) -> str:
         samples=samples,
         style=Markup(style),  # noqa: S704  (our own file)
         script=Markup(script),  # noqa: S704  (our own file)
-        policy=_policy(style, script),
+        policy=content_policy(style, script),
         names=_short([section.heading for section in report.sections]),
         statuses=bundle.STATUSES,
         data=htmlsafe_json_dumps(bundle.index(samples, sections, album)),
@@ -65,14 +58,28 @@ def _short(headings: Sequence[str]) -> list[str]:
     return [heading.partition(" / ")[2] or heading for heading in headings] if len(firsts) == 1 else list(headings)
 
 
-def _own(name: str) -> str:
+def page_environment() -> Environment:
+    """Templates of pages: everything that they are given is escaped."""
+    return Environment(
+        loader=PackageLoader("barista_bench.reporting"),
+        autoescape=True,
+        finalize=text_out.html,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def own_template(name: str) -> str:
+    """A file of the folder `templates`."""
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8").strip()
 
 
-def _policy(style: str, script: str) -> str:
+def content_policy(style: str, script: str | None = None) -> str:
     """Nothing may load; only this style and this script apply, known by their hashes."""
+    scripts = "'none'" if script is None else f"'{_hash(script)}'"
     return (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src {scripts}; "
         "base-uri 'none'; form-action 'none'"
     )
 

@@ -1,0 +1,133 @@
+"""Is a set of choice questions any good? Balance, give-aways in the texts, and what a guesser makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import chisquare
+
+from barista_bench.generate.candidates import alike
+from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, Guesser, Guesses, guess
+from barista_bench.stats.comparison import holm
+
+MOST_SHOWN = 10
+"""Answers and alike choices that are named."""
+
+
+class GuesserResult(NamedTuple):
+    """What a guesser makes of one task; `p_adjusted` by Holm's procedure over all tasks and guessers of an audit."""
+
+    guesser: Guesser
+    guesses: Guesses
+    p_adjusted: float
+
+
+class TaskAudit(NamedTuple):
+    """One task's set.
+
+    Args:
+        task: its name.
+        items: number of questions; `videos` number of videos.
+        per_video: fewest, median and most questions of a video.
+        answers: right texts with how often they are right, the most frequent first; `distinct_answers` how many.
+        places: how often a right choice stands first, second, ...; counted where there is one right choice.
+        places_p: of these counts if every place were as likely; None with no such question.
+        shared_right: mean share of a right choice's words that the question says too; `shared_wrong` of a wrong one's.
+        longest_right: share of questions whose right choice alone is the longest; `longest_chance` what chance gives.
+        alike: (item number, text, text) of choices of one question that a reader can hardly tell apart.
+        guessers: empty where a single video gives nothing to learn from.
+    """
+
+    task: str
+    items: int
+    videos: int
+    per_video: tuple[int, float, int]
+    answers: tuple[tuple[str, int], ...]
+    distinct_answers: int
+    places: tuple[int, ...]
+    places_p: float | None
+    shared_right: float
+    shared_wrong: float
+    longest_right: float
+    longest_chance: float
+    alike: tuple[tuple[int, str, str], ...]
+    guessers: tuple[GuesserResult, ...] = ()
+
+
+def audit_sets(sets: Mapping[str, Sequence[AskedChoices]]) -> list[TaskAudit]:
+    """The audit of each task's questions; tasks without any are left out."""
+    audits = [_audit(task, questions) for task, questions in sets.items() if questions]
+    guesses = {
+        (audit.task, guesser): made
+        for audit in audits
+        for guesser in GUESSERS
+        if (made := guess(sets[audit.task], guesser)) is not None
+    }
+    adjusted = dict(zip(guesses, holm([made.p_value for made in guesses.values()]), strict=True))
+    return [
+        audit._replace(
+            guessers=tuple(
+                GuesserResult(guesser, guesses[audit.task, guesser], adjusted[audit.task, guesser])
+                for guesser in GUESSERS
+                if (audit.task, guesser) in guesses
+            )
+        )
+        for audit in audits
+    ]
+
+
+def _audit(task: str, questions: Sequence[AskedChoices]) -> TaskAudit:
+    videos = Counter(question.video_id for question in questions)
+    answers = Counter(question.choices[at] for question in questions for at in question.correct)
+    single = [question for question in questions if len(question.correct) == 1]
+    places = np.bincount([question.correct[0] for question in single], minlength=1)
+    # Questions with fewer choices have fewer places.
+    expected = np.array([sum(1 / len(q.choices) for q in single if at < len(q.choices)) for at in range(len(places))])
+    right, wrong = _shared_words(questions)
+    longest = [_is_longest(question) for question in single]
+    return TaskAudit(
+        task=task,
+        items=len(questions),
+        videos=len(videos),
+        per_video=(min(videos.values()), float(np.median(list(videos.values()))), max(videos.values())),
+        answers=tuple(answers.most_common(MOST_SHOWN)),
+        distinct_answers=len(answers),
+        places=tuple(places.tolist()),
+        places_p=float(chisquare(places, expected * places.sum() / expected.sum()).pvalue) if single else None,
+        shared_right=right,
+        shared_wrong=wrong,
+        longest_right=float(np.mean(longest)) if longest else 0.0,
+        longest_chance=float(np.mean([1 / len(question.choices) for question in single])) if single else 0.0,
+        alike=tuple(
+            (number, first, second)
+            for number, question in enumerate(questions)
+            for first, second in combinations(question.choices, 2)
+            if alike(first, second)
+        ),
+    )
+
+
+def _is_longest(question: AskedChoices) -> bool:
+    lengths = [len(choice) for choice in question.choices]
+    longest = max(lengths)
+    return lengths[question.correct[0]] == longest and lengths.count(longest) == 1
+
+
+def _shared_words(questions: Sequence[AskedChoices]) -> tuple[float, float]:
+    """Mean share of the words of a right, and of a wrong choice that the question says too."""
+    shares: dict[bool, list[float]] = {True: [], False: []}
+    for question in questions:
+        asked = set(_words(question.question))
+        for at, choice in enumerate(question.choices):
+            words = set(_words(choice))
+            shares[at in question.correct].append(len(words & asked) / max(1, len(words)))
+    return float(np.mean(shares[True] or [0.0])), float(np.mean(shares[False] or [0.0]))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.casefold())

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.files import atomic as atomic_files
-from barista_bench.files.atomic import place_file, replacing, write_whole
+from barista_bench.files import writing as atomic_files
+from barista_bench.files.writing import place_file, replacing, write_whole
 
 
 def test_a_file_is_replaced_at_the_end_and_nothing_else_is_left(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.errors import ConfigError
-from barista_bench.files import owned_folders
-from barista_bench.files.owned_folders import (
+from barista_bench.files import writing as owned_folders
+from barista_bench.files.writing import (
     DATASET,
     KITCHEN,
     REPORT,

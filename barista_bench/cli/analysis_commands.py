@@ -11,8 +11,8 @@ from barista_bench.cli.app import Data, Options, Root, app, explained
 from barista_bench.core.interval import DRAWS
 from barista_bench.core.options import parse_pairs
 from barista_bench.files import text_out
-from barista_bench.files.atomic import write_whole
 from barista_bench.files.text_out import echo
+from barista_bench.files.writing import write_whole
 
 if TYPE_CHECKING:
     from barista_bench.stats import Comparison
@@ -32,7 +32,7 @@ def compare(
 ) -> None:
     """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
     from barista_bench.api import load_results
-    from barista_bench.files.owned_folders import check_place
+    from barista_bench.files.writing import check_place
     from barista_bench.stats import compare_runs, differing_circumstances
     from barista_bench.stats.tables import comparison_table
 
@@ -62,7 +62,7 @@ def analyse(
 ) -> None:
     """Write all analyses as CSV: figures, breakdowns, comparisons, rank agreement, propagation, baselines, failures."""
     from barista_bench.api import load_results
-    from barista_bench.files.owned_folders import ANALYSIS, check_target
+    from barista_bench.files.writing import ANALYSIS, check_target
     from barista_bench.stats.tables import analysis_tables, write_tables
 
     with explained():

@@ -18,8 +18,8 @@ from typer.core import TyperGroup
 from barista_bench import __version__
 from barista_bench.cli.interruption import INTERRUPTED, LINE, ending_at_once
 from barista_bench.errors import BaristaError
-from barista_bench.files.atomic import NO_SPACE
 from barista_bench.files.text_out import LogFormatter, echo
+from barista_bench.files.writing import NO_SPACE
 
 
 class Commands(TyperGroup):

@@ -67,7 +67,7 @@ def submit(
     Everything lands in OUT to look at: model/ (.eval_results, README.md), dataset/ (eval.yaml, and the dataset itself
     with --dataset) and results/ (for a leaderboard Space).
     """
-    from barista_bench.files.owned_folders import SUBMISSION, check_target
+    from barista_bench.files.writing import SUBMISSION, check_target
     from barista_bench.hub.files import all_files, model_files, write_files
     from barista_bench.hub.pushing import Destination, Pusher, find_token
     from barista_bench.hub.submission import make_submission

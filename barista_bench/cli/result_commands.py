@@ -71,7 +71,7 @@ def report(
 ) -> None:
     """Write a self-contained HTML page, Markdown, and tables and figures as files. Runs are read, never written."""
     from barista_bench.api import load_results
-    from barista_bench.files.owned_folders import REPORT, check_target
+    from barista_bench.files.writing import REPORT, check_target
     from barista_bench.reporting import write_report
 
     with explained():

@@ -41,7 +41,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 
 
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.files.owned_folders import REPORT, check_target
+    from barista_bench.files.writing import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.opening import open_tasks
     from barista_bench.runs.ask.runner import run_config

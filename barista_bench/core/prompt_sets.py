@@ -24,8 +24,7 @@ import msgspec
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart, by_hash
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import read_bounded
-from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
+from barista_bench.files.bounded import MAX_YAML, load_yaml, read_bounded
 
 IMAGE_PLACES = frozenset({"image", "images"})
 IMAGE_TEXT = "image"
@@ -140,7 +139,7 @@ def load_prompts(path: str | Path, task: str) -> PromptTexts:
     """
     file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
     remedy = "write one, which holds the text for one task, or leave --prompts out"
-    data = read_bounded(file, MAX_BYTES, what="no prompt file", remedy=remedy, error=ConfigError)
+    data = read_bounded(file, MAX_YAML, what="no prompt file", remedy=remedy, error=ConfigError)
     return _parse(data, str(file))
 
 

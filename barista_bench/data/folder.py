@@ -34,7 +34,7 @@ from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
 from barista_bench.data.rows import FramesMode
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
+from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from barista_bench.core.task import ProtocolName
 from barista_bench.data.rows import FramesMode
 from barista_bench.errors import DataError
 from barista_bench.files.bounded import read_bounded_json
-from barista_bench.files.owned_folders import DATASET, MAX_MANIFEST
+from barista_bench.files.writing import DATASET, MAX_MANIFEST
 from barista_bench.scene_graph import Problem
 
 DEFAULT = "barista"

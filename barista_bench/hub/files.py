@@ -16,10 +16,9 @@ from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.data.origin import config_names_of
 from barista_bench.errors import DataError
-from barista_bench.files.atomic import place_file
 from barista_bench.files.credentials import holds_key
-from barista_bench.files.owned_folders import SUBMISSION, replacing_folder
 from barista_bench.files.paths import confined
+from barista_bench.files.writing import SUBMISSION, place_file, replacing_folder
 from barista_bench.hub.card import merge_model_index
 from barista_bench.hub.checks import OURS, RULES_FILE, SCALE, task_id
 from barista_bench.hub.schemas import (

@@ -32,12 +32,11 @@ from pydantic import (
 )
 
 from barista_bench.errors import DataError
-from barista_bench.files.schema import first_complaint
+from barista_bench.files.bounded import MAX_YAML, first_complaint
+from barista_bench.files.bounded import load_yaml as read_plain
 from barista_bench.files.text_out import first_line
-from barista_bench.files.yaml_files import MAX_BYTES
-from barista_bench.files.yaml_files import load_yaml as read_plain
 
-MAX_FILE: Final = MAX_BYTES
+MAX_FILE: Final = MAX_YAML
 """Bytes of a file that is read."""
 MAX_NOTES: Final = 1000
 FRAMEWORK: Final = "barista-bench"
@@ -225,7 +224,7 @@ def read_model_index(content: object, where: str) -> list[dict[str, Any]]:
 
 
 def load_yaml(text: str | bytes, where: str) -> object:
-    """Plain YAML, as `yaml_files` reads it. Raises DataError."""
+    """Plain YAML, as `load_yaml` reads it. Raises DataError."""
     return read_plain(text, where, error=DataError, remedy="mend or delete it")
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.files.paths import valid_video_id
+from barista_bench.files.writing import check_target, replacing_folder
 from barista_bench.interchange.deriving import JUDGED_TASKS, JudgeScores, released_folder
 from barista_bench.interchange.kept import PuttingBack, read_kept
 from barista_bench.judging.judge_folder import judge_folders, read_judge

@@ -32,7 +32,7 @@ from barista_bench.core.task import ParseError, ProtocolName, Status, Task
 from barista_bench.data.frozen import write_frozen
 from barista_bench.data.media import file_sha256
 from barista_bench.errors import ConfigError
-from barista_bench.files.owned_folders import check_target, replacing_folder
+from barista_bench.files.writing import check_target, replacing_folder
 from barista_bench.interchange.deriving import JudgeScores, released_folder
 from barista_bench.interchange.kept import Comparing, Kept, write_kept
 from barista_bench.interchange.reading import ReleasedRun, check_same, read_released_run

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.atomic import write_whole
+from barista_bench.files.writing import write_whole
 from barista_bench.judging.answers import REASONING, form_id
 from barista_bench.judging.asking import draw_keys
 from barista_bench.judging.forms import judge_prompts

@@ -19,7 +19,7 @@ from barista_bench import __version__
 from barista_bench.core.bootstrap import ratio_interval
 from barista_bench.core.prices import token_cost
 from barista_bench.core.task import Status
-from barista_bench.files.atomic import replacing
+from barista_bench.files.writing import replacing
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
 from barista_bench.judging.results import (

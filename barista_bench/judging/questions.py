@@ -46,8 +46,7 @@ from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
 from barista_bench.core.task import Sampling, Status
 from barista_bench.errors import ConfigError
-from barista_bench.files.atomic import write_whole
-from barista_bench.files.owned_folders import check_place
+from barista_bench.files.writing import check_place, write_whole
 from barista_bench.judging.asking import AskCounts, RepeatedPrompt, ask, draw_keys
 from barista_bench.judging.config import QuestionConfig
 from barista_bench.judging.forms import judge_prompts

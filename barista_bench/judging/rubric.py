@@ -20,9 +20,7 @@ from barista_bench.core.prompt import by_hash
 from barista_bench.core.prompt_sets import released_clone
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import read_bounded
-from barista_bench.files.schema import first_complaint
-from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
+from barista_bench.files.bounded import MAX_YAML, first_complaint, load_yaml, read_bounded
 
 TOP_SCORE = 10
 _VOCABULARY = "vocabulary.yaml"
@@ -123,7 +121,7 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     if clone is not None:
         return _released(task, clone)
     remedy = "write one, or leave --rubric out"
-    data = read_bounded(path, MAX_BYTES, what="no rubric file", remedy=remedy, error=ConfigError)
+    data = read_bounded(path, MAX_YAML, what="no rubric file", remedy=remedy, error=ConfigError)
     return _read(data, str(path), task.prompt_package)
 
 

@@ -9,8 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from barista_bench.core.prompt import WORDING, BoxOrder
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_bounded_json
-from barista_bench.files.schema import first_complaint
+from barista_bench.files.bounded import first_complaint, read_bounded_json
 from barista_bench.runs.ask.config import MAX_RUNS
 
 MAX_BYTES = 16 * 2**20

@@ -13,7 +13,7 @@ from barista_bench import __version__
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
-from barista_bench.files.atomic import write_whole
+from barista_bench.files.writing import write_whole
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.description import checked_description, read_description
 from barista_bench.runs.log.keys import prompt_options

@@ -8,8 +8,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.owned_folders import STATISTICS, replacing_folder
 from barista_bench.files.text_out import markdown
+from barista_bench.files.writing import STATISTICS, replacing_folder
 from barista_bench.scene_graph.statistics import PUBLISHED, Durations, ReleaseStatistics
 from barista_bench.scene_graph.statistics_plots import write_plots
 

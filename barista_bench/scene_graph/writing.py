@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.atomic import replacing
 from barista_bench.files.paths import confined, valid_video_id
+from barista_bench.files.writing import replacing
 from barista_bench.scene_graph.reading import restore_non_finite
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
 from barista_bench.scene_graph.video_graph import VideoGraph

@@ -13,8 +13,7 @@ import pandas as pd
 from barista_bench.core.bootstrap import DRAWS
 from barista_bench.errors import BaristaError
 from barista_bench.files import text_out
-from barista_bench.files.atomic import write_whole
-from barista_bench.files.owned_folders import ANALYSIS, replacing_folder
+from barista_bench.files.writing import ANALYSIS, replacing_folder, write_whole
 from barista_bench.runs.score.results import Figure
 from barista_bench.stats.agreement import RankAgreement, rank_agreement
 from barista_bench.stats.baselines import baseline_gaps, consistency

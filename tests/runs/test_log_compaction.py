@@ -16,7 +16,7 @@ from hypothesis import given, settings
 
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files import atomic as atomic_files
+from barista_bench.files import writing as atomic_files
 from barista_bench.runs.log import compaction
 from barista_bench.runs.log.compaction import Compacted, compact
 from barista_bench.runs.log.log_reader import finished_samples, read_folder

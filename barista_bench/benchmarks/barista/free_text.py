@@ -8,7 +8,7 @@ from importlib import resources
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.files.yaml_files import load_yaml
+from barista_bench.files.bounded import load_yaml
 
 
 def labelled(text: str, label: str) -> str:

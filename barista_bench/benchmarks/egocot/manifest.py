@@ -14,8 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.records import read_records
+from barista_bench.files.bounded import first_complaint
 from barista_bench.files.paths import valid_video_id
-from barista_bench.files.schema import first_complaint
 from barista_bench.files.text_out import printable
 from barista_bench.scene_graph.problems import ProblemLog
 

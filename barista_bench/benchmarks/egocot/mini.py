@@ -18,8 +18,8 @@ from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, GROUPS
 from barista_bench.core.task import Json
 from barista_bench.errors import DataError
-from barista_bench.files.atomic import place_file
 from barista_bench.files.paths import confined
+from barista_bench.files.writing import place_file
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.problems import ProblemLog
 from barista_bench.scene_graph.release import VIDEO_FILE

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from barista_bench.benchmarks.sentence_similarity import DECIMALS, DEFAULT_ENCODER, SentenceEncoder
 from barista_bench.core.task import Fields
 from barista_bench.errors import ConfigError, DataError, ModelError
-from barista_bench.files.yaml_files import load_yaml
+from barista_bench.files.bounded import load_yaml
 
 Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
 Floats: TypeAlias = NDArray[np.float64]

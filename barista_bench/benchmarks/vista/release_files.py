@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.bounded import read_bounded, read_bounded_text
-from barista_bench.files.yaml_files import load_yaml
+from barista_bench.files.bounded import load_yaml, read_bounded, read_bounded_text
 
 MAX_YAML = 2**20
 """Bytes of a problem set's description: the release's largest has 12 KB."""

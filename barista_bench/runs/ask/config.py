@@ -15,8 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import read_bounded
-from barista_bench.files.yaml_files import load_yaml
+from barista_bench.files.bounded import load_yaml, read_bounded
 from barista_bench.models import GenerationConfig
 from barista_bench.models.local.settings import TransformersSettings
 from barista_bench.models.served.settings import ServedSettings

@@ -11,7 +11,7 @@ import msgspec
 
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.atomic import write_whole
+from barista_bench.files.writing import write_whole
 from barista_bench.runs.log.keys import UNREADABLE, AskedInput
 from barista_bench.runs.log.record import is_whole, seal
 

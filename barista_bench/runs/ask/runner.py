@@ -10,8 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.atomic import naming
-from barista_bench.files.owned_folders import RUN, check_place
+from barista_bench.files.writing import RUN, check_place, naming
 from barista_bench.models import Model
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import load_model

@@ -7,7 +7,7 @@ from pathlib import Path
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.owned_folders import check_place
+from barista_bench.files.writing import check_place
 from barista_bench.runs.score.samples import read_samples
 
 

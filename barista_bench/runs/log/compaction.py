@@ -9,7 +9,7 @@ from pathlib import Path
 from filelock import Timeout
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.atomic import replacing, sync
+from barista_bench.files.writing import replacing, sync
 from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.log.sample_log import LOCK_WAIT, LOG_FILE, log_files, log_lock
 

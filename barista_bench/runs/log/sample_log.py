@@ -24,7 +24,7 @@ from typing import BinaryIO, Self
 from filelock import FileLock, Timeout
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.atomic import naming
+from barista_bench.files.writing import naming
 from barista_bench.runs.log.record import (
     LOG_VERSION,
     claimed_sample,

@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from barista_bench.files.schema import Strict
+from barista_bench.files.bounded import Strict
 
 SHORT = 12
 """Characters that are shown of hashes."""

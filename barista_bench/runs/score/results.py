@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, Self, TypeAlias
 from pydantic import Field, JsonValue, StringConstraints, computed_field, model_validator
 
 from barista_bench.core.prompt import WORDING, BoxOrder, by_hash
-from barista_bench.files.atomic import write_whole
-from barista_bench.files.schema import Strict, read_model
+from barista_bench.files.bounded import Strict, read_model
+from barista_bench.files.writing import write_whole
 from barista_bench.runs.score.comparability import Comparability, Recorded
 
 SHA256: Final = re.compile(r"[0-9a-f]{64}")

@@ -17,7 +17,7 @@ from barista_bench.core.prices import token_cost
 from barista_bench.core.task import Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, DataError
-from barista_bench.files.atomic import replacing
+from barista_bench.files.writing import replacing
 from barista_bench.runs.score.figures import Counted, counted_samples, figure, group_figure, intervals
 from barista_bench.runs.score.result_files import claim_result_files, log_options, stored_options
 from barista_bench.runs.score.results import (

@@ -1,7 +1,9 @@
-"""Which command owns a folder. A command replaces a folder only if a list in it names every file, with its SHA-256.
+"""Files written whole, and folders replaced only by the command that owns them.
 
-The list is part of a manifest, the last file that is written: `{"files": {path: SHA-256}, ...}`. Anything else below
-the folder stops the command before its first change, and no command writes inside a folder of another one.
+A reader sees the old file or the new one, also when a write is killed. A command replaces a folder only if a list in it
+names every file, with its SHA-256. The list is part of a manifest, the last file that is written: `{"files": {path:
+SHA-256}, ...}`. Anything else below the folder stops the command before its first change, and no command writes inside
+a folder of another one.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.atomic import naming
 from barista_bench.files.bounded import read_bounded_json
 
 log = logging.getLogger(__name__)
 
 MAX_MANIFEST = 2**24
 """Bytes of one: some KB a config of a dataset, about 100 bytes a file."""
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""A disk that is full, a quota that is used up, a file larger than may be."""
 _WORK = ".barista_bench-"
 # A mount point, another file system (also a bind mount, a lower layer), a parent with a sticky bit or another owner.
 _CANNOT_BE_RENAMED = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES})
@@ -57,6 +60,69 @@ SUBMISSION = Kind("a submission", (".submission_files.json",))
 RUN = Kind("a run folder", ("run.json", "samples*.jsonl"), parts=("report",))
 VIDEO = Kind("a video of a release", ("coco_annotation.json",))
 KINDS = (DATASET, KITCHEN, REPORT, ANALYSIS, STATISTICS, JUDGES, SUBMISSION, RUN, VIDEO)
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
+    """A hidden file to write beside `path`, which replaces it at the end.
+
+    An error leaves `path` as it was. Several processes may do this at once: the last to end counts. Only a kill leaves
+    the hidden file behind.
+
+    Args:
+        durable: sync the file before, and the folder after it replaces `path`, against a loss of power.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    with naming(path):
+        try:
+            yield partial
+            if durable:
+                sync(partial)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+        if durable:
+            sync(path.parent)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Add `path` to the system's error for a full disk, which names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in NO_SPACE:
+            error.filename = str(path)
+        raise
+
+
+def sync(path: Path) -> None:
+    """Make a file's content, or the names in a folder, survive a loss of power."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write `path` atomically; text as UTF-8."""
+    with replacing(path) as partial:
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def place_file(origin: Path, target: Path) -> None:
+    """Give a file a second name: a hard link, or a copy on another disk and where there are no hard links.
+
+    Raises FileExistsError where `target` is there already.
+    """
+    try:
+        os.link(origin, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        with replacing(target) as partial:
+            shutil.copyfile(origin, partial)
 
 
 def owner(folder: Path) -> Kind | None:

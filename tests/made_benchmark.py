@@ -35,7 +35,7 @@ from barista_bench.core.task import (
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined
 from barista_bench.media.frame_choice import evenly_spaced
-from barista_bench.media.video.facts import video_facts
+from barista_bench.media.video.readers import video_facts
 from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from barista_bench.api import compare, load_results
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.data import card
+from barista_bench.data import manifest
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
@@ -79,10 +79,10 @@ def project(made_once: MadeOnce) -> Iterator[Path]:
         (root / "release/questions.json").write_text(json.dumps(questions))
         rebuild(root, SAMPLINGS[0])
 
-    about = card._packaged
+    about = manifest._packaged
     with pytest.MonkeyPatch.context() as patch, undrawn_figures():
         patch.setitem(BENCHMARKS, "words", BENCHMARK)
-        patch.setattr(card, "_packaged", lambda name: "Words.\n\n## Limits\n" if "words" in name else about(name))
+        patch.setattr(manifest, "_packaged", lambda name: "Words.\n\n## Limits\n" if "words" in name else about(name))
         yield made_once("histories/project", make)
 
 

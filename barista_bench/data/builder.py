@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import datasets
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 from tqdm import tqdm
 
 from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.benchmark import Benchmark
-from barista_bench.core.task import ProtocolName
+from barista_bench.core.task import Example, ProtocolName, Task
 from barista_bench.data.manifest import LostExample
-from barista_bench.data.media import JPEG_QUALITY, render_rows
-from barista_bench.data.origin import GraphOrigin, Origin, open_origin
+from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
-from barista_bench.data.rows import FramesMode, row_features
-from barista_bench.data.splits import SPLITS
+from barista_bench.data.rows import FramesMode, file_sha256, link, row_features, to_row
 from barista_bench.data.tables import table_features, video_table
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.media.video import FrameReader, open_reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
+JPEG_QUALITY = 75
+"""What the released harness sends: Pillow's default quality at native resolution (docs/upstream/barista.md)."""
+BATCH = 8
+"""Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
 Part = tuple[str, str]
 """A split and a video: the unit by which work is divided."""
 _SPLIT_ORDER = ("train", "validation", "dev", "test")
@@ -217,3 +225,84 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
 
 def _split_order(name: str) -> tuple[int, str]:
     return (_SPLIT_ORDER.index(name) if name in _SPLIT_ORDER else len(_SPLIT_ORDER), name)
+
+
+def render_rows(
+    video_path: Callable[[str], Path],
+    task: Task,
+    examples: Sequence[tuple[int, Example]],
+    mode: FramesMode,
+    jpeg_quality: int,
+) -> Iterator[dict[str, Any] | LostExample]:
+    """Rows of (position, example) pairs with their media: by video id, within a video in order of frames.
+
+    The order is that of the videos, not of the draw, so that parts made apart fit together. `video_path` says where
+    a video lies, by its id.
+    """
+    by_video: dict[str, list[tuple[int, Example]]] = {}
+    for position, example in examples:
+        by_video.setdefault(example.video_id, []).append((position, example))
+    for video_id, group in sorted(by_video.items()):
+        try:
+            path = video_path(video_id)
+            if not path.exists():
+                raise DataError(f"{path}: missing. Remedy: fetch the video")
+            yield from _render_video(path, task, group, mode, jpeg_quality)
+        except DataError as error:
+            yield from (LostExample(example.example_id, str(error)) for _, example in group)
+
+
+def _render_video(
+    path: Path, task: Task, examples: Sequence[tuple[int, Example]], mode: FramesMode, jpeg_quality: int
+) -> Iterator[dict[str, Any] | LostExample]:
+    """Walks through the video once: examples in order of their frames, a few at a time."""
+    digest = file_sha256(path)
+    in_order = iter(sorted(examples, key=lambda item: (item[1].frames[0].frame_index, item[0])))
+    with open_reader(path) as reader:
+        while batch := list(islice(in_order, BATCH)):
+            decoded = {} if mode == "linked" else _decode_ahead(reader, [example for _, example in batch])
+            for position, example in batch:
+                row = to_row(example, position, digest)
+                try:
+                    if mode == "linked":
+                        late = [f.frame_index for f in example.frames if f.frame_index >= len(reader)]
+                        if late:
+                            end = f"is past the end ({len(reader)} frames). Remedy: fetch the right video"
+                            raise DataError(f"{path}: frame {late[0]} {end}")
+                        row["frames"] = link(example)
+                    else:
+                        row["images"] = _images(reader, decoded, task, example, jpeg_quality)
+                except DataError as error:
+                    yield LostExample(example.example_id, str(error))
+                else:
+                    yield row
+
+
+def _decode_ahead(reader: FrameReader, examples: Sequence[Example]) -> dict[int, NDArray[np.uint8]]:
+    """The frames of a batch by index; nothing if one of them cannot be decoded, so that each is tried alone."""
+    wanted = sorted({frame.frame_index for example in examples for frame in example.frames})
+    try:
+        return dict(zip(wanted, reader.read(wanted), strict=True))
+    except DataError:
+        return {}
+
+
+def _images(
+    reader: FrameReader, decoded: dict[int, NDArray[np.uint8]], task: Task, example: Example, jpeg_quality: int
+) -> list[dict[str, Any]]:
+    indices = [frame.frame_index for frame in example.frames]
+    frames = [decoded[index] for index in indices] if decoded else list(reader.read(indices))
+    return [
+        encode_image(image, overlay=position >= len(frames), jpeg_quality=jpeg_quality)
+        for position, image in enumerate(task.images(example, frames))
+    ]
+
+
+def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int) -> dict[str, Any]:
+    """A frame as JPEG, an overlay as PNG (its thin outlines and numbers do not survive JPEG)."""
+    buffer = io.BytesIO()
+    if overlay:
+        image.save(buffer, "PNG", compress_level=6)
+    else:
+        image.save(buffer, "JPEG", quality=jpeg_quality)
+    return {"bytes": buffer.getvalue(), "path": None}

@@ -19,11 +19,9 @@ from PIL import Image
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.task import Example, Task
 from barista_bench.core.timing import StageClock
-from barista_bench.data.built_rows import local_configs, open_rows, unloadable
 from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
 from barista_bench.data.manifest import MANIFEST, read_manifest
-from barista_bench.data.media import file_sha256
-from barista_bench.data.rows import from_row
+from barista_bench.data.rows import file_sha256, from_row, local_configs, open_rows, quiet_datasets, unloadable
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import LazyFrames
@@ -146,8 +144,6 @@ def config_names(data: str | Path) -> tuple[str, ...]:
         raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
     if (Path(data) / MANIFEST).is_file():
         return local_configs(Path(data))
-    from barista_bench.data.cache_entries import quiet_datasets
-
     with quiet_datasets():
         try:
             return tuple(datasets.get_dataset_config_names(str(data)))

@@ -24,21 +24,20 @@ from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
 from barista_bench.core.task import ProtocolName
 from barista_bench.core.worker_processes import forked_workers
-from barista_bench.data.builder import BenchmarkBuilder
-from barista_bench.data.cache_entries import config_id, entry_id, make_newest, quiet_datasets
-from barista_bench.data.card import write_card
+from barista_bench.data.builder import JPEG_QUALITY, BenchmarkBuilder
 from barista_bench.data.frozen import lines_digest, write_frozen, write_released
-from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_manifest
-from barista_bench.data.media import JPEG_QUALITY, file_sha256
+from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
-from barista_bench.data.rows import FramesMode
+from barista_bench.data.rows import CACHE_INFO, FramesMode, file_sha256, quiet_datasets, warn_of_others
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder
 
 log = logging.getLogger(__name__)
 
 Layout = Literal["ours", "release"]
+_DIGITS = 16
+"""Of the content's hash in an id: `datasets` keeps settings of up to 32 characters readable in names."""
 
 
 def build(
@@ -242,6 +241,16 @@ class _Work:
         return builder
 
 
+def entry_id(frames: FramesMode, content_hash: str) -> str:
+    """What an entry is called: how its frames are stored, and the start of its content's hash (hexadecimal)."""
+    return f"{frames}-{content_hash[:_DIGITS]}"
+
+
+def config_id(config: str, entry: str) -> str:
+    """The folder in which `load_dataset(..., config, entry=entry)` looks."""
+    return datasets.BuilderConfig(config).create_config_id({"entry": entry})
+
+
 def _videos_digest(origin: Origin, video_ids: Sequence[str]) -> str:
     """SHA-256 over ids and contents of video files; a missing file counts as such."""
     digest = hashlib.sha256()
@@ -309,3 +318,21 @@ def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:
     ids = np.asarray(dataset.with_format("numpy")["video_id"][:]) if len(dataset) else np.array([])
     starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(dataset)]
     return [dataset.select(range(low, high)) for low, high in itertools.pairwise(starts)]
+
+
+def make_newest(folder: Path, benchmark: str, config: str) -> None:
+    """Put the plain name of a config on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`.
+
+    A warning says so where the cache holds others.
+    """
+    for path in (folder, folder / CACHE_INFO):
+        os.utime(path)
+    plain = folder.parents[2] / config
+    link = plain / folder.parent.name / folder.name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(Path("..", "..", *folder.parts[-3:]))
+    for other in plain.glob("*/*"):
+        if other.is_symlink() and other != link:
+            other.unlink()
+    warn_of_others(benchmark, config)

@@ -30,7 +30,7 @@ from barista_bench.core.prompt import BoxFormat, by_hash
 from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import ParseError, ProtocolName, Status, Task
 from barista_bench.data.frozen import write_frozen
-from barista_bench.data.media import file_sha256
+from barista_bench.data.rows import file_sha256
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import check_target, replacing_folder
 from barista_bench.interchange.deriving import JudgeScores, released_folder

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from barista_bench.mini.props import AIR, HANDS, Prop, PropPlace, places_of, props_of
-from barista_bench.mini.script import Act, Fill, PropChange
-from barista_bench.mini.shapes import turn
+from barista_bench.mini.drawing import turn
+from barista_bench.mini.script import AIR, HANDS, Act, Fill, Prop, PropChange, PropPlace, places_of, props_of
 
 BEATS = 8
 BeatRange = tuple[int, int]

@@ -2,6 +2,7 @@
 
 from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.problems import Problem
+from barista_bench.scene_graph.reading import release_bytes, write_release
 from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.validation import Validation, VideoValidation, validate, validate_video
 from barista_bench.scene_graph.video_graph import (
@@ -14,7 +15,6 @@ from barista_bench.scene_graph.video_graph import (
     Span,
     VideoGraph,
 )
-from barista_bench.scene_graph.writing import release_bytes, write_release
 
 __all__ = [
     "Attribute",

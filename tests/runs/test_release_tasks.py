@@ -13,7 +13,7 @@ import pytest
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.choice_scores import write_scores
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.data import card
+from barista_bench.data import manifest
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import read_manifest
@@ -53,10 +53,10 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> object:
     """The made benchmark is one of ours for these tests, and its card says something."""
-    told, BENCHMARKS["words"] = card._packaged, BENCHMARK
-    card._packaged = lambda name: "Words.\n\n## Limits\n\nMade." if name == "about/words.md" else told(name)
+    told, BENCHMARKS["words"] = manifest._packaged, BENCHMARK
+    manifest._packaged = lambda name: "Words.\n\n## Limits\n\nMade." if name == "about/words.md" else told(name)
     yield
-    card._packaged = told
+    manifest._packaged = told
     del BENCHMARKS["words"]
 
 

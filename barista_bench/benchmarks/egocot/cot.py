@@ -60,7 +60,7 @@ from barista_bench.core.task import (
 )
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import at_rate, evenly_spaced
-from barista_bench.media.video.facts import VideoFacts, video_facts
+from barista_bench.media.video.readers import VideoFacts, video_facts
 
 _NEAR = 0.5
 """Seconds between a box and the frame that it is drawn on."""

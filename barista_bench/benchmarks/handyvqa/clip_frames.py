@@ -9,7 +9,7 @@ from pathlib import Path
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
-from barista_bench.media.video.facts import VideoFacts, video_facts
+from barista_bench.media.video.readers import VideoFacts, video_facts
 
 HALF_WINDOW_S = 2.5
 """Seconds before and after the centre of a clip (paper, section 3: a narration's 5 s)."""

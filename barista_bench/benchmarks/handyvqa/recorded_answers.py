@@ -47,7 +47,7 @@ from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined
-from barista_bench.media.video.limits import check_size
+from barista_bench.media.video.index import check_size
 from barista_bench.scene_graph import Problem, Rle, encode_mask
 
 MAX_OUTPUT = 2**20

@@ -21,7 +21,7 @@ from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import at_rate, evenly_spaced
-from barista_bench.media.video.facts import VideoFacts, video_facts
+from barista_bench.media.video.readers import VideoFacts, video_facts
 
 BENCHMARK, TASK = "tog_bench", "t_stvg"
 SHAPE_TOLERANCE = 0.01

@@ -1,10 +1,8 @@
-"""Where a release comes from: a local folder, or a data set on the Hugging Face Hub at a fixed commit.
+"""A release on the Hugging Face Hub, at a fixed commit.
 
-`open_source` gives a `Source` whose `root` holds `<video_id>/coco_annotation.json`. From the Hub, the
-annotation files come first, and each video only when it is asked for. What the Hub holds in sub folders or in
-archives is brought into one folder per commit,
-`<cache>/barista_bench/<org>--<name>/<sha>/release/<video_id>/`, by hard links to the files of the Hub's own
-cache (copies where the file system has no hard links).
+The annotation files come first, and each video only when it is asked for. What the Hub holds in sub folders or in
+archives is brought into one folder per commit, `<cache>/barista_bench/<org>--<name>/<sha>/release/<video_id>/`, by hard
+links to the files of the Hub's own cache (copies where the file system has no hard links).
 """
 
 from __future__ import annotations
@@ -13,9 +11,9 @@ import filecmp
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from glob import escape
 from pathlib import Path, PurePosixPath
@@ -27,8 +25,9 @@ from huggingface_hub import constants as hub_constants
 from huggingface_hub import errors as hub_errors
 from tqdm.auto import tqdm
 
-from barista_bench.data.archives import UnpackLimits, archive_stem, is_archive, unpack_release
-from barista_bench.errors import ConfigError, SourceError
+from barista_bench.data.archives import archive_stem, is_archive, unpack_release
+from barista_bench.data.origin import Source
+from barista_bench.errors import SourceError
 from barista_bench.files.paths import valid_video_id
 from barista_bench.files.text_out import first_line
 from barista_bench.files.writing import place_file, write_whole
@@ -36,81 +35,7 @@ from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 
 logger = logging.getLogger(__name__)
 
-Progress = Callable[[int, int], None]
-"""Called with the number of videos present and the number asked for."""
-
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _SHA = re.compile(r"[0-9a-f]{40}")
-_VIDEOS_PER_CALL = 8
-
-
-@dataclass(frozen=True)
-class Source:
-    """A release that can be read. `identity` says which one: `kind`, `id`, `sha` and `requested_revision`."""
-
-    root: Path
-    identity: dict[str, str | None]
-
-    def missing(self, video_ids: Iterable[str]) -> tuple[str, ...]:
-        """The videos, sorted, whose files are not under `root`."""
-        return tuple(name for name in sorted(set(video_ids)) if not (self.root / name / VIDEO_FILE).is_file())
-
-    def ensure_videos(self, video_ids: Iterable[str], progress: Progress | None = None) -> tuple[str, ...]:
-        """Bring the videos' files under `root`, and name those that the release does not hold."""
-        del progress
-        return self.missing(video_ids)
-
-
-def open_source(
-    source: str | Path,
-    *,
-    revision: str | None = None,
-    cache_dir: str | Path | None = None,
-    endpoint: str | None = None,
-    limits: UnpackLimits | None = None,
-) -> Source:
-    """Open a local release folder, or the Hub data set `org/name` at `revision` (a commit, branch or tag).
-
-    A string that names an existing folder is a folder; give a `Path` to rule the Hub out. Without a revision,
-    the newest commit is used, and a warning says how to pin it. `cache_dir` holds the Hub's files (in `hub`)
-    and the releases (in `barista_bench`); by default both lie where huggingface_hub keeps its cache.
-    `endpoint` is the address of another Hub than huggingface.co. Raises SourceError, or ConfigError for a
-    revision of a local folder.
-    """
-    is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
-    folder = Path(source).expanduser()
-    if is_hub_id and (revision is not None or not folder.exists()):
-        return _open_hub(str(source), revision, cache_dir, endpoint, limits or UnpackLimits())
-    if revision is not None:
-        raise ConfigError(
-            f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder. "
-            "Remedy: leave the revision out, or give the data set as org/name"
-        )
-    return _open_local(folder)
-
-
-def _open_local(folder: Path) -> Source:
-    if not folder.is_dir():
-        state = "is not a folder" if folder.exists() else "does not exist"
-        raise SourceError(f"{folder}: {state}. Remedy: give the release's folder, or a Hub data set as org/name")
-    root = folder.resolve()
-    if not any(path.is_file() for path in root.glob(f"*/{ANNOTATION_FILE}")):
-        raise SourceError(f"{folder}: holds no <video_id>/{ANNOTATION_FILE}{_hint(root)}")
-    identity = {"kind": "local", "id": str(root), "sha": None, "requested_revision": None}
-    return Source(root, identity)
-
-
-def _hint(root: Path) -> str:
-    """The end of that message, about a folder that is no release: it is often the right one, one level off."""
-    if (root / ANNOTATION_FILE).is_file():
-        return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
-    below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
-    if below is not None:
-        return f": the release seems to lie one level below. Remedy: give {below.parent.parent}"
-    archive = next((path for path in sorted(root.iterdir()) if is_archive(path.name)), None)
-    if archive is not None:
-        return f", but archives such as {archive.name}. Remedy: unpack them first"
-    return ". Remedy: give the folder that holds one folder per video"
 
 
 class _SilentBar(tqdm):  # type: ignore[type-arg]
@@ -149,13 +74,12 @@ def _explanation(error: Exception, what: str, repo_id: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class HubSource(Source):
-    """A data set on the Hub at one commit. Videos are downloaded when `ensure_videos` asks for them."""
+    """A data set on the Hub at one commit. Videos are downloaded when `fetch_videos` asks for them."""
 
     repo_id: str
     sha: str
     hub_cache: Path
     endpoint: str | None
-    limits: UnpackLimits = field(repr=False)
 
     @property
     def shown(self) -> str:
@@ -193,48 +117,36 @@ class HubSource(Source):
                 )
             )
 
-    def ensure_videos(self, video_ids: Iterable[str], progress: Progress | None = None) -> tuple[str, ...]:
-        """Download the videos that are not there yet, and name those that the release annotates but does not hold.
+    def missing(self, video_ids: Iterable[str]) -> tuple[str, ...]:
+        """The videos, sorted, whose files are not under `root`."""
+        return tuple(name for name in sorted(set(video_ids)) if not (self.root / name / VIDEO_FILE).is_file())
 
-        Without `progress`, huggingface_hub shows its own bars. Raises SourceError for an id that the release does
-        not know, and for a download that fails; a second call goes on where it stopped.
+    def fetch_videos(self, video_ids: Iterable[str], *, quiet: bool = False) -> None:
+        """Download the videos that are not there yet, and warn of those that the release annotates but does not hold.
+
+        Raises SourceError for an id that the release does not know, and for a download that fails; a second call goes
+        on where it stopped.
         """
         wanted = sorted(set(video_ids))
         known = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
         unknown = [name for name in wanted if name not in known]
         if unknown:
             raise SourceError(f"{self.shown}: has no video {_some(unknown)}. Remedy: choose among {_some(known)}")
-
-        def report() -> None:
-            if progress:
-                progress(len(wanted) - len(self.missing(wanted)), len(wanted))
-
-        report()
-        self._download(self.missing(wanted), report, quiet=progress is not None)
+        paths = self.by_video(VIDEO_FILE)
+        names = [name for name in self.missing(wanted) if name in paths]
+        if names:
+            snapshot = self.fetch([escape(paths[name]) for name in names], f"the videos {_some(names)}", quiet)
+            for name in names:
+                _place(snapshot / paths[name], self.root / name / VIDEO_FILE, paths[name])
         missing = self.missing(wanted)
         # An archive named after a missing video is the likeliest to hold it, and mostly spares the others.
         for archive in sorted(self.archives, key=lambda name: archive_stem(name) not in missing):
-            if not self.missing(wanted):
-                break
-            self.place_archive(archive, quiet=progress is not None)
-            report()
+            if self.missing(wanted):
+                self.place_archive(archive, quiet=quiet)
         absent = self.missing(wanted)
         if absent:
             reason = "neither as a file nor in an archive; their examples are lost"
             logger.warning("%s: holds no %s of %s, %s", self.shown, VIDEO_FILE, _some(absent), reason)
-        return absent
-
-    def _download(self, missing: Sequence[str], report: Callable[[], None], quiet: bool) -> None:
-        paths = self.by_video(VIDEO_FILE)
-        names = [name for name in missing if name in paths]
-        # One call shows one set of bars; a caller with its own bar wants to hear of every few videos.
-        step = _VIDEOS_PER_CALL if quiet else max(1, len(names))
-        for start in range(0, len(names), step):
-            batch = names[start : start + step]
-            snapshot = self.fetch([escape(paths[name]) for name in batch], f"the videos {_some(batch)}", quiet)
-            for name in batch:
-                _place(snapshot / paths[name], self.root / name / VIDEO_FILE, paths[name])
-            report()
 
     def place_annotations(self, paths: Mapping[str, str]) -> None:
         """Download the annotation files, by video id, and bring them under `root`."""
@@ -250,7 +162,7 @@ class HubSource(Source):
         unpacked = self.root.parent / "archives" / quote(name, safe="")
         if not unpacked.is_dir():
             snapshot = self.fetch([escape(name)], f"the archive {name}", quiet)
-            unpack_release(snapshot / name, unpacked, name=f"{self.shown}/{name}", limits=self.limits)
+            unpack_release(snapshot / name, unpacked, name=f"{self.shown}/{name}")
         for path in sorted(unpacked.glob("*/*")):
             _place(path, self.root / path.parent.name / path.name, name)
 
@@ -275,16 +187,15 @@ class HubSource(Source):
         return paths
 
 
-def _open_hub(
-    repo_id: str, revision: str | None, cache_dir: str | Path | None, endpoint: str | None, limits: UnpackLimits
-) -> HubSource:
+def open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, endpoint: str | None) -> HubSource:
+    """The data set `repo_id`; see `open_source`."""
     hub_cache = Path(cache_dir, "hub") if cache_dir is not None else Path(hub_constants.HF_HUB_CACHE)
     hub_cache = hub_cache.expanduser().absolute()
     releases = hub_cache.parent / "barista_bench" / repo_id.replace("/", "--")
     is_commit = revision is not None and _SHA.fullmatch(revision)
     sha = str(revision) if is_commit else _resolved(repo_id, revision, endpoint, releases)
     identity = {"kind": "hub", "id": repo_id, "sha": sha, "requested_revision": revision}
-    source = HubSource(releases / sha / "release", identity, repo_id, sha, hub_cache, endpoint, limits)
+    source = HubSource(releases / sha / "release", identity, repo_id, sha, hub_cache, endpoint)
     annotations, archives = source.by_video(ANNOTATION_FILE), source.archives
     if annotations:
         source.place_annotations(annotations)

@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,18 +48,7 @@ _SPLIT_ORDER = ("train", "validation", "dev", "test")
 
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):
-    """Settings of one config.
-
-    Args:
-        source: the release: for BARISTA a folder of `<video_id>/{coco_annotation.json, video.mp4}`, for other
-            benchmarks the folder of their annotations.
-        videos: folder of the media, where they do not lie below `source`.
-        frames: `frozen` stores what the model sees; `linked` stores {video, indices}, decoded on access.
-        sampling: overrides of the task's published sampling, e.g. {"frame_step": 100}.
-        split_file: JSON file with the video ids of `train` and `test`; None derives the split. BARISTA alone.
-        jpeg_quality: of frozen frames, Pillow's scale.
-        protocol: whose rules the examples follow where the release and the paper differ.
-    """
+    """Settings of one config, as in `build`; `sampling` is of this task alone."""
 
     source: str | None = None
     videos: str | None = None
@@ -101,8 +91,6 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     config: BenchmarkConfig
     progress = False
     """Whether rendering shows a progress bar."""
-    _origin: Origin | None = None
-    _plan: Plan | None = None
     _notes: Path | None = None
     """Where each part of the work notes its lost examples: with `num_proc` it is done by copies of this object."""
 
@@ -114,40 +102,30 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     def is_task(self) -> bool:
         return self.config.name in self.benchmark.task_names
 
-    @property
+    @cached_property
     def origin(self) -> Origin:
-        if self._origin is None:
-            config = self.config
-            if not config.source:
-                raise ConfigError(f"{config.name}: no source. Remedy: pass source=<folder of the release>")
-            # A Path: only `build` fetches from the Hub.
-            self._origin = open_origin(
-                self.benchmark.name, Path(config.source), videos=config.videos, split_file=config.split_file
-            )
-        return self._origin
+        config = self.config
+        if not config.source:
+            raise ConfigError(f"{config.name}: no source. Remedy: pass source=<folder of the release>")
+        # A Path: only `build` fetches from the Hub.
+        source = Path(config.source)
+        return open_origin(self.benchmark.name, source, videos=config.videos, split_file=config.split_file)
 
-    @origin.setter
-    def origin(self, origin: Origin) -> None:
-        self._origin = origin
-
-    @property
+    @cached_property
     def plan(self) -> Plan:
-        if self._plan is None:
-            task = get_task(self.benchmark.name, self.config.name, protocol=self.config.protocol)
-            sampling = task.sampling.with_overrides(self.config.sampling, task.sampling_uses)
-            drawn = self.origin.plans([(task, sampling)])
-            if drawn.empty:
-                raise drawn.empty[task.name]
-            self._plan = drawn.plans[task.name]
-        return self._plan
-
-    @plan.setter
-    def plan(self, plan: Plan) -> None:
-        self._plan = plan
+        sampling = self._task.sampling.with_overrides(self.config.sampling, self._task.sampling_uses)
+        drawn = self.origin.plans([(self._task, sampling)])
+        if drawn.empty:
+            raise drawn.empty[self._task.name]
+        return drawn.plans[self._task.name]
 
     @property
+    def _task(self) -> Task:
+        return get_task(self.benchmark.name, self.config.name, protocol=self.config.protocol)
+
+    @cached_property
     def lost(self) -> list[LostExample]:
-        return self.__dict__.setdefault("_lost", [])
+        return []
 
     def download_and_prepare(self, *args: object, **kwargs: object) -> None:
         """As in `datasets`; with `num_proc` on several processes. Fills `lost`."""
@@ -166,24 +144,19 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
             description=f"{self.benchmark.title}: {self.benchmark.description}",
-            features=self._features(),
+            features=row_features(self._task, self.config.frames) if self.is_task else table_features(self.config.name),
             homepage=self.benchmark.homepage,
             license=self.benchmark.licence,
             citation=self.benchmark.citation,
         )
-
-    def _features(self) -> datasets.Features:
-        if not self.is_task:
-            return table_features(self.config.name)
-        task = get_task(self.benchmark.name, self.config.name, protocol=self.config.protocol)
-        return row_features(task, self.config.frames)
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         if self.is_task:
             parts: Sequence[Part] = self.plan.parts
             names: Sequence[str] = sorted({split for split, _ in parts}, key=_split_order)
         else:
-            parts = [(split, video_id) for video_id, split in self._graph_origin.splits.items()]
+            assert isinstance(self.origin, GraphOrigin)
+            parts = [(split, video_id) for video_id, split in self.origin.splits.items()]
             names = [name for name in SPLITS if any(split == name for split, _ in parts)]
         return [
             datasets.SplitGenerator(name, gen_kwargs={"parts": [part for part in parts if part[0] == name]})
@@ -193,14 +166,10 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     def _generate_tables(self, parts: list[Part]) -> Iterator[tuple[int, pa.Table]]:
         return enumerate(self._task_tables(parts) if self.is_task else self._graph_tables(parts))
 
-    @property
-    def _graph_origin(self) -> GraphOrigin:
-        assert isinstance(self.origin, GraphOrigin)
-        return self.origin
-
     def _graph_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
+        assert isinstance(self.origin, GraphOrigin)
         for _, video_id in parts:
-            yield video_table(self.config.name, self._graph_origin.graph[video_id])
+            yield video_table(self.config.name, self.origin.graph[video_id])
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
         """One row a table: a row with its pictures is megabytes."""

@@ -71,9 +71,7 @@ class LinkedMedia:
 
     def _check_video(self) -> None:
         path = Path(self.lazy.path)
-        if not path.exists():
-            raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
-        sha256 = file_sha256(path)
+        sha256 = _video_sha256(path)
         if sha256 != self.sha256:
             raise DataError(
                 f"{path}: is another video (SHA-256 {sha256[:12]}) than the dataset was made from "
@@ -176,10 +174,7 @@ class FrozenExamples(ExampleSet):
             raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
         file = get_benchmark(example.benchmark).video_file(example.video_id)
         link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
-        path = Path(link.path)
-        if not path.exists():
-            raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
-        return _linked(example, link, file_sha256(path))
+        return _linked(example, link, _video_sha256(Path(link.path)))
 
 
 class BuiltExamples(ExampleSet):
@@ -250,6 +245,12 @@ def _linked(example: Example, link: LazyFrames, sha256: str) -> LoadedExample:
     identity = [sha256, list(link.indices), example.inputs]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return LoadedExample(example, LinkedMedia(link, sha256), digest)
+
+
+def _video_sha256(path: Path) -> str:
+    if not path.exists():
+        raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
+    return file_sha256(path)
 
 
 def _data_root(data: str | Path, root: str | Path | None) -> Path:

@@ -191,7 +191,8 @@ class _Work:
         builder = self._prepared(name)
         rows = _export(builder, self.folder / name)
         if not any(rows.values()):
-            raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")
+            remedy = f"give the videos that belong to the release. First: {builder.lost[0].reason}"
+            raise DataError(f"{name}: every example was lost. Remedy: {remedy}")
         infos[name] = _info(builder, self.folder / name)
         if not builder.is_task:
             return BuiltConfig(name, rows)
@@ -222,13 +223,13 @@ class _Work:
         else:
             identity += self.origin.table_identity()
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-        entry = entry_id(self.settings["frames"], content_hash)
+        entry = f"{self.settings['frames']}-{content_hash[:_DIGITS]}"
         builder = BenchmarkBuilder(
             cache_dir=str(self.cache_dir) if self.cache_dir else None,
             dataset_name=self.origin.benchmark.name,
             config_name=name,
             hash=entry,
-            config_id=config_id(name, entry),
+            config_id=datasets.BuilderConfig(name).create_config_id({"entry": entry}),  # what `entry=` will look for
             sampling=self.overrides.get(name, {}),
             **self.settings,
         )
@@ -239,16 +240,6 @@ class _Work:
         if not self.cache_dir:
             make_newest(Path(builder.cache_dir), self.origin.benchmark.name, name)
         return builder
-
-
-def entry_id(frames: FramesMode, content_hash: str) -> str:
-    """What an entry is called: how its frames are stored, and the start of its content's hash (hexadecimal)."""
-    return f"{frames}-{content_hash[:_DIGITS]}"
-
-
-def config_id(config: str, entry: str) -> str:
-    """The folder in which `load_dataset(..., config, entry=entry)` looks."""
-    return datasets.BuilderConfig(config).create_config_id({"entry": entry})
 
 
 def _videos_digest(origin: Origin, video_ids: Sequence[str]) -> str:

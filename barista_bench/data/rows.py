@@ -1,9 +1,18 @@
-"""Examples as `datasets` rows and back.
+"""Examples as `datasets` rows and back, and the rows of a built config: pictures only when the first is asked for.
 
 Common columns: position (in the drawn order, over all splits), example_id, benchmark, task, task_version, label,
 video_id, video_sha256, frame_indices, inputs, target, metadata, evidence. Frozen sets add `images`: what the model
 sees, encoded (JPEG for frames, PNG for overlays). Linked sets add `frames`: {video: path relative to the data root,
 indices}, to be cast to `VideoFrames`.
+
+Scoring and reporting read no picture. The Parquet files of a folder that `build` made are therefore read column by
+column, and `datasets`, which copies a set into its cache before it gives out a row, is called for their pictures alone.
+Files are not trusted: only the columns that examples are made of are read, and of those no more than fits.
+
+In the cache of `datasets`, entries that `build` made are told apart by content: `load_dataset(benchmark, config,
+entry=ID)` finds one, with or without this package. The plain name, `load_dataset(benchmark, config)`, is a link to the
+one built last. Nothing else lies under it: of several folders `datasets` takes the one changed last, and `map` over
+older rows, which keeps its results beside them, would change theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +28,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -41,6 +50,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FramesMode = Literal["frozen", "linked"]
+CACHE_INFO = "dataset_info.json"
+"""The file by which `datasets` knows an entry of its cache."""
+MAX_COLUMNS = 2**29
+"""Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
+_SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
+_FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")
+"""Of an example, that are columns of the same name."""
+_COLUMNS = {*_FIELDS, "position", "task_version", "video_id", "video_sha256", "frame_indices", "frames"}
+"""All but pictures."""
 
 
 def row_features(task: Task, frames: FramesMode) -> Features:
@@ -82,21 +100,14 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 
 def to_row(example: Example, position: int, video_sha256: str) -> dict[str, Any]:
-    """All columns but `images`; a linked set keeps `frames` as it stands here."""
+    """All columns but `images` and `frames`."""
     return {
+        **{name: getattr(example, name) for name in _FIELDS},
         "position": position,
-        "example_id": example.example_id,
-        "benchmark": example.benchmark,
-        "task": example.task,
         "task_version": task_class(example.benchmark, example.task).version,
-        "label": example.label,
         "video_id": example.video_id,
         "video_sha256": video_sha256,
         "frame_indices": [frame.frame_index for frame in example.frames],
-        "inputs": example.inputs,
-        "target": example.target,
-        "metadata": example.metadata,
-        "evidence": example.evidence,
     }
 
 
@@ -126,30 +137,8 @@ class BuiltRow(msgspec.Struct):
 def from_row(row: Mapping[str, Any]) -> Example:
     """The example that a row was made from. Raises ValueError where a column is missing or of another type."""
     built = msgspec.convert(row, BuiltRow)
-    return Example(
-        example_id=built.example_id,
-        benchmark=built.benchmark,
-        task=built.task,
-        label=built.label,
-        frames=tuple(FrameRef(built.video_id, index) for index in built.frame_indices),
-        inputs=built.inputs,
-        target=built.target,
-        metadata=built.metadata,
-        evidence=built.evidence,
-    )
-
-
-CACHE_INFO = "dataset_info.json"
-"""The file by which `datasets` knows an entry of its cache."""
-MAX_COLUMNS = 2**29
-"""Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
-_SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
-_COLUMNS = frozenset(
-    (
-        *("position", "example_id", "benchmark", "task", "task_version", "label", "video_id", "video_sha256"),
-        *("frame_indices", "frames", "inputs", "target", "metadata", "evidence"),
-    )
-)
+    frames = tuple(FrameRef(built.video_id, index) for index in built.frame_indices)
+    return Example(frames=frames, **{name: getattr(built, name) for name in _FIELDS})
 
 
 class BuiltRows:
@@ -341,33 +330,23 @@ def quiet_datasets() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
-class CacheEntry(NamedTuple):
-    id: str
-    built: float
-    """When last, in seconds since the epoch."""
-
-    def __str__(self) -> str:
-        return f"{self.id} (built {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self.built))})"
-
-
 def warn_of_others(benchmark: str, config: str) -> None:
     """Log what the plain name of a config means now, where the cache holds more than one entry of it."""
     import datasets
 
     root = Path(datasets.config.HF_DATASETS_CACHE).expanduser() / benchmark
     newest = [path.name for path in (root / config).glob("*/*") if path.is_symlink() and path.exists()]
-    entries = sorted(_entries(root, config), key=lambda entry: entry.built, reverse=True)
-    others = [entry for entry in entries if entry.id not in newest]
+    built = {info.parent.name: info.stat().st_mtime for info in root.glob(f"{config}-entry=*/*/*/{CACHE_INFO}")}
+    shown = {
+        entry: f"{entry} (built {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(built[entry]))})"
+        for entry in sorted(built, key=lambda entry: built[entry], reverse=True)
+    }
+    others = [entry for entry in shown if entry not in newest]
     if not newest or not others:
         return
-    chosen = ", ".join(str(entry) for entry in entries if entry.id in newest)
     call = f'load_dataset("{benchmark}", "{config}"'
+    chosen = ", ".join(text for entry, text in shown.items() if entry in newest)
     log.warning(
         "%s) is the entry %s. Others: %s. To have the first of them: %s, entry=%r)",
-        call, chosen, ", ".join(map(str, others)), call, others[0].id,
+        call, chosen, ", ".join(shown[entry] for entry in others), call, others[0],
     )  # fmt: skip
-
-
-def _entries(root: Path, config: str) -> Iterator[CacheEntry]:
-    for info in root.glob(f"{config}-entry=*/*/*/{CACHE_INFO}"):
-        yield CacheEntry(info.parent.name, info.stat().st_mtime)

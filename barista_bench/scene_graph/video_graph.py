@@ -247,9 +247,8 @@ class VideoGraph:
                 rles.append(DataError(f"{key}: missing. Remedy: add the mask, or leave this frame out"))
                 continue
             rle = next(parsed)
-            if isinstance(rle, DataError):
-                rle = DataError(f"{key}: {rle}. Remedy: write a COCO mask of the frame's size")
-            rles.append(rle)
+            remedy = "write a COCO mask of the frame's size"
+            rles.append(DataError(f"{key}: {rle}. Remedy: {remedy}") if isinstance(rle, str) else rle)
         return rles
 
     def mask(self, instance: Instance) -> NDArray[np.bool_]:

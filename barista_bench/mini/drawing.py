@@ -111,10 +111,6 @@ class Canvas:
         """A view of this canvas that draws only within what is painted so far."""
         return Canvas(self.shapes, "shade", opacity)
 
-    def glass(self, opacity: int) -> Canvas:
-        """A view that paints see-through parts of the object."""
-        return Canvas(self.shapes, "paint", opacity)
-
     def mirrored(self) -> Canvas:
         """The same, left and right exchanged."""
         return Canvas(

@@ -101,6 +101,7 @@ class Video:
         self.colours = self._colours()
         self.keys = (*self.line.props, *HANDS)
         """All objects, in the order of the object map: number 1 is the first."""
+        self.ids = {key: stable_id(f"object:{self._text}:{key}") for key in self.keys}
 
     def _homes(self) -> dict[str, PropPlace]:
         """Small changes of the layout: all that stands free, machines apart, is shifted a little."""
@@ -147,19 +148,11 @@ class Video:
             yield renderer.frame(scene.drawn(beat), scene.camera(beat))
 
 
-def object_id(video: Video, key: str) -> str:
-    return stable_id(f"object:{video.plan.seed}:{video.plan.video_id}:{key}")
-
-
-def category_of(video: Video, key: str) -> str:
-    return HANDS[key] if key in HANDS else video.line.props[key].category
-
-
 class FrameAnnotator:
     """Boxes and masks of one video's frames, from their object maps."""
 
     def __init__(self, video: Video) -> None:
-        self._ids = [object_id(video, key) for key in video.keys]
+        self._ids = list(video.ids.values())
         self._size = (video.plan.height, video.plan.width)
         # One buffer for all frames: asking for this much memory anew costs more than filling it.
         self._masks = np.empty((*self._size, len(self._ids)), np.uint8, order="F")
@@ -183,8 +176,7 @@ class FrameAnnotator:
 
 def outline(video: Video) -> ReleaseFile:
     """The graph without boxes and masks: no frame has to be drawn for it."""
-    ids = {key: object_id(video, key) for key in video.keys}
-    categories = {key: category_of(video, key) for key in video.keys}
+    categories = {key: prop.category for key, prop in video.line.props.items()} | HANDS
     plan = video.plan
     return ReleaseFile(
         video_metadata=[
@@ -193,10 +185,10 @@ def outline(video: Video) -> ReleaseFile:
             )
         ],
         categories=[ReleaseCategory(_category_id(name), name) for name in sorted(set(categories.values()))],
-        object_id_to_category_id={ids[key]: _category_id(name) for key, name in categories.items()},
+        object_id_to_category_id={video.ids[key]: _category_id(name) for key, name in categories.items()},
         annotations=[],
-        attributes=_attributes(video, ids),
-        relations=_relations(video, ids),
+        attributes=_attributes(video),
+        relations=_relations(video),
         activities=_segments(video, "activity", video.line.activities),
         process_steps=_segments(video, "step", video.line.steps),
     )
@@ -206,27 +198,28 @@ def _category_id(name: str) -> str:
     return stable_id(f"category:{name}")
 
 
-def _attributes(video: Video, ids: dict[str, str]) -> list[ReleaseAttribute]:
+def _attributes(video: Video) -> list[ReleaseAttribute]:
     always = [ReleaseRange(0, video.frame_count)]
     attributes = []
     for key in video.keys:
-        attributes.append(ReleaseAttribute(ids[key], "color", video.colours[key], always))
+        attributes.append(ReleaseAttribute(video.ids[key], "color", video.colours[key], always))
         kind = video.line.props[key].type if key in video.line.props else ""
         if kind:
-            attributes.append(ReleaseAttribute(ids[key], "type", kind, always))
+            attributes.append(ReleaseAttribute(video.ids[key], "type", kind, always))
     for (key, value), beats in video.line.states.items():
         if ranges := _ranges(video, beats):
-            attributes.append(ReleaseAttribute(ids[key], "state", value, ranges))
+            attributes.append(ReleaseAttribute(video.ids[key], "state", value, ranges))
     return attributes
 
 
-def _relations(video: Video, ids: dict[str, str]) -> list[ReleaseRelation]:
+def _relations(video: Video) -> list[ReleaseRelation]:
     hands = {name: key for key, name in HANDS.items()}
     relations = []
     for (source, value, target), beats in video.line.relations.items():
         if ranges := _ranges(video, beats):
             kind = "human_actions" if value in HUMAN_ACTIONS else "position"
-            relations.append(ReleaseRelation(ids[hands.get(source, source)], ids[target], kind, value, ranges))
+            source_id, target_id = video.ids[hands.get(source, source)], video.ids[target]
+            relations.append(ReleaseRelation(source_id, target_id, kind, value, ranges))
     return relations
 
 
@@ -258,7 +251,7 @@ def plan_kitchen(
     seed: int = 0,
     width: int = 640,
     height: int = 360,
-    seconds: tuple[float, float] | None = None,
+    seconds: tuple[float, float] = SECONDS,
 ) -> list[VideoPlan]:
     """The videos of a kitchen, preparations in turn. Nothing is drawn or written."""
     if videos < 1:
@@ -268,10 +261,9 @@ def plan_kitchen(
             f"{width}x{height} px cannot be drawn. "
             "Remedy: give even sizes of at least 64, at most twice as wide as high"
         )
-    shortest, longest = seconds or SECONDS
-    if not 0.5 <= shortest <= longest:
+    if not 0.5 <= seconds[0] <= seconds[1]:
         raise ConfigError(f"seconds={seconds}: no range of lengths. Remedy: give 0.5 <= shortest <= longest")
-    return [VideoPlan(n, seed, width, height, (shortest, longest)) for n in range(videos)]
+    return [VideoPlan(n, seed, width, height, seconds) for n in range(videos)]
 
 
 def write_kitchen(
@@ -282,7 +274,7 @@ def write_kitchen(
     width: int = 640,
     height: int = 360,
     num_proc: int = 2,
-    seconds: tuple[float, float] | None = None,
+    seconds: tuple[float, float] = SECONDS,
     progress: bool = False,
 ) -> list[Path]:
     """Render a scripted coffee kitchen into the folder `out` and return its video folders, sorted.

@@ -77,7 +77,7 @@ def build(
         revision: commit of a Hub dataset.
         jpeg_quality: of frozen frames.
         cache: also prepare the `datasets` cache, so that loading works from any folder. What was built before keeps its
-            entry there (`data/cache_entries.py`).
+            entry there (`data/rows.py`).
         strict: stop at the first error in the release.
         dry_run: draw the examples and count them, but touch no video and write nothing.
         num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
@@ -191,8 +191,7 @@ class _Work:
         builder = self._prepared(name)
         rows = _export(builder, self.folder / name)
         if not any(rows.values()):
-            remedy = f"give the videos that belong to the release. First: {builder.lost[0].reason}"
-            raise DataError(f"{name}: every example was lost. Remedy: {remedy}")
+            raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")  # with its remedy
         infos[name] = _info(builder, self.folder / name)
         if not builder.is_task:
             return BuiltConfig(name, rows)

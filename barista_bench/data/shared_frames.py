@@ -1,4 +1,4 @@
-"""Values that several threads want, each made once and kept within a bound of bytes."""
+"""Decoded frames and images that the tasks of a run share: each is made once, and kept within a bound of bytes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined, valid_video_id
 from barista_bench.files.writing import replacing
-from barista_bench.scene_graph.problems import ProblemLog
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     MALFORMED,
@@ -39,6 +38,7 @@ from barista_bench.scene_graph.release import (
 )
 
 if TYPE_CHECKING:
+    from barista_bench.scene_graph.scene_graph import ProblemLog
     from barista_bench.scene_graph.video_graph import VideoGraph
 
 MAX_BYTES = 2**30
@@ -109,8 +109,7 @@ class ReadRelease(msgspec.Struct):
 
     def annotation_rows(self) -> NDArray[np.int64]:
         """The indices in the file of the annotations that are kept."""
-        kept = self.rows.get("annotations")
-        return np.arange(len(self.release.annotations)) if kept is None else np.array(kept, dtype=np.int64)
+        return np.asarray(self.rows_of("annotations"), dtype=np.int64)
 
 
 def read_release(data: bytes, log: ProblemLog) -> ReadRelease:
@@ -180,23 +179,12 @@ def _annotation_columns(release: ReleaseFile) -> AnnotationColumns:
     annotations, count = release.annotations, len(release.annotations)
     codes = {object_id: code for code, object_id in enumerate(release.object_id_to_category_id)}
     boxes = [annotation.bbox or (0.0, 0.0, 1.0, 1.0) for annotation in annotations]
-    try:
-        bbox = np.fromiter(chain.from_iterable(boxes), np.float64, 4 * count)
-    except OverflowError:  # a whole number of more than 300 digits
-        bbox = np.fromiter(map(_as_float, chain.from_iterable(boxes)), np.float64, 4 * count)
     return AnnotationColumns(
         frame=np.fromiter([annotation.image_id for annotation in annotations], np.int64, count),
         object=np.fromiter([codes.get(annotation.object_id, -1) for annotation in annotations], np.int32, count),
         boxed=np.fromiter([annotation.bbox is not None for annotation in annotations], np.bool_, count),
-        bbox=bbox.reshape(-1, 4),
+        bbox=np.fromiter(chain.from_iterable(boxes), np.float64, 4 * count).reshape(-1, 4),
     )
-
-
-def _as_float(number: float) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 def _replace_non_finite(data: bytes) -> bytes:

@@ -17,7 +17,7 @@ from barista_bench.benchmarks.egocot.records import read_records
 from barista_bench.files.bounded import first_complaint
 from barista_bench.files.paths import valid_video_id
 from barista_bench.files.text_out import printable
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph import ProblemLog
 
 
 def _seconds(value: object) -> float:

@@ -20,8 +20,7 @@ from barista_bench.core.task import Json
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined
 from barista_bench.files.writing import place_file
-from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph import ProblemLog, SceneGraph
 from barista_bench.scene_graph.release import VIDEO_FILE
 
 TEST_EVERY = 3

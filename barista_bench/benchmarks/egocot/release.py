@@ -17,7 +17,7 @@ from barista_bench.benchmarks.egocot.records import RecordReader, media_file, re
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined
 from barista_bench.files.text_out import printable
-from barista_bench.scene_graph.problems import Problem, ProblemLog
+from barista_bench.scene_graph import Problem, ProblemLog
 
 MAX_FILES = 1000
 _SUFFIXES = (".json", ".jsonl")

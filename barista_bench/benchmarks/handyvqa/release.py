@@ -20,8 +20,7 @@ from barista_bench.benchmarks.handyvqa.record_files import (
 )
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined, name_problem
-from barista_bench.scene_graph import Problem, Rle
-from barista_bench.scene_graph.problems import Severity
+from barista_bench.scene_graph import Problem, Rle, Severity
 
 MULTIPLE = frozenset({"objects", "rvos_objects"})
 """Categories whose questions may have several right options."""

@@ -9,7 +9,7 @@ import msgspec
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.benchmarks.tog_bench.annotations import BoxAt, ObjectRecord, TaskRecord, VideoRecord
 from barista_bench.files.paths import valid_video_id
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph import ProblemLog
 
 BEYOND = 1.0
 """Seconds that times may reach past the end of the video: annotators round up."""

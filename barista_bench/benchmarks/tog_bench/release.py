@@ -21,8 +21,7 @@ from barista_bench.benchmarks.tog_bench.v_star import is_v_star, read_v_star
 from barista_bench.errors import DataError
 from barista_bench.files.bounded import bounded_bytes
 from barista_bench.files.paths import confined
-from barista_bench.scene_graph import Problem
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph import Problem, ProblemLog
 
 MAX_BYTES = 2**29
 """Largest annotation file that is read; the published numbers make about 20 MB."""

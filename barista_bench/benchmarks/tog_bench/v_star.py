@@ -13,7 +13,7 @@ import msgspec
 
 from barista_bench.benchmarks.tog_bench.annotations import MAX_TASKS, BoxAt, ObjectRecord, TaskRecord, VideoRecord
 from barista_bench.errors import DataError
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph import ProblemLog
 
 RECOGNISED_BY = frozenset({"vid", "question", "answer", "timestamps", "bboxes"})
 """Keys that every record has."""

@@ -35,8 +35,7 @@ from barista_bench.benchmarks.vista.release_files import (
 )
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.paths import confined, name_problem
-from barista_bench.scene_graph import Problem
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph import Problem, ProblemLog
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -65,18 +65,15 @@ class LinkedMedia:
 
     def frames(self, store: FrameStore, video_id: str) -> list[NDArray[np.uint8]]:
         """Read-only uint8 RGB frames, each (height, width, 3). Raises DataError, see `LoadedExample.images`."""
-        with store.clock("decode"):
-            self._check_video()
-        return store.frames(self.lazy, video_id)
-
-    def _check_video(self) -> None:
         path = Path(self.lazy.path)
-        sha256 = _video_sha256(path)
+        with store.clock("decode"):
+            sha256 = _video_sha256(path)
         if sha256 != self.sha256:
             raise DataError(
                 f"{path}: is another video (SHA-256 {sha256[:12]}) than the dataset was made from "
                 f"({self.sha256[:12]}). Remedy: fetch that one, or build the dataset again"
             )
+        return store.frames(self.lazy, video_id)
 
 
 class ExampleSet(ABC):

@@ -1,4 +1,7 @@
-"""What `build` reads: the opened release of one benchmark, whichever way it is laid out."""
+"""What `build` reads: the opened release of one benchmark, whichever way it is laid out, and its split.
+
+The videos of a scene graph are split 80/20 into train and test, stratified by preparation type (paper, section 3.3).
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ from barista_bench.scene_graph.release import ANNOTATION_FILE
 
 TRAIN, TEST = "train", "test"
 SPLITS = (TRAIN, TEST)
+_TEST_SHARE = 0.2
 MAX_SPLIT_FILE = 2**26
 """Bytes."""
 _SPLIT_REMEDY = 'write {"train": [ids], "test": [ids]}'
@@ -228,11 +232,11 @@ def _hint(root: Path) -> str:
     return ". Remedy: give the folder that holds one folder per video"
 
 
-def split_videos(preparations: Mapping[str, str], *, test_share: float = 0.2, seed: int = 42) -> dict[str, str]:
+def split_videos(preparations: Mapping[str, str], *, seed: int = 42) -> dict[str, str]:
     """Video id to split. Depends on ids, preparations and seed alone, not on their order.
 
-    Test videos are allotted to the preparation types by largest remainder, so that their sum is the share of all
-    videos; every type of at least two videos gets one.
+    A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type of at least
+    two videos gets one.
 
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}
@@ -241,7 +245,7 @@ def split_videos(preparations: Mapping[str, str], *, test_share: float = 0.2, se
     for video_id in sorted(preparations):
         strata[preparations[video_id]].append(video_id)
     chosen: set[str] = set()
-    for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}, test_share).items():
+    for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}, _TEST_SHARE).items():
         ranked = sorted(strata[stratum], key=lambda video_id: (content_seed("split", seed, video_id), video_id))
         chosen.update(ranked[:count])
     return {video_id: TEST if video_id in chosen else TRAIN for video_id in sorted(preparations)}

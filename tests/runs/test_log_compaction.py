@@ -16,7 +16,7 @@ from hypothesis import given, settings
 
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files import writing as atomic_files
+from barista_bench.files import writing
 from barista_bench.runs.log import compaction
 from barista_bench.runs.log.compaction import Compacted, compact
 from barista_bench.runs.log.log_reader import finished_samples, read_folder
@@ -151,7 +151,7 @@ def killed_at(step: int, work: Callable[[Path], object], folder: Path) -> bool:
 
         def trace(frame: FrameType, event: str, _: object) -> object:
             nonlocal executed
-            if frame.f_code.co_filename not in (compaction.__file__, atomic_files.__file__):
+            if frame.f_code.co_filename not in (compaction.__file__, writing.__file__):
                 return None
             if event == "line":
                 executed += 1

@@ -198,11 +198,17 @@ def local_configs(folder: Path) -> tuple[str, ...]:
     return tuple(path.name for path in sorted(folder.iterdir()) if path.is_dir() and _shards(path))
 
 
-def unloadable() -> tuple[type[Exception], ...]:
-    """What `datasets` raises where it finds no dataset; RuntimeError for one that is a script."""
+@contextmanager
+def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
+    """`datasets` without its bars; where it finds no dataset, a DataError that begins with `problem`."""
     import datasets
 
-    return ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError
+    try:
+        with quiet_datasets():
+            yield
+    # RuntimeError: a dataset that is a script.
+    except (ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise DataError(f"{problem} ({error}). Remedy: {remedy}") from error
 
 
 def _shards(folder: Path) -> list[tuple[str, Path]]:
@@ -288,11 +294,8 @@ def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
     import datasets
 
     names = [glob.escape(str(path.resolve())) for path in files]
-    with quiet_datasets():
-        try:
-            return datasets.Dataset.from_parquet(names).with_format("arrow")
-        except unloadable() as error:
-            raise DataError(f"{where}: its pictures cannot be read ({error}). Remedy: build it again") from error
+    with reading_datasets(f"{where}: its pictures cannot be read", "build it again"):
+        return datasets.Dataset.from_parquet(names).with_format("arrow")
 
 
 def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
@@ -301,11 +304,8 @@ def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
 
     if not Path(data).exists():
         warn_of_others(str(data), config)
-    with quiet_datasets():
-        try:
-            loaded = datasets.load_dataset(str(data), config)
-        except unloadable() as error:
-            raise DataError(f"{data}: no config {config!r} ({error}). Remedy: run `barista-bench build`") from error
+    with reading_datasets(f"{data}: no config {config!r}", "run `barista-bench build`"):
+        loaded = datasets.load_dataset(str(data), config)
     _refuse_unknown(f"{data}/{config}", split, list(loaded))
     names = list(loaded) if split == "all" else [split]
     return datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")

@@ -22,9 +22,8 @@ from PIL import Image
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models.base import GenerationConfig, Request
+from barista_bench.models.local.decoding import decode_after_shared_prefill, sampling_processors
 from barista_bench.models.local.model import TransformersModel
-from barista_bench.models.local.sampling import sampling_processors
-from barista_bench.models.local.shared_prefill import decode_after_shared_prefill
 from barista_bench.models.tiny import make_tiny_model
 
 IMAGES = 6

@@ -18,7 +18,8 @@ import msgspec
 
 from barista_bench import __version__
 from barista_bench.core.task import Status
-from barista_bench.judging.judge_folder import JUDGES, VERDICTS_FILE, JudgeDescription, judge_folder_name, write_judge
+from barista_bench.judging import JUDGES
+from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, judge_folder_name, write_judge
 from barista_bench.judging.judged_run import FigureValues, LogVerdicts, SampleVerdict
 from barista_bench.judging.results import MEAN
 from barista_bench.models import ModelIdentity

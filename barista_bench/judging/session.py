@@ -15,6 +15,7 @@ import msgspec
 from barista_bench import __version__
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError, ModelError
+from barista_bench.judging import JUDGES
 from barista_bench.judging.answers import (
     REASONING,
     DistinctAnswer,
@@ -27,7 +28,6 @@ from barista_bench.judging.asking import AskCounts, RepeatedPrompt, ask, draw_ke
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.forms import STEPS_SCHEMA, form_prompts, judge_prompts, read_steps, steps_prompt
 from barista_bench.judging.judge_folder import (
-    JUDGES,
     VERDICTS_FILE,
     JudgeDescription,
     judge_folder_name,
@@ -37,8 +37,14 @@ from barista_bench.judging.judge_folder import (
     write_judge,
 )
 from barista_bench.judging.rubric import Criterion, Rubric, load_rubric
-from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, JudgeVerdict, Unusable, read_verdict
-from barista_bench.judging.weighting import score_tokens
+from barista_bench.judging.verdicts import (
+    GEVAL_FORM,
+    REASONING_FORM,
+    JudgeVerdict,
+    Unusable,
+    read_verdict,
+    score_tokens,
+)
 from barista_bench.models import Completion, GenerationConfig, Model, TokenLogprob
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import checked

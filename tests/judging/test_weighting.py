@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.judging.verdicts import GEVAL_FORM
-from barista_bench.judging.weighting import score_tokens, splits_ten, weighted_score
+from barista_bench.judging.verdicts import GEVAL_FORM, score_tokens, splits_ten, weighted_score
 from barista_bench.models import TokenLogprob
 
 

@@ -27,8 +27,7 @@ from barista_bench.files.checkpoints import revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
 from barista_bench.models.local.batching import checked_size, is_out_of_memory
-from barista_bench.models.local.settings import CheckpointSettings
-from barista_bench.models.settings import checked
+from barista_bench.models.settings import CheckpointSettings, checked
 
 if TYPE_CHECKING:
     import torch

@@ -14,7 +14,7 @@ from PIL import Image
 
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import Pretrained, device_of, load_pretrained, on_device, require_libraries
-from barista_bench.models.local.settings import CheckpointSettings
+from barista_bench.models.settings import CheckpointSettings
 
 if TYPE_CHECKING:
     import torch

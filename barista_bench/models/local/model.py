@@ -12,18 +12,16 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.local.answers import AnswerReader
 from barista_bench.models.local.batching import BatchBudget, BatchSize, CudaMemory, checked_size
-from barista_bench.models.local.engine import Engine
+from barista_bench.models.local.engine import AnswerReader, Engine
 from barista_bench.models.local.loading import (
     box_format_of,
     identity_of,
     load_checkpoint,
     template_hash,
 )
-from barista_bench.models.local.settings import TransformersSettings
 from barista_bench.models.reasoning import THINK_TAGS
-from barista_bench.models.settings import checked
+from barista_bench.models.settings import TransformersSettings, checked
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, ProcessorMixin

@@ -26,19 +26,19 @@ from barista_bench.errors import ModelError
 from barista_bench.files.credentials import is_local
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
 from barista_bench.models.reasoning import THINK_TAGS
-from barista_bench.models.served.concurrency import Gate, allowance_pause
 from barista_bench.models.served.errors import (
     CallError,
     DeclinedError,
     Endpoint,
     RejectedError,
     TransientError,
+    allowance_pause,
     status_error,
 )
 from barista_bench.models.served.replies import ReadingRules, Reply, read_reply
 from barista_bench.models.served.requests import Body, fields_per_call, request_body
-from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.served.state import ServerState
+from barista_bench.models.served.state import Gate, ServerState
+from barista_bench.models.settings import ServedSettings
 
 log = logging.getLogger(__name__)
 

@@ -20,12 +20,10 @@ from barista_bench.core.prices import token_cost
 from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.loading import box_format_of
-from barista_bench.models.served.concurrency import LimitChange
 from barista_bench.models.served.errors import Endpoint
 from barista_bench.models.served.requests import Estimate, estimate
-from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.served.state import ServerState
-from barista_bench.models.settings import checked
+from barista_bench.models.served.state import LimitChange, ServerState
+from barista_bench.models.settings import ServedSettings, checked
 
 _READY = 2  # requests that wait while all calls are under way, so that none of them is without work
 

@@ -12,7 +12,7 @@ from PIL import Image
 from barista_bench.core.prices import token_cost
 from barista_bench.core.prompt import TextPart
 from barista_bench.models.base import GenerationConfig, Request
-from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import ServedSettings
 
 Body = dict[str, object]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from barista_bench.models import Request
-from barista_bench.models.ablations import ABLATIONS, unwrapped
-from barista_bench.models.names import SCRIPTED
+from barista_bench.models.ablations import unwrapped
+from barista_bench.models.base import ABLATIONS, SCRIPTED
 from barista_bench.runs.ask.asking import TaskRun
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig

@@ -29,29 +29,7 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per problem set: the scores, one list of scores (one per label) for each video; None
-        for a missing score, a video without scores or a set without scores.
-    references: one entry per problem set: the number of the true label of each video; or a dict with these
-        `labels` and with `groups`, the name or names of the groups that the set belongs to.
-    standardise, softmax, missing, ties: for compute, see the function sequence_matching.
-Returns:
-    macro_f1, error, ci_low, ci_high: mean over problem sets, its error, and the 95% interval.
-    majority_f1: the mean for predicting each set's most frequent label.
-    n, n_unscored, n_failed, coverage: sets, those that cannot be scored, those without any score of the model,
-        and the share of the others.
-    n_videos, n_videos_failed, video_coverage, n_undefined, n_ties: the same of videos, and tied maxima.
-    per_group, per_set: the figures of each group, and of each problem set.
-Examples:
-    >>> metric = SequenceMatching()
-    >>> result = metric.compute(predictions=[[[0.9, 0.8], [0.7, 0.2]], None], references=[[1, 0], [0, 1]])
-    >>> result["macro_f1"], result["per_set"][0]["predictions"], result["coverage"]
-    (0.5, [1, 0], 0.5)
-"""
 
-
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class SequenceMatching(evaluate.Metric):
     """Macro-F1 of matching videos to descriptions within problem sets."""
 
@@ -63,7 +41,7 @@ class SequenceMatching(evaluate.Metric):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
+            inputs_description=sequence_matching.__doc__,
             features=datasets.Features({"predictions": prediction, "references": reference}),
             reference_urls=["https://arxiv.org/abs/2411.13211", "https://github.com/Eugleo/vista-dataset"],
         )

@@ -10,7 +10,7 @@ import datasets
 import evaluate
 
 from .parsing import RawAnswer, RawTask, answer_from_json, as_prediction, as_reference, task_from_json, to_json
-from .scoring import check_columns, score_tasks
+from .scoring import check_columns, score_tasks, spatio_temporal_grounding
 
 _Predictions = Sequence[RawAnswer | None]
 _References = Sequence[RawTask]
@@ -29,33 +29,7 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per task: a list of predicted objects, or None for a task without a usable answer. An
-        object is a dict with match (the index of the reference object that it was recognised as, or None), intervals
-        and boxes. Broken or missing intervals and boxes count as no grounding.
-    references: one dict per task, with kind ("explicit" or "implicit") and objects: dicts with category, intervals
-        ([[start, end], ...] in seconds), boxes ({time stamp in seconds: [x0, y0, x1, y1] in pixels}, or a list of
-        {timestamp, box}) and, if it is not the task's, kind.
-    viou: "reference" (default) scores the annotated time stamps, "union" those annotated or predicted.
-Returns:
-    O-Acc, EAcc, IAcc: recognised objects, of all, of the explicit, of the implicit ones.
-    O-m_tIoU, O-R1@t, O-m_vIoU, O-AP@t, O-vIoU@t (t = 0.3, 0.5, 0.7): means over objects.
-    T-Acc, T-m_tIoU, ...: means over tasks; ST-m_tIoU, ...: 0 for tasks with an unrecognised object.
-    by_kind, by_number_of_objects, per_category: figures of groups.
-    n, n_tasks, n_objects, n_failed, coverage, n_extra, n_malformed: counts, and the share of answered tasks.
-Examples:
-    >>> cup = {"category": "cup", "intervals": [[2, 6]], "boxes": {"2": [0, 0, 10, 10], "4": [0, 0, 10, 10]}}
-    >>> task = {"kind": "explicit", "objects": [cup]}
-    >>> answer = [{"match": 0, "intervals": [[2, 4]], "boxes": {"2": [0, 0, 10, 8]}}]
-    >>> metric = SpatioTemporalGrounding()
-    >>> result = metric.compute(predictions=[answer, None], references=[task, task])
-    >>> result["T-Acc"], result["T-m_tIoU"], result["T-AP@0.5"], result["coverage"]
-    (0.5, 0.25, 0.25, 0.5)
-"""
 
-
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class SpatioTemporalGrounding(evaluate.Metric):
     """Recognition and grounding of task-relevant objects."""
 
@@ -65,7 +39,7 @@ class SpatioTemporalGrounding(evaluate.Metric):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
+            inputs_description=spatio_temporal_grounding.__doc__,
             features=datasets.Features({"predictions": row, "references": row}),
             reference_urls=["https://arxiv.org/abs/2512.03666"],
         )

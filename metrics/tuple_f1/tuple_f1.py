@@ -18,6 +18,7 @@ _DESCRIPTION = """\
 Tuple F1 compares the relations that a model reports for an image with the annotated ones. A relation is the
 tuple (source object, target object, relation type, value). It is right when all four parts agree, case and
 surrounding white space of the two strings aside, and every annotated relation can be matched once.
+`compute(confusion=True)` adds what was answered in place of what.
 """
 
 _CITATION = """\
@@ -30,29 +31,6 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per example: a list of relations, or None for an example without a usable answer.
-        A relation is a dict with source_id (int), target_id (int), relation_type (str) and value (str), or
-        these four in a list.
-    references: one list of relations per example.
-    confusion: also return what was answered in place of what, label by label (default False).
-Returns:
-    micro_precision, micro_recall, micro_f1: counts pooled over all examples, 0 to 1.
-    mean_example_f1: mean F1 over all examples, 0 to 1; an example without an answer counts 0.
-    macro_f1, macro_value_f1: mean of the pooled F1 over relation types, and over "type/value" labels, with a reference.
-    per_relation_type, per_value: the pooled figures of each relation type, and of each "type/value".
-    n, n_failed, coverage: examples, those without an answer, and the share of those with one.
-    tp, n_predicted, n_reference: pooled counts of relations.
-Examples:
-    >>> on = {"source_id": 1, "target_id": 2, "relation_type": "position", "value": "on"}
-    >>> holds = {"source_id": 3, "target_id": 1, "relation_type": "human_actions", "value": "holds"}
-    >>> metric = TupleF1()
-    >>> result = metric.compute(predictions=[[on], None], references=[[on, holds], [holds]])
-    >>> result["micro_precision"], round(result["micro_recall"], 3), result["coverage"]
-    (1.0, 0.333, 0.5)
-"""
-
 _RELATION = {
     "source_id": datasets.Value("int64"),
     "target_id": datasets.Value("int64"),
@@ -61,7 +39,6 @@ _RELATION = {
 }
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class TupleF1(evaluate.Metric):
     """Exact multiset precision, recall and F1 of relation tuples."""
 
@@ -71,7 +48,7 @@ class TupleF1(evaluate.Metric):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
+            inputs_description=tuple_f1.__doc__,
             features=datasets.Features({"predictions": prediction, "references": [_RELATION]}),
             reference_urls=["https://arxiv.org/abs/2605.12074"],
         )

@@ -10,11 +10,8 @@ from typing import Any
 import datasets
 import evaluate
 
-from .inputs import Interaction, RawFrame, as_prediction, as_reference, check_columns
+from .inputs import Interaction, as_prediction, as_reference, check_columns
 from .scoring import check_matching, interaction_f1, pool, score_checked
-
-_Predictions = Sequence[RawFrame | None]
-_References = Sequence[RawFrame]
 
 _DESCRIPTION = """\
 Interaction F1 compares the hand-object interactions that a model reports for a frame with the annotated ones. An
@@ -47,19 +44,13 @@ class InteractionF1(evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2605.12074"],
         )
 
-    def add(self, *, prediction: RawFrame | None = None, reference: RawFrame | None = None, **kwargs: object) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one frame. A prediction of None says that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: _Predictions | None = None,
-        references: _References | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add frames. Raises TypeError or ValueError naming the frame and the field that is wrong."""
         answers, expected = check_columns(predictions, references)
         super().add_batch(

@@ -4,6 +4,7 @@ Three configurations: "verdicts" (the default), "agreement" (needs scipy) and "e
 `evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -46,56 +47,32 @@ class JudgeScore(evaluate.Metric):
 
     def _info(self) -> evaluate.MetricInfo:
         _, _, documented = _functions(self.config_name)
-        # evaluate refuses a bare null as the first entry of a batch, hence the flags beside the values.
-        entry = {"name": datasets.Value("string"), "draws": [datasets.Value("float64")]}
-        row = {"failed": datasets.Value("bool"), "entries": [entry]}
-        label = {"given": datasets.Value("bool"), "name": datasets.Value("string")}
+        # One JSON text per example: evaluate refuses a bare null as the first entry of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=documented.__doc__,
-            features=datasets.Features({"predictions": row, "references": label}),
+            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
             reference_urls=["https://arxiv.org/abs/2605.12074", "https://arxiv.org/abs/2605.19559"],
         )
 
-    def add(self, *, prediction: Any = None, reference: str | None = None, **kwargs: object) -> None:  # noqa: ANN401
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one example. A prediction of None says that there is no usable verdict."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: Sequence[Mapping[str, Any] | None] | None = None,
-        references: Sequence[str | None] | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
         column = as_column(predictions, "predictions")
         names = as_names(references, "references", len(column))
         as_row, _, _ = _functions(self.config_name)
         rows = [as_row(raw, f"predictions[{index}]") for index, raw in enumerate(column)]
-        super().add_batch(
-            predictions=[_stored(row) for row in rows],
-            references=[{"given": name is not None, "name": name or ""} for name in names],
-            **kwargs,
-        )
+        super().add_batch(predictions=list(map(json.dumps, rows)), references=list(map(json.dumps, names)), **kwargs)
 
-    def _compute(self, predictions: Sequence[_Row], references: Sequence[_Row], **kwargs: object) -> dict[str, Any]:
-        rows = [_restored(row) for row in predictions]
-        names = [row["name"] if row["given"] else None for row in references]
+    def _compute(self, predictions: Sequence[str], references: Sequence[str], **kwargs: object) -> dict[str, Any]:
         _, function, _ = _functions(self.config_name)
-        return function(rows, names, **kwargs)
-
-
-def _stored(row: Mapping[str, Any] | None) -> _Row:
-    entries = [{"name": name, "draws": draws} for name, draws in (row or {}).items()]
-    return {"failed": row is None, "entries": entries}
-
-
-def _restored(row: _Row) -> dict[str, Any] | None:
-    return None if row["failed"] else {entry["name"]: entry["draws"] for entry in row["entries"]}
+        return function(list(map(json.loads, predictions)), list(map(json.loads, references)), **kwargs)
 
 
 def _verdict_row(raw: Any, where: str) -> dict[str, Any] | None:  # noqa: ANN401

@@ -23,9 +23,6 @@ from .weighted import weighted_statistics
 
 __all__ = ["STATISTICS", "THRESHOLDS", "MeanAP", "Shapes", "as_rle", "weighted_statistics"]
 
-_Predictions = Sequence[RawImage | None]
-_References = Sequence[RawImage]
-
 _DESCRIPTION = """\
 Mean average precision (COCO's twelve statistics) of boxes or masks that a model finds in images, and figures beside it
 that need no confidences: F1 at IoU 0.5 and over [.5:.95], and the mean best IoU. Where all scores are equal, which is
@@ -64,19 +61,13 @@ class MeanAP(evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2605.12074", "https://cocodataset.org/#detection-eval"],
         )
 
-    def add(self, *, prediction: RawImage | None = None, reference: RawImage | None = None, **kwargs: object) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one image. A prediction of None says that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: _Predictions | None = None,
-        references: _References | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add images. Raises TypeError or ValueError naming the image and the field that is wrong."""
         answers, expected = check_columns(predictions, references)
         if len(expected):

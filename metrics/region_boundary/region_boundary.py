@@ -11,10 +11,7 @@ import datasets
 import evaluate
 
 from .masks import Mask
-from .scoring import TOLERANCE, RawSequence, as_prediction, as_reference, check_columns, region_boundary
-
-_Predictions = Sequence[RawSequence | None]
-_References = Sequence[RawSequence]
+from .scoring import TOLERANCE, as_prediction, as_reference, check_columns, region_boundary
 
 _DESCRIPTION = """\
 Region similarity J and contour accuracy F of object tracks, as the DAVIS benchmark defines them. J is the
@@ -54,21 +51,13 @@ class RegionBoundary(evaluate.Metric):
             reference_urls=["https://davischallenge.org", "https://arxiv.org/abs/1704.00675"],
         )
 
-    def add(
-        self, *, prediction: RawSequence | None = None, reference: RawSequence | None = None, **kwargs: object
-    ) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one track. A prediction of None says that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: _Predictions | None = None,
-        references: _References | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add tracks. Raises TypeError or ValueError naming the track and the frame that are wrong."""
         answers, truths = check_columns(predictions, references)
         true = [as_reference(raw, f"references[{index}]") for index, raw in enumerate(truths)]

@@ -3,6 +3,7 @@
 `evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,51 +35,38 @@ class SequenceMatching(evaluate.Metric):
     """Macro-F1 of matching videos to descriptions within problem sets."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # evaluate refuses a bare null as the first entry of a batch, hence the flags beside the lists.
-        video = {"failed": datasets.Value("bool"), "scores": [datasets.Value("float64")]}
-        prediction = {"failed": datasets.Value("bool"), "videos": [video]}
-        reference = {"labels": [datasets.Value("int64")], "groups": [datasets.Value("string")]}
+        # One JSON text per problem set: evaluate refuses a bare null as the first entry of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=sequence_matching.__doc__,
-            features=datasets.Features({"predictions": prediction, "references": reference}),
+            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
             reference_urls=["https://arxiv.org/abs/2411.13211", "https://github.com/Eugleo/vista-dataset"],
         )
 
-    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: object) -> None:  # noqa: ANN401
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one problem set. A prediction of None says that the model has no scores for it."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self, *, predictions: Sequence[Any] | None = None, references: Sequence[Any] | None = None, **kwargs: object
-    ) -> None:
-        """Add problem sets. Raises TypeError or ValueError naming the set and the field that is wrong."""
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
+        """Add problem sets; a reference may be a dict with `labels` and `groups`.
+
+        Raises TypeError or ValueError naming the set and the field that is wrong.
+        """
         scores, truths = as_columns(predictions, references)
         rows = [_as_reference(raw, f"references[{index}]") for index, raw in enumerate(truths)]
-        super().add_batch(
-            predictions=[
-                _as_prediction(raw, f"predictions[{index}]", len(row["labels"]))
-                for index, (raw, row) in enumerate(zip(scores, rows, strict=True))
-            ],
-            references=rows,
-            **kwargs,
-        )
+        matrices = [
+            None if raw is None else as_matrix(raw, f"predictions[{index}]", len(row["labels"]))
+            for index, (raw, row) in enumerate(zip(scores, rows, strict=True))
+        ]
+        super().add_batch(predictions=list(map(json.dumps, matrices)), references=list(map(json.dumps, rows)), **kwargs)
 
-    def _compute(
-        self,
-        predictions: Sequence[dict[str, Any]],
-        references: Sequence[dict[str, Any]],
-        **kwargs: Any,  # noqa: ANN401
-    ) -> dict[str, Any]:
-        return sequence_matching(
-            [_restored(row) for row in predictions],
-            [row["labels"] for row in references],
-            [row["groups"] for row in references],
-            **kwargs,
-        )
+    def _compute(self, predictions: Sequence[str], references: Sequence[str], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+        truths = list(map(json.loads, references))
+        labels, groups = ([row[name] for row in truths] for name in ("labels", "groups"))
+        return sequence_matching(list(map(json.loads, predictions)), labels, groups, **kwargs)
 
 
 def _as_reference(raw: Any, where: str) -> dict[str, Any]:  # noqa: ANN401
@@ -87,16 +75,3 @@ def _as_reference(raw: Any, where: str) -> dict[str, Any]:  # noqa: ANN401
     if "labels" not in raw or not raw.keys() <= {"labels", "groups"}:
         raise ValueError(f"{where}: has the keys {list(raw)}; give labels and, optionally, groups")
     return {"labels": as_labels(raw["labels"], where), "groups": as_groups([raw.get("groups")], 1)[0]}
-
-
-def _as_prediction(raw: Any, where: str, n_videos: int) -> dict[str, Any]:  # noqa: ANN401
-    if raw is None:
-        return {"failed": True, "videos": []}
-    videos = [{"failed": row is None, "scores": row or []} for row in as_matrix(raw, where, n_videos)]
-    return {"failed": False, "videos": videos}
-
-
-def _restored(row: dict[str, Any]) -> list[Any] | None:
-    if row["failed"]:
-        return None
-    return [None if video["failed"] else video["scores"] for video in row["videos"]]

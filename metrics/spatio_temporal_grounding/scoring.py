@@ -260,13 +260,6 @@ def spatio_temporal_grounding(
         None if raw is None else as_prediction(raw, len(task.objects), f"predictions[{index}]")
         for index, (raw, task) in enumerate(zip(predictions, tasks, strict=True))
     ]
-    return score_tasks(answers, tasks, viou)
-
-
-def score_tasks(
-    answers: Sequence[Sequence[PredictedObject] | None], tasks: Sequence[ReferenceTask], viou: str = "reference"
-) -> dict[str, Any]:
-    """What `spatio_temporal_grounding` returns, for answers and tasks that have been read."""
     if viou not in VIOU:
         raise ValueError(f"viou is {viou!r}; give {' or '.join(VIOU)}")
     if not tasks:

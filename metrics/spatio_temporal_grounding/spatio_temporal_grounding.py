@@ -3,17 +3,15 @@
 `evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import datasets
 import evaluate
 
-from .parsing import RawAnswer, RawTask, answer_from_json, as_prediction, as_reference, task_from_json, to_json
-from .scoring import check_columns, score_tasks, spatio_temporal_grounding
-
-_Predictions = Sequence[RawAnswer | None]
-_References = Sequence[RawTask]
+from .parsing import as_prediction, as_reference, to_json
+from .scoring import check_columns, spatio_temporal_grounding
 
 _DESCRIPTION = """\
 Recognition, temporal and spatial grounding of the objects that a task takes, in video: accuracy, tIoU and R1@, vIoU
@@ -44,19 +42,13 @@ class SpatioTemporalGrounding(evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2512.03666"],
         )
 
-    def add(self, *, prediction: RawAnswer | None = None, reference: RawTask | None = None, **kwargs: object) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one task. A prediction of None says that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: _Predictions | None = None,
-        references: _References | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add tasks. Raises TypeError or ValueError naming the task, the object and the field that is wrong."""
         answers, truths = check_columns(predictions, references)
         tasks = [as_reference(raw, f"references[{index}]") for index, raw in enumerate(truths)]
@@ -69,6 +61,5 @@ class SpatioTemporalGrounding(evaluate.Metric):
     def _compute(
         self, predictions: Sequence[str], references: Sequence[str], viou: str = "reference"
     ) -> dict[str, Any]:
-        return score_tasks(
-            [answer_from_json(row) for row in predictions], [task_from_json(row) for row in references], viou
-        )
+        answers, tasks = (list(map(json.loads, column)) for column in (predictions, references))
+        return spatio_temporal_grounding(answers, tasks, viou=viou)

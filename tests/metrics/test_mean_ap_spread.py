@@ -122,7 +122,7 @@ def test_each_resample_equals_the_metric_on_the_images_as_drawn(scored):
         predictions, references = random_images(rng, n_images=8) if scored else unscored(rng, 8)
         predictions[0] = None
         evaluated = evaluate_images(predictions, references)
-        draws = np.random.default_rng(5).integers(0, 3, (8, len(references)))
+        draws = np.random.default_rng(5).multinomial(8, [1 / len(references)] * len(references), size=8)
         drawn = figures(evaluated, draws)
         for row, weights in enumerate(draws):
             order = np.repeat(np.arange(len(references)), weights)

@@ -180,7 +180,7 @@ def _dual(config: ModelSettings, name: str, shard: Shard | None) -> Model:
 
     path = name
     if name == "tiny":
-        from barista_bench.models.tiny_encoders import make_tiny_clip
+        from barista_bench.models.tiny import make_tiny_clip
 
         path = str(make_tiny_clip(Path(HF_HOME) / "barista_bench" / "tiny_clip"))
     settings = part_of(config, CheckpointSettings) | {"device": _device(config, shard)}

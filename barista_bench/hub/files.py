@@ -37,7 +37,6 @@ from barista_bench.hub.schemas import (
     checked,
     dump_yaml,
     load_yaml,
-    read_eval_file,
     read_eval_results,
     read_model_index,
 )
@@ -99,7 +98,6 @@ def model_files(submission: Submission, existing: Existing) -> dict[str, bytes]:
     path = eval_results_path(submission.benchmark)
     merged = _with_others(submission.eval_results(), existing.eval_results, path)
     text = dump_yaml(as_plain(merged))
-    read_eval_results(text, path)
     name = submission.target.model_repo.partition("/")[2]
     try:
         card = existing.card.decode("utf-8")
@@ -166,7 +164,6 @@ def dataset_files(benchmark: str, folder: str | Path | None) -> dict[str, Conten
     """`eval.yaml`; with `folder` also all files of the built dataset, and `leaderboard.yaml`, by which a leaderboard
     knows results on its examples. Raises DataError where the folder is not fit."""
     text = dump_yaml(as_plain(eval_file(benchmark)))
-    read_eval_file(text, EVAL_FILE)
     files: dict[str, Content] = {}
     if folder is not None:
         files = _folder_files(Path(folder))
@@ -286,7 +283,6 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     Args:
         text: of a README.md; may be empty.
         model_name: of the entry, where the card has none yet.
-        where: named in errors.
 
     Raises:
         DataError: the card's metadata cannot be read, or not be changed without changing more of it.

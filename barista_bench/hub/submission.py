@@ -145,11 +145,8 @@ def make_submission(
     Args:
         folders: scored run folders; their results must be what their logs give. Nothing is written there.
         target: fields of `Target`.
-        judge: name of the judge whose figures count, where a run has several.
+        judge, data, root, dataset: see `read_row`.
         allow_incomplete: take runs with samples or verdicts missing, and runs under a limit; the notes say so.
-        data: where the dataset that was run lies now, if it has moved.
-        root: where the videos of a linked set lie now, if they have moved.
-        dataset: the dataset whose truth counts, if not that of the runs alone: see `read_row`.
 
     Raises:
         DataError: a file is missing or broken, log, figures and dataset disagree, or there is nothing to publish;

@@ -35,8 +35,6 @@ class DistinctAnswer:
 
     Args:
         item: digest of `shown`.
-        shown: all that the judge is shown.
-        text: the part of `shown` that is graded.
         sample: the first sample that gave it.
     """
 

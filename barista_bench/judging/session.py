@@ -72,8 +72,6 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
     """Judge the answers of a run folder. Start it again to go on.
 
     Args:
-        run: made by `runs.ask.runner.run`.
-        judge: served:NAME, a checkpoint, tiny, lexical or oracle.
         settings: fields of `JudgeConfig`.
 
     Raises:

@@ -161,7 +161,6 @@ def weighted_score(
     Args:
         tokens: the reply's, in order, with alternatives.
         score: as parsed from the reply; the tokens must spell it.
-        form: of the reply.
         ten_is_split: the judge is known to write 10 as two tokens, as `splits_ten` says.
 
     Returns:

@@ -70,8 +70,6 @@ class Request:
     """One prompt with its images, wanted once for each seed.
 
     Args:
-        request_id: the example's id; unique within a run.
-        prompt: text and places of the images.
         images: RGB images in the order that the prompt's parts count them.
         seeds: one seed a wanted sample, made from content (task, example id, run), so that neither batch size nor
             order changes what is sampled where the library allows it.

@@ -75,7 +75,6 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
     arguments is used as it is.
 
     Args:
-        folder: where to; made with its parents.
         architecture: distinguishes the folder from those of other builders.
         builder: makes a model and its processor or tokenizer, of the torch seed that is set.
         seed: of the weights. Global random state is left as it was.
@@ -146,7 +145,6 @@ def train_tokenizer(
 
     Args:
         special: special tokens, whose ids count from 0.
-        names: further special tokens by their attribute.
         side: where padding goes. On the right of texts that are embedded, which then begin and end with their tokens.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers

@@ -165,11 +165,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 class CudaMemory:
-    """Memory of the GPUs that hold a model; with several of them the fullest one counts.
-
-    Args:
-        devices: indices of the GPUs.
-    """
+    """Memory of the GPUs that hold a model; with several of them the fullest one counts."""
 
     def __init__(self, devices: Sequence[int]) -> None:
         self._devices, self._before = tuple(devices), dict.fromkeys(devices, 0)

@@ -46,9 +46,6 @@ class SeededGumbel(LogitsProcessor):
     the model's device: the same in every batch and on every device, without a number that travels. Looking one
     uniform number up in the cumulative distribution would be less work, but rounding of the scores (batches round
     differently) would then change many more samples.
-
-    Args:
-        seeds: one a row, in the order of the rows.
     """
 
     def __init__(self, seeds: Sequence[int]) -> None:
@@ -173,8 +170,6 @@ class Thoughts:
     Tags are looked for in the text, since they are one token in some vocabularies and several in others.
 
     Args:
-        tokenizer: decodes the tokens.
-        tags: opening and closing tag.
         prompt_length: columns of the padded prompt.
         opened: for each row, whether the prompt has opened the thinking already.
     """
@@ -224,7 +219,6 @@ class ThinkingBudget(LogitsProcessor):
     It has to come last, after whatever chooses among the scores.
 
     Args:
-        thoughts: of the same rows.
         budget: tokens of reasoning, 0 or more; the tag does not count.
         closing: the tokens that close the thinking, one or more.
     """
@@ -251,12 +245,6 @@ class StopTexts(StoppingCriteria):
 
     Prompt and reasoning are not searched: a stop text ends the answer, and a prompt that ends like one stops
     nothing. Special tokens count as text here: `<|im_end|>` may be a stop text.
-
-    Args:
-        tokenizer: decodes the tokens.
-        texts: the stop texts, none of them empty.
-        prompt_length: columns of the padded prompt.
-        thoughts: of the same rows.
     """
 
     def __init__(

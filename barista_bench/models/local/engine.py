@@ -32,7 +32,6 @@ class Generated:
     """One row as it was generated, padding behind its end included.
 
     Args:
-        tokens: generated tokens.
         opened: the prompt had opened the thinking already.
         stopped: tokens up to and with a stop text; None where none was met.
         prompt_tokens: tokens of the prompt, without padding.
@@ -53,8 +52,6 @@ class AnswerReader:
     """Reads the rows of one model.
 
     Args:
-        tokenizer: decodes the tokens.
-        tags: opening and closing tag of the reasoning.
         end_ids: tokens that end an answer.
         hidden_ids: special tokens that are no text.
     """
@@ -129,14 +126,7 @@ class _Job:
 
 
 class Engine:
-    """Puts requests through one model.
-
-    Args:
-        model: the loaded model, on its device.
-        encoder: writes its prompts.
-        reader: reads its answers.
-        budget: how much is generated together.
-    """
+    """Puts requests through one model."""
 
     def __init__(
         self, model: PreTrainedModel, encoder: PromptEncoder, reader: AnswerReader, budget: BatchBudget

@@ -262,7 +262,7 @@ class Calls:
             return TransientError(f"{self._endpoint}: {text}", congestion="timeout")
         except openai.APIStatusError as error:
             headers, content = error.response.headers, error.response.content
-            return status_error(error.status_code, headers, content, self._endpoint, answered=self._state.calls > 0)
+            return status_error(error.status_code, headers, content, self._endpoint, answered=self._state.answered)
         except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             cause = error.__cause__ or error
             quoted = self._endpoint.quote(f"{type(cause).__name__}: {cause}")
@@ -273,7 +273,7 @@ class Calls:
 
     def _read(self, response: httpx2.Response, wanted: int, *, held_to_schema: bool) -> Reply | Exception:
         try:
-            reply = read_reply(response.content, self._rules, self._endpoint, wanted, answered=self._state.calls > 0)
+            reply = read_reply(response.content, self._rules, self._endpoint, wanted, answered=self._state.answered)
         except (TransientError, RejectedError, DeclinedError, ModelError) as error:
             return error.with_traceback(None)
         self._state.count_reply(reply)

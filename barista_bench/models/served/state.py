@@ -131,25 +131,22 @@ class ServerState:
     Attributes:
         takes_n: whether several choices are asked for with one call; until it turns out that they do not come.
         proven_n: the most choices that came with one call.
-        calls, input_tokens, output_tokens: of all readable answers, as the server counts them.
+        answered: whether any readable answer has come.
         served_as: the names under which the server answered, in the order of their first answers.
     """
 
     def __init__(self, max_concurrency: int) -> None:
         self.limit = AdaptiveLimit(max_concurrency)
         self.takes_n, self.proven_n = True, 1
-        self.calls, self.input_tokens, self.output_tokens = 0, 0, 0
+        self.answered = False
         self.served_as: list[str] = []
         self._warned_of_schema = False
         self._failures_in_a_row = 0
         self._max_failures = max(20, 2 * max_concurrency)
 
     def count_reply(self, reply: Reply) -> None:
-        """Count one readable answer."""
-        self._failures_in_a_row = 0
-        self.calls += 1
-        self.input_tokens += reply.input_tokens or 0
-        self.output_tokens += reply.output_tokens or 0
+        """Take note of one readable answer."""
+        self._failures_in_a_row, self.answered = 0, True
         if reply.served_as and reply.served_as not in self.served_as and len(self.served_as) < _MAX_NAMES:
             if self.served_as:
                 log.warning("the server now answers as %s, before as %s", reply.served_as, self.served_as[-1])

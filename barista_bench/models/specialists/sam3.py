@@ -59,8 +59,6 @@ class Sam3Grounder:
     A request without these is a `Failure`.
 
     Args:
-        model: `Sam3Model` on its device.
-        processor: `Sam3Processor`.
         identity: without the thresholds, which are added.
         threshold: instances of a lower confidence (0..1) are left out.
         mask_threshold: a pixel belongs to a mask above it (0..1).
@@ -322,12 +320,7 @@ def _row(outputs: object, row: int) -> SimpleNamespace:
 
 
 class Sam3Video:
-    """Follows phrases through a clip.
-
-    Args:
-        model: `Sam3VideoModel` on its device.
-        processor: `Sam3VideoProcessor`.
-    """
+    """Follows phrases through a clip."""
 
     def __init__(self, model: Pretrained, processor: Pretrained) -> None:
         self._model = model
@@ -358,7 +351,6 @@ class Sam3Video:
 
         Args:
             images: the clip in order, of one size; all of them are seen.
-            phrases: what to find.
             wanted: indices of images, from 0.
 
         Raises:

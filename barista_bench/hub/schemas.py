@@ -26,7 +26,6 @@ from pydantic import (
     StringConstraints,
     TypeAdapter,
     ValidationError,
-    field_validator,
     model_validator,
 )
 
@@ -119,13 +118,6 @@ class EvalResult(HubModel):
     def leaderboard(self) -> tuple[str, str]:
         """Dataset repository and leaderboard in it."""
         return self.dataset.id, self.dataset.task_id
-
-    @field_validator("value", mode="before")
-    @classmethod
-    def _no_switch(cls, value: object) -> object:
-        if isinstance(value, bool):
-            raise ValueError("true and false are no values")  # noqa: TRY004  (pydantic's own)
-        return value
 
 
 class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_length=1000)]]):

@@ -1,4 +1,4 @@
-"""Our decode loop (`models/local/shared_prefill.py`) beside transformers' `generate`, on a tiny checkpoint on the CPU.
+"""Our decode loop (`models/local/decoding.py`) beside transformers' `generate`, on a tiny checkpoint on the CPU.
 
     python perf/shared_prefill.py [--family gemma3|llava|idefics3] [--new-tokens 32] [--quick]
 

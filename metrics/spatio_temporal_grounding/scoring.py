@@ -278,15 +278,11 @@ def spatio_temporal_grounding(
     }
 
 
-def check_columns(
-    predictions: Sequence[RawAnswer | None] | None, references: Sequence[RawTask] | None
-) -> tuple[Sequence[RawAnswer | None], Sequence[RawTask]]:
+def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
     """Both columns. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per task")
-    assert predictions is not None
-    assert references is not None
     if len(predictions) != len(references):
         raise ValueError(
             f"there are {len(predictions)} predictions for {len(references)} references; "

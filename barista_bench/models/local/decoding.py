@@ -29,7 +29,8 @@ from transformers.generation.utils import MULTIMODAL_INPUTS_TO_DROP_OUTSIDE_PREF
 from barista_bench.models.base import GenerationConfig
 
 if TYPE_CHECKING:
-    from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import GenerationConfig as DecodingConfig
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 # SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), as signed numbers.
 _STEP = 0x9E3779B97F4A7C15 - 2**64
@@ -290,7 +291,7 @@ def decode_after_shared_prefill(
     input_ids: torch.LongTensor,
     logits_processor: LogitsProcessorList,
     stopping_criteria: StoppingCriteriaList,
-    generation_config: GenerationConfig,
+    generation_config: DecodingConfig,
     *,
     rows: torch.Tensor,
     **model_kwargs: object,

@@ -5,7 +5,7 @@ It reads no prompt: it takes phrases out of `Request.inputs` and finds every ins
 * With a `phrase` it looks at the request's one image. Masks become tight boxes, which the answer gives in pixels with
   their confidences: `{"bboxes": [[x0, y0, x1, y1], ...], "scores": [...]}`, the most confident first.
 * With `answer: "masks"` it segments images of a clip; `sam3_masks` says how it is asked and what it answers. Each image
-  is looked at alone, unless `mode: "sequential"` asks for one pass over the clip (`sam3_video`).
+  is looked at alone, unless `mode: "sequential"` asks for one pass over the clip (`Sam3Video`).
 
 Temperature and the other settings of generation change nothing, so all runs answer alike.
 

@@ -80,11 +80,6 @@ def read_judge(folder: str | Path) -> JudgeDescription:
         raise DataError(f"{path}: no judge's description ({error}). Remedy: run `barista-bench judge`") from error
 
 
-def write_judge(folder: Path, described: JudgeDescription) -> None:
-    """Write the description of a judge's folder."""
-    write_json(folder / JUDGE_FILE, described)
-
-
 def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str, Any]) -> str:
     """The judge's name in characters that a folder may have, and a digest of everything else."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[-60:] or "judge"

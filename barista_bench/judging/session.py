@@ -15,7 +15,7 @@ import msgspec
 from barista_bench import __version__
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError, ModelError
-from barista_bench.judging import JUDGES
+from barista_bench.judging import JUDGE_FILE, JUDGES
 from barista_bench.judging.answers import (
     REASONING,
     DistinctAnswer,
@@ -34,7 +34,6 @@ from barista_bench.judging.judge_folder import (
     plain_json,
     verdict_keys,
     write_json,
-    write_judge,
 )
 from barista_bench.judging.rubric import Criterion, Rubric, load_rubric
 from barista_bench.judging.verdicts import (
@@ -103,7 +102,7 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
         if rubric and described.identity["steps"] == "generate":
             steps = _frozen_steps(folder, rubric, model, config.generation)
             described = msgspec.structs.replace(described, steps=steps)
-        write_judge(folder, described)
+        write_json(folder / JUDGE_FILE, described)
         ask(
             model,
             described.config,

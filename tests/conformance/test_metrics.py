@@ -113,7 +113,7 @@ def test_every_sample_belongs_to_a_metric():
 
 @every_folder
 def test_the_folder_is_complete(name):
-    needed = {f"{name}.py", "scoring.py", "README.md", "requirements.txt", "app.py", "__init__.py"}
+    needed = {f"{name}.py", "scoring.py", "README.md", "requirements.txt", "__init__.py"}
     assert needed <= {path.name for path in (METRICS / name).iterdir()}
 
 
@@ -123,10 +123,9 @@ def test_the_readme_is_a_space_card(name):
 
     text = (METRICS / name / "README.md").read_text(encoding="utf-8")
     head = yaml.safe_load(text.split("---")[1])
-    assert head["sdk"] == "gradio"
+    assert head["sdk"] == "static"
     assert head["tags"] == ["evaluate", "metric"]
     assert head["license"] == "apache-2.0"
-    assert (METRICS / name / head["app_file"]).is_file()
     assert re.search(r"^## Limits$", text, re.MULTILINE)
 
 
@@ -145,7 +144,7 @@ def test_the_folder_imports_nothing_of_ours_and_its_functions_do_without_evaluat
     for path in (METRICS / name).glob("*.py"):
         imported = set(imports_of(path))
         assert not imported & {"barista_bench", "metrics", "tests", *FOLDERS}, path
-        if path.name not in (f"{name}.py", "app.py"):
+        if path.name != f"{name}.py":
             assert not imported & {"evaluate", "datasets", "torch"}, path
 
 
@@ -189,7 +188,7 @@ def test_the_examples_in_the_docstrings_run(name, loaded, monkeypatch):
     assert script.attempted >= 2
     assert script.failed == 0
     for path in (METRICS / name).glob("*.py"):
-        if path.name not in (f"{name}.py", "app.py", "__init__.py"):
+        if path.name not in (f"{name}.py", "__init__.py"):
             assert doctest.testmod(importlib.import_module(f"{name}.{path.stem}")).failed == 0, path
 
 

@@ -110,7 +110,7 @@ def _verdict(
     if isinstance(reply, Unusable):
         return SampleVerdict(criterion, draw, None, str(Status.PARSE_ERROR), "", reply.why)
     tokens = _tokens(record) if form is GEVAL_FORM else None
-    weighted = weighted_score(tokens, reply.score, form, ten_is_split=ten_is_split)
+    weighted = weighted_score(tokens, reply.score, ten_is_split=ten_is_split)
     if weighted is None:
         return SampleVerdict(criterion, draw, float(reply.score), str(Status.OK), "plain", reply.reason)
     scoring = "inferred" if weighted.inferred else "weighted"

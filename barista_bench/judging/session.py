@@ -164,7 +164,7 @@ def _described(config: JudgeConfig, model: Model, rubric: Rubric | None) -> Judg
 
 def _score_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:
     verdict = read_verdict(completion.text)
-    return score_tokens(completion.logprobs, verdict.score, GEVAL_FORM) if isinstance(verdict, JudgeVerdict) else None
+    return score_tokens(completion.logprobs, verdict.score) if isinstance(verdict, JudgeVerdict) else None
 
 
 def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: GenerationConfig) -> Steps:

@@ -133,18 +133,17 @@ _MIDDLE = 5.5
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """The expected score, 0 to `form.top`; the probability that spelt scores; whether a split "10" was inferred."""
+    """The expected score, 0 to 10, and whether a split "10" was inferred."""
 
     score: float
-    mass: float
     inferred: bool = False
 
 
-def splits_ten(replies: Iterable[Sequence[TokenLogprob]], form: ReplyForm = GEVAL_FORM) -> bool:
+def splits_ten(replies: Iterable[Sequence[TokenLogprob]]) -> bool:
     """Whether a judge is known to write 10 as two tokens: some of its replies do, and none has it as one."""
     is_split = False
     for tokens in replies:
-        position = _score_position(tokens, 10, form)
+        position = _score_position(tokens, 10)
         if position is None:
             continue
         if not _is_open_one(tokens[position].token):
@@ -153,9 +152,7 @@ def splits_ten(replies: Iterable[Sequence[TokenLogprob]], form: ReplyForm = GEVA
     return is_split
 
 
-def weighted_score(
-    tokens: Sequence[TokenLogprob] | None, score: int, form: ReplyForm = GEVAL_FORM, *, ten_is_split: bool = False
-) -> Weighted | None:
+def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_split: bool = False) -> Weighted | None:
     """The weighted score of a reply that says `score`.
 
     Args:
@@ -168,14 +165,14 @@ def weighted_score(
     """
     if not tokens:
         return None
-    position = _score_position(tokens, score, form)
+    position = _score_position(tokens, score)
     if position is None or not tokens[position].top:
         return None
     probabilities: dict[int, float] = defaultdict(float)
     open_one = 0.0
-    for spelt, closed, probability in _spelt(tokens[position], form.top):
+    for spelt, closed, probability in _spelt(tokens[position]):
         # A bare "1" may go on to "10" unless the token itself ends the number.
-        if spelt == 1 and not closed and form.top >= 10:
+        if spelt == 1 and not closed:
             open_one += probability
         else:
             probabilities[spelt] += probability
@@ -185,18 +182,18 @@ def weighted_score(
     mass = math.fsum(probabilities.values())
     if mass <= 0:
         return None
-    return Weighted(_weighted_sum(probabilities) / mass, min(mass, 1.0), inferred)
+    return Weighted(_weighted_sum(probabilities) / mass, inferred)
 
 
 def _weighted_sum(probabilities: Mapping[int, float]) -> float:
     return math.fsum(score * probability for score, probability in probabilities.items())
 
 
-def _score_position(tokens: Sequence[TokenLogprob], score: int, form: ReplyForm) -> int | None:
+def _score_position(tokens: Sequence[TokenLogprob], score: int) -> int | None:
     """Index of the token in which the score's first digit stands."""
     text = "".join(token.token for token in tokens)
     # Within a JSON string the quotes are escaped, so this matches the key alone.
-    key = re.search(rf'(?<!\\)"{form.score}"\s*:\s*({score})(?!\d)', text)
+    key = re.search(rf'(?<!\\)"{GEVAL_FORM.score}"\s*:\s*({score})(?!\d)', text)
     if key is None:
         return None
     end = 0
@@ -211,12 +208,12 @@ def _alternatives(token: TokenLogprob) -> dict[str, float]:
     return {token.token: token.logprob, **dict(token.top)}
 
 
-def _spelt(token: TokenLogprob, top: int) -> list[tuple[int, bool, float]]:
+def _spelt(token: TokenLogprob) -> list[tuple[int, bool, float]]:
     """Score, whether the token ends the number, and probability of each alternative that spells a score."""
     scores = []
     for text, logprob in _alternatives(token).items():
         match = _SPELT.fullmatch(text)
-        if match and int(match[1]) <= top and str(int(match[1])) == match[1] and logprob <= 0:
+        if match and int(match[1]) <= GEVAL_FORM.top and str(int(match[1])) == match[1] and logprob <= 0:
             scores.append((int(match[1]), bool(match[2]), math.exp(logprob)))
     return scores
 
@@ -253,12 +250,12 @@ def _divide_open_one(
     return False
 
 
-def score_tokens(tokens: Sequence[TokenLogprob] | None, score: int, form: ReplyForm) -> tuple[TokenLogprob, ...] | None:
+def score_tokens(tokens: Sequence[TokenLogprob] | None, score: int) -> tuple[TokenLogprob, ...] | None:
     """The tokens that `weighted_score` needs: those up to the score and one more, alternatives at these two alone.
 
     A reply of a hundred tokens with twenty alternatives each would otherwise weigh more than all else in the log.
     """
-    position = _score_position(tokens, score, form) if tokens else None
+    position = _score_position(tokens, score) if tokens else None
     if not tokens or position is None:
         return None
     before = (TokenLogprob(token.token, token.logprob) for token in tokens[:position])

@@ -34,8 +34,7 @@ def score(
     Figures by --option that the run was not started with are kept beside its own, as results.<digest>.json. With
     --predictions, answers that another harness recorded become run folders first.
     """
-    from barista_bench.judging.judge_folder import judge_folders
-    from barista_bench.judging.scoring import score_judged
+    from barista_bench.judging import judge_folders
     from barista_bench.runs.score.result_files import options_of_each
     from barista_bench.runs.score.scoring import score as score_run
 
@@ -56,6 +55,8 @@ def score(
             scored = score_run(folder, data=data, root=root, options=chosen)
             echo(summary_line(scored.results))
             for judge in [] if chosen else judge_folders(folder):
+                from barista_bench.judging.scoring import score_judged
+
                 score_judged(scored, judge)
 
 

@@ -12,7 +12,8 @@ from barista_bench.files.paths import valid_video_id
 from barista_bench.files.writing import check_target, replacing_folder
 from barista_bench.interchange.deriving import JUDGED_TASKS, JudgeScores, released_folder
 from barista_bench.interchange.kept import PuttingBack, read_kept
-from barista_bench.judging.judge_folder import judge_folders, read_judge
+from barista_bench.judging import judge_folders
+from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.judged_run import MISSING, SampleVerdict
 from barista_bench.judging.released_verdicts import METHOD, SCALE, ReleasedScore, read_released_scores
 from barista_bench.judging.scoring import read_judged_run

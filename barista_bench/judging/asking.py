@@ -29,7 +29,6 @@ class RepeatedPrompt:
     Args:
         item: identity of what is asked about; `example_id` in the log.
         keys: draw -> key in the log.
-        schema: JSON Schema of a reply.
     """
 
     item: str
@@ -86,7 +85,6 @@ def ask(
     """Ask for everything that the log does not hold; each reply is appended as soon as it is there.
 
     Args:
-        log: open for writing.
         counts: what this start did is added to them.
 
     Returns:

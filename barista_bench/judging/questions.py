@@ -124,7 +124,6 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
     Videos whose file is there are left out; a video without usable questions gets an empty file.
 
     Args:
-        config: all settings.
         model: the writer, instead of the one that `config.model` names.
 
     Raises:

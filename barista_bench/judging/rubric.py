@@ -42,8 +42,6 @@ class Criterion(_RubricModel):
     """One thing that a judge scores from 0 to 10.
 
     Args:
-        name: as it is called in the results.
-        text: what counts and what does not.
         bands: the whole scale in order, without gaps.
         steps: how to proceed; without any, the judge works them out.
         lexical: the task's own figure from 0 to 1 that the offline judge `lexical` takes for it.

@@ -1,7 +1,7 @@
 """What a score owes to the images, to their order and to more than guessing; and whether a model says the same twice.
 
 A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the baselines `chance`, `prior` and
-`centre_box` (`models.scripted`): the pairs are found by these names.
+`centre_box` (`models.base`): the pairs are found by these names.
 """
 
 from __future__ import annotations

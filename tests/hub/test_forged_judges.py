@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.errors import BaristaError
-from barista_bench.judging.judge_folder import JUDGE_FILE, VERDICTS_FILE, judge_folders
+from barista_bench.judging import JUDGE_FILE, judge_folders
+from barista_bench.judging.judge_folder import VERDICTS_FILE
 from barista_bench.judging.results import write_judged
 from barista_bench.judging.scoring import score_judged
 from barista_bench.runs.log.keys import digest

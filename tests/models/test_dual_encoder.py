@@ -22,10 +22,9 @@ from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, Request  # noqa: E402
 from barista_bench.models.dual_encoders.model import DualEncoder, pixels_key  # noqa: E402
 from barista_bench.models.dual_encoders.towers import spread  # noqa: E402
-from barista_bench.models.tiny_encoders import (  # noqa: E402
-    TEXT_TOKENS,
+from barista_bench.models.tiny import TEXT_TOKENS, make_tiny_clip  # noqa: E402
+from tests.tiny_families import (  # noqa: E402
     VIDEO_FRAMES,
-    make_tiny_clip,
     make_tiny_sentence_encoder,
     make_tiny_siglip,
     make_tiny_xclip,

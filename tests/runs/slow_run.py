@@ -9,7 +9,7 @@ from pathlib import Path
 import datasets  # noqa: F401  (imported here, it is imported once, by the server that tests fork from)
 
 from barista_bench.models import Model
-from barista_bench.models.scripted import ScriptedModel
+from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import catalog, runner
 from barista_bench.runs.ask.catalog import Pairs
 from barista_bench.runs.ask.config import ModelSettings

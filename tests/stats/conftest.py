@@ -13,7 +13,7 @@ from barista_bench.benchmarks import get_task, task_names
 from barista_bench.core.task import Example, Task, content_seed
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
-from barista_bench.models.scripted import ScriptedModel
+from barista_bench.models.base import ScriptedModel
 from barista_bench.runs import data_location
 from barista_bench.runs.ask import opening, runner
 from barista_bench.runs.score import scoring

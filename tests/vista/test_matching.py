@@ -318,7 +318,7 @@ def test_prior_answers_with_the_commonest_label_of_the_other_videos_of_the_set()
 def test_a_bag_of_frames_cannot_tell_permutations_of_the_same_frames_apart(tmp_path: Path) -> None:
     """A CLIP whose frame embeddings are averaged scores every order of the same frames alike: it is at the baseline."""
     from barista_bench.models.dual_encoders.model import DualEncoder
-    from barista_bench.models.tiny_encoders import make_tiny_clip
+    from barista_bench.models.tiny import make_tiny_clip
 
     frames = plain_frames(6, size=32)
     orders = {"a": frames, "b": frames[2:] + frames[:2], "c": frames[4:] + frames[:4]}

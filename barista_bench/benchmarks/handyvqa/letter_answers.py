@@ -17,7 +17,7 @@ from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.choice_scores import read_scores
 from barista_bench.core.task import ParseError, Prediction
 from barista_bench.core.typed_fields import TypedFields
-from barista_bench.metrics.choice_accuracy.handyvqa import handyvqa_letters
+from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
 
 _LABEL = re.compile(r"\(([A-Z])\)")
 

@@ -27,12 +27,8 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Model
-from barista_bench.models.ablations import ABLATIONS, ablated
-from barista_bench.models.local.settings import CheckpointSettings, TransformersSettings
-from barista_bench.models.names import SCRIPTED
-from barista_bench.models.scripted import ScriptedModel
-from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import part_of
+from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel
+from barista_bench.models.settings import CheckpointSettings, ServedSettings, TransformersSettings, part_of
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.ask.shards import Shard
 from barista_bench.runs.log.keys import sample_seeds
@@ -57,6 +53,8 @@ def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) 
     if kind in ABLATIONS:
         if not rest:
             raise ConfigError(f"{config.model!r} names no model. Remedy: write {kind}:MODEL")
+        from barista_bench.models.ablations import ablated
+
         return ablated(load_model(config.model_copy(update={"model": rest}), tasks, shard), kind)
     scripted = _scripted(config.model, tasks)
     if scripted is not None:
@@ -182,7 +180,7 @@ def _dual(config: ModelSettings, name: str, shard: Shard | None) -> Model:
 
     path = name
     if name == "tiny":
-        from barista_bench.models.tiny_encoders import make_tiny_clip
+        from barista_bench.models.tiny import make_tiny_clip
 
         path = str(make_tiny_clip(Path(HF_HOME) / "barista_bench" / "tiny_clip"))
     settings = part_of(config, CheckpointSettings) | {"device": _device(config, shard)}

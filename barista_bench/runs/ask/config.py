@@ -17,15 +17,15 @@ from pydantic import BeforeValidator, Field, model_validator
 from barista_bench.errors import ConfigError
 from barista_bench.files.bounded import load_yaml, read_bounded
 from barista_bench.models import GenerationConfig
-from barista_bench.models.local.settings import TransformersSettings
-from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import (
     ENVIRONMENT_PREFIX,
     Count,
     Names,
+    ServedSettings,
     SettingsT,
     SettingsTable,
     Texts,
+    TransformersSettings,
     check_known,
     checked,
     one_or_all,

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from barista_bench.models import Request
-from barista_bench.models.ablations import ABLATIONS, unwrapped
-from barista_bench.models.names import SCRIPTED
+from barista_bench.models.base import ABLATIONS, SCRIPTED
 from barista_bench.runs.ask.asking import TaskRun
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig
@@ -44,6 +43,8 @@ def estimate(config: RunConfig) -> RunEstimate:
     Raises:
         ConfigError, DataError, ModelError: as `run`.
     """
+    from barista_bench.models.ablations import unwrapped
+
     opened = open_tasks(config)
     several = len({asked.task.benchmark for asked in opened}) > 1
     by_name = {f"{asked.task.benchmark}/{asked.task.name}" if several else asked.task.name: asked for asked in opened}

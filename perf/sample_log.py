@@ -20,14 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench import __version__
-from barista_bench.runs.ask.inputs import INPUTS_FILE
-from barista_bench.runs.description import checked_description
 from barista_bench.runs.diff import diff
+from barista_bench.runs.log.asked import INPUTS_FILE, sample_key
 from barista_bench.runs.log.compaction import compact
-from barista_bench.runs.log.keys import sample_key
 from barista_bench.runs.log.log_reader import finished_samples, read_folder
-from barista_bench.runs.log.record import sample_digest, seal
-from barista_bench.runs.log.sample_log import log_files
+from barista_bench.runs.log.sample_log import log_files, sample_digest, seal
+from barista_bench.runs.run_folder import checked_description
 
 RANKS = 4
 MODEL = {"name": "org/model", "revision": "0" * 40, "settings": {"dtype": "bfloat16"}}

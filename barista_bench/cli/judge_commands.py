@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import Options, Root, app, explained
-from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
+from barista_bench.cli.app import CONFIG_FLAG, Options, Root, app, explained, given, with_flags
 from barista_bench.core.options import parse_pairs
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo

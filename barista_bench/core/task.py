@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
-from barista_bench.core.display import Display
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
 from barista_bench.core.example import Example as Example
 from barista_bench.core.example import Fields as Fields
 from barista_bench.core.example import FrameRef as FrameRef
@@ -16,6 +21,7 @@ from barista_bench.core.example import Prediction as Prediction
 from barista_bench.core.example import Scored as Scored
 from barista_bench.core.example import SkippedExample as SkippedExample
 from barista_bench.core.example import Status as Status
+from barista_bench.core.example import TypedFields, features_of
 from barista_bench.core.example import content_seed as content_seed
 from barista_bench.core.example import evidence_objects as evidence_objects
 from barista_bench.core.explanation import FAILURE_KINDS as FAILURE_KINDS
@@ -29,11 +35,196 @@ from barista_bench.core.explanation import OverlayKind as OverlayKind
 from barista_bench.core.explanation import Rationale as Rationale
 from barista_bench.core.explanation import Verdict as Verdict
 from barista_bench.core.options import Option, OptionValue, effective
+from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
-from barista_bench.core.question import Question
-from barista_bench.core.sampling import Sampling as Sampling
-from barista_bench.core.scoring import Scoring
+from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+    from barista_bench.core.deriving import Sampling
+
+
+class Question(ABC):
+    """The first part of a task. Nothing here but `reference_answer` and `has_answer` looks at an example's target."""
+
+    benchmark: ClassVar[str]
+    name: ClassVar[str]
+    inputs_type: ClassVar[type[TypedFields]]
+    target_type: ClassVar[type[TypedFields]]
+    metadata_type: ClassVar[type[TypedFields]]
+    evidence_type: ClassVar[type[TypedFields]]
+    """What the columns of an example hold."""
+
+    def features(self) -> Features:
+        """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`."""
+        from datasets import Features
+
+        columns = {
+            "inputs": self.inputs_type,
+            "target": self.target_type,
+            "metadata": self.metadata_type,
+            "evidence": self.evidence_type,
+        }
+        return Features({name: dict(features_of(kind)) for name, kind in columns.items()})
+
+    @abstractmethod
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        """What is asked; depends on `inputs` and the model's box format alone."""
+
+    def follow_up(self, example: Example, answers: tuple[str, ...], boxes: BoxFormat) -> Prompt | None:
+        """What is asked next, in a conversation of its own, after these answers to all that was asked before.
+
+        None: the last of them is the answer, which is the case with every task that asks once. May count images, which
+        are those of the example.
+        """
+        return None
+
+    def frozen_question(self, example: Example) -> str | None:
+        """The sentence that the benchmark's own release freezes with an example; None where it freezes none."""
+        return None
+
+    def choices(self, example: Example) -> Mapping[str, str]:
+        """Label to text of what the answer is chosen from, in the order asked, for models that score given texts.
+
+        They answer as `choices.read_scores` reads. Empty where nothing is given to choose from.
+        """
+        return {}
+
+    def has_answer(self, example: Example) -> bool:
+        """Whether the truth is known: questions with hidden answers are asked, and never scored."""
+        return True
+
+    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
+        """The images that the prompt counts, from the example's frames, each (height, width, 3) RGB; here those."""
+        return tuple(map(Image.fromarray, frames))
+
+    def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+        """What a run shows of an example's images, as its options say (resolution, a choice of frames); here all.
+
+        Applied to stored and to decoded images alike: sets hold what `images` gives.
+        """
+        return tuple(images)
+
+    def request_inputs(self, example: Example) -> Fields:
+        """The question as data for models that read no prompt, as the run's options put it; here the `inputs`."""
+        return example.inputs
+
+    @abstractmethod
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """Read an answer of a model that writes boxes as `boxes` says. Never raises, and never sees the target."""
+
+    def answer_schema(self, example: Example) -> Fields | None:
+        """JSON Schema of the answer that the prompt asks for; None where it is no JSON."""
+        return None
+
+    @abstractmethod
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        """The ground truth as a model would write it: what the `oracle` model says."""
+
+    @abstractmethod
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        """A valid answer that knows nothing of the image: what the `chance` model says."""
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """What one would answer who knows only how the truths of `others` are distributed: the `prior` model.
+
+        Args:
+            others: examples of other videos than this one's, in the order of the set; may be empty.
+
+        Raises:
+            ConfigError: the task has no such answer.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} has no prior baseline. Remedy: use chance")
+
+    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+        """One box in the middle of the image for everything that is asked for: the `centre_box` model.
+
+        Raises:
+            ConfigError: the task asks for no boxes.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use chance or prior")
+
+
+class Scoring(ABC):
+    """The second part of a task."""
+
+    primary: ClassVar[str]
+    """The figure that stands for the task in tables."""
+    sample_score: ClassVar[str]
+    """The score that stands for one sample."""
+    breakdown_keys: ClassVar[tuple[str, ...]]
+    """Keys of `metadata` by which every result is broken down."""
+    whole_clusters: ClassVar[bool] = False
+    """Whether the examples of a cluster are scored together, so that analysis must not group by what cuts one apart."""
+
+    @abstractmethod
+    def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
+        """What the figures of these samples of one run are made of. No readable answer scores as the protocol says."""
+
+    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
+        """The figures of one sample; of many, ask their `statistics` once."""
+        scores = self.statistics([Scored(example, prediction)]).scores()
+        return {name: float(value[0]) for name, value in scores.items()}
+
+    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
+        """The task's figures over all samples of one run, and the tables beside them."""
+        return self.statistics(samples).published()
+
+    def cluster(self, example: Example) -> str:
+        """What the example belongs to when intervals are made: what is drawn with all that belongs to it."""
+        return example.video_id
+
+
+class Display(ABC):
+    """The third part of a task: for people and judges; no figure is made of it."""
+
+    row_note: ClassVar[str]
+    """What one example is, in a line, for dataset cards."""
+    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "hallucinated"}
+    """The kind of failure that a row of `explain` tells of, where `failures` is not overridden."""
+
+    @abstractmethod
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """Why the example scores as it does, hits first, then misses, then wrong answers."""
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+        """What is wrong with an answer, by the matching that its score is made of; empty where nothing is.
+
+        An answer that cannot be read fails once, in all objects of the example's evidence. Here misses and wrong
+        answers as `explain` tells them, of the `failure_kinds`; tasks that know more override it.
+        """
+        if prediction is None:
+            return self.unreadable(example)
+        rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
+        return tuple(AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds)
+
+    @staticmethod
+    def unreadable(example: Example) -> tuple[AnswerFailure, ...]:
+        """The failures of an answer that cannot be read."""
+        return (AnswerFailure("format", evidence_objects(example)),)
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        """Boxes to draw over the example's images. Without a prediction, those of the question and the truth alone."""
+        return ()
+
+    def image_captions(self, example: Example) -> tuple[str, ...]:
+        """What each of `images` shows, in their order."""
+        return tuple(f"frame {frame.frame_index}" for frame in example.frames)
+
+    def facets(self, example: Example) -> Fields:
+        """What analysis may group examples by beside `metadata`: from question and truth, never from an answer."""
+        return {}
+
+    def judged(self, example: Example, prediction: Prediction) -> Judged | None:
+        """What a judge is shown; None for a task that no judge scores. The criteria stand in `rubrics/<name>.yaml`."""
+        return None
+
+    def rationale(self, example: Example, prediction: Prediction) -> Rationale | None:
+        """What a judge of reasoning is shown; None for a task that asks for none."""
+        return None
+
 
 ProtocolName: TypeAlias = Literal["release", "paper"]
 PROTOCOLS: tuple[ProtocolName, ...] = ("release", "paper")

@@ -10,9 +10,7 @@ from pathlib import Path
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.benchmark import Benchmark
-from barista_bench.core.graph_task import GraphTask
-from barista_bench.core.release_task import Release
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.deriving import GraphTask, Release, Sampling
 from barista_bench.core.task import Task
 from barista_bench.data.media import file_sha256
 from barista_bench.data.plan import Plans, plan_release, plan_tasks

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from barista_bench.core.costs import StageClock
 from barista_bench.core.task import FrameRef
-from barista_bench.core.timing import StageClock
 from barista_bench.data.shared_values import CacheCounts, SharedCache
 from barista_bench.errors import DataError
 from barista_bench.media.frames import LazyFrames

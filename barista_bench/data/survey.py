@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.core.task import Example, Sampling, SkippedExample
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.task import Example, SkippedExample
 from barista_bench.core.worker_processes import worker_processes
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import Problem, SceneGraph, VideoValidation, validate_video

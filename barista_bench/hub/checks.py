@@ -11,8 +11,7 @@ from typing import Final
 
 from barista_bench.errors import DataError
 from barista_bench.judging.results import MEAN, JudgedResults
-from barista_bench.runs.score.comparability import Comparability, differences
-from barista_bench.runs.score.results import Figure, Results
+from barista_bench.runs.score.results import Comparability, Figure, Results, differences
 
 SCALE: Final = 100
 """Published values are 0 to 100, to `DIGITS` decimals; figures of results.json and of the paper are 0 to 1."""

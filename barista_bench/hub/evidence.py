@@ -27,9 +27,8 @@ from barista_bench.judging.released_verdicts import METHOD as RELEASED
 from barista_bench.judging.released_verdicts import verdict_key
 from barista_bench.judging.rubric import Rubric, load_rubric
 from barista_bench.judging.session import judge_questions
-from barista_bench.runs.log.keys import asked_inputs, digest, sample_keys
-from barista_bench.runs.log.record import decode_record
-from barista_bench.runs.log.sample_log import log_files, whole_lines
+from barista_bench.runs.log.asked import asked_inputs, digest, sample_keys
+from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run, run_description
 from barista_bench.runs.score.scoring import ScoredRun
 

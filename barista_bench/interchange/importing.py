@@ -49,11 +49,17 @@ from barista_bench.interchange.released_folder import (
 )
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.data_location import data_location
-from barista_bench.runs.log.keys import digest, sample_key
+from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.log.asked import digest, sample_key
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
-from barista_bench.runs.run_folder import OWN_EXAMPLES, log_file, run_description, sessions_file, write_run
+from barista_bench.runs.run_folder import (
+    OWN_EXAMPLES,
+    data_location,
+    log_file,
+    run_description,
+    sessions_file,
+    write_run,
+)
 from barista_bench.runs.score.samples import read_samples
 
 _CUT = ("max_tokens", "max_output_tokens", "length")

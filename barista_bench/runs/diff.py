@@ -24,10 +24,8 @@ from numpy.typing import NDArray
 from barista_bench.core.task import Json
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import printable
-from barista_bench.runs.log.log_reader import digest_array
-from barista_bench.runs.log.record import SampleRecord
-from barista_bench.runs.log.run_records import RunRecords, repetition_digest
-from barista_bench.runs.log.sample_log import whole_lines
+from barista_bench.runs.log.log_reader import RunRecords, digest_array, repetition_digest
+from barista_bench.runs.log.sample_log import SampleRecord, whole_lines
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import SCORES_FILE
 

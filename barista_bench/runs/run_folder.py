@@ -1,23 +1,164 @@
-"""The files of a run folder, and `run.json`, which says what the samples in it are of."""
+"""`run.json`, checked against one schema whenever it is written or read: a run folder may be somebody else's.
+
+The files of a run folder, and `run.json`, which says what the samples in it are of.
+
+Where a run's data lie: written so that a run folder can be read from any folder, and after it was moved.
+
+A path is stored relative to the run folder, which holds while both are moved together, and absolute, which holds while
+the data stay. It begins with `./` or `../`; anything else is a name in the `datasets` cache or on the Hub. What lies
+there is believed only if its examples have the hash that the run was made on.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from barista_bench import __version__
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt import WORDING, BoxFormat, BoxOrder
 from barista_bench.core.task import Task
-from barista_bench.errors import ConfigError
+from barista_bench.data.dataset import ExampleSet, open_examples
+from barista_bench.data.manifest import MANIFEST
+from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.atomic import write_whole
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.description import checked_description, read_description
-from barista_bench.runs.log.keys import prompt_options
+from barista_bench.files.bounded import read_bounded_json
+from barista_bench.files.schema import first_complaint
+from barista_bench.runs.ask.config import MAX_RUNS, Shard
+from barista_bench.runs.log.asked import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
+
+MAX_BYTES = 16 * 2**20
+"""Of a `run.json`; prompts may have a MiB each."""
+_MAX_DEPTH = 16
+_MAX_NUMBER = 2**63
+_NO_RUN = "Remedy: run again with another --out"
+
+
+def _plain(value: object, depth: int = 0) -> object:
+    """JSON that every part of the package can write again: finite numbers of usual size, nested a little."""
+    if isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER:  # NaN is not either
+        raise ValueError("holds a number that is not finite, or too large")
+    if isinstance(value, list | dict):
+        if depth == _MAX_DEPTH:
+            raise ValueError("is nested too deeply")
+        for inner in value.values() if isinstance(value, dict) else value:
+            _plain(inner, depth + 1)
+    return value
+
+
+_Plain = Annotated[Any, AfterValidator(_plain)]
+_Price = Annotated[float, Field(ge=0, le=1e9)] | None
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True, protected_namespaces=()
+    )
+
+
+class _BoxFormat(_Part):
+    order: BoxOrder
+    scale: Annotated[int, Field(ge=1, le=10**6)] | None
+
+
+class _ModelPart(_Part):
+    name: str
+    revision: str | None
+    settings: dict[str, _Plain]
+    box_format: _BoxFormat
+
+
+class _Identity(_Part):
+    """Version 0.1 wrote `inputs_hash`, over prompts and media, where `prompts_hash` stands now."""
+
+    benchmark: str
+    task: str
+    task_version: Annotated[int, Field(ge=0, le=10**6)]
+    split: str
+    content_hash: str
+    inputs_hash: str | None = None
+    prompts_hash: str | None = None
+    model: _ModelPart
+    generation: dict[str, _Plain]
+    options: dict[str, _Plain] = {}
+
+
+class _Data(_Part):
+    """Paths are relative to the run folder (`runs/run_folder.py`)."""
+
+    path: str
+    absolute_path: str | None = None
+    root: str | None
+    absolute_root: str | None = None
+    limit: Annotated[int, Field(ge=1, le=_MAX_NUMBER)] | None
+
+
+class _Prompts(_Part):
+    """Versions that did not say whose wording it is leave it out: then it is known by its hash."""
+
+    version: Annotated[int, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
+    system: str
+    user: str
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    extra: dict[str, str] = {}
+    wording: Annotated[str, StringConstraints(pattern=WORDING)] = ""
+
+
+class _Prices(_Part):
+    """US dollars a million tokens."""
+
+    input: _Price = None
+    output: _Price = None
+
+
+class _Imported(_Part):
+    folder: str
+    predictions_sha256: str
+    thinking_tokens: _Plain
+
+
+class _RunDescription(_Part):
+    """`barista_bench` is the version that wrote it; `imported` says of what runs it was made, where it was."""
+
+    barista_bench: str
+    identity: _Identity
+    runs: Annotated[int, Field(ge=1, le=MAX_RUNS)]
+    data: _Data
+    prompts: _Prompts
+    protocol: Literal["release", "paper"]
+    versions: dict[str, str]
+    options: dict[str, _Plain] = {}
+    prices: _Prices = _Prices()
+    imported: list[_Imported] = []
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """The content of a `run.json`, as it stands there.
+
+    Raises:
+        DataError: it is none; names file and field.
+    """
+    described = read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`")
+    return checked_description(described, path)
+
+
+def checked_description(described: object, path: Path) -> dict[str, Any]:
+    """The same JSON value, if it is a description; `path` is where it stands or will stand. Raises DataError."""
+    try:
+        _RunDescription.model_validate(described)
+    except ValidationError as error:
+        raise DataError(f"{path}: {first_complaint(error)}. {_NO_RUN}") from error
+    if not isinstance(described, dict):  # for the type checker: the schema has said so
+        raise DataError(f"{path}: is no object. {_NO_RUN}")
+    return described
+
 
 CONFIG_FILE = "run.json"
 OWN_EXAMPLES = "examples.jsonl"
@@ -121,3 +262,99 @@ def package_versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             versions[name] = "not installed"
     return versions
+
+
+def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> dict[str, Any]:
+    """The `data` of a `run.json` that will lie in `folder`; `data` is None for examples of the folder's own."""
+    path: tuple[str, str | None] = (data or f"./{OWN_EXAMPLES}", None)
+    if data and Path(data).exists():
+        path = _relative_and_absolute(folder, data)
+    videos = _relative_and_absolute(folder, root) if root else (None, None)
+    return {
+        "path": path[0],
+        "absolute_path": path[1],
+        "root": videos[0],
+        "absolute_root": videos[1],
+        "limit": limit,
+    }
+
+
+def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
+    """Relative to the folder, where both are on one drive, and absolute."""
+    absolute = Path(path).resolve()
+    try:
+        relative = Path(os.path.relpath(absolute, folder.resolve())).as_posix()
+    except ValueError:
+        return str(absolute), str(absolute)
+    return relative if relative.startswith("../") or relative in (".", "..") else f"./{relative}", str(absolute)
+
+
+def open_run_examples(
+    folder: Path, described: Mapping[str, Any], data: str | Path | None, root: str | Path | None
+) -> ExampleSet:
+    """The examples that a run was made on.
+
+    Args:
+        folder: the run folder.
+        described: its `run.json`.
+        data: where they lie now; None looks where they lay, relative to the run folder and absolute, and then among
+            what lies beside the run folder.
+        root: where the videos of a linked set lie now; None looks in the same way, by name.
+
+    Raises:
+        DataError: they are not there, or others are.
+    """
+    identity, stored = described["identity"], described["data"]
+    refusals: list[BaristaError] = []
+    for candidate in [data] if data else _candidates(folder, stored["path"], stored.get("absolute_path")):
+        try:
+            examples = open_examples(
+                candidate,
+                identity["benchmark"],
+                identity["task"],
+                split=identity["split"],
+                root=root or _root(folder, stored),
+                limit=stored["limit"],
+            )
+        except BaristaError as error:
+            refusals.append(error)
+            continue
+        if examples.content_hash == identity["content_hash"]:
+            return examples
+        refusals.append(
+            DataError(
+                f"{folder}: was run on examples {identity['content_hash'][:12]}, and {candidate} holds "
+                f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
+            )
+        )
+    if data and refusals:
+        raise refusals[0]
+    why = f" ({str(refusals[0]).partition(' Remedy:')[0].rstrip('.')})" if refusals else ""
+    raise DataError(
+        f"{folder}: the examples {identity['content_hash'][:12]} that it was run on are neither at {stored['path']} "
+        f"nor beside the run folder{why}. Remedy: name the dataset that was run with --data"
+    )
+
+
+def _candidates(folder: Path, written: str, absolute: str | None) -> Iterator[str | Path]:
+    """Where a path may lead to, the likeliest first. It is looked for elsewhere only when the next one is asked for."""
+    if not written.startswith("."):
+        yield written
+        return
+    folder = folder.resolve()
+    stored = Path(os.path.normpath(folder / written))
+    known = dict.fromkeys([stored, Path(absolute or stored), folder.parent / stored.name])
+    yield from (path for path in known if path.exists())
+    yield from (path for path in sorted(folder.parent.glob("[!.]*")) if path not in known and _is_dataset(path))
+
+
+def _is_dataset(path: Path) -> bool:
+    return (path / MANIFEST).is_file()
+
+
+def _root(folder: Path, stored: Mapping[str, Any]) -> str | Path | None:
+    """Where the videos lie; the first place again if they are in none, for what is read without them."""
+    root, absolute = stored["root"], stored.get("absolute_root")
+    if root is None or not root.startswith("."):
+        return root
+    return next((path for path in _candidates(folder, root, absolute) if not _is_dataset(Path(path))), folder / root)

@@ -19,8 +19,8 @@ other things together than videos (`Task.cluster`); what is called a video here 
     run_labels(runs)                      -> {folder: label}         what models are called in all of these
 """
 
-from barista_bench.core.bootstrap import Interval as Interval
-from barista_bench.runs.score.figures import interval_of as interval_of
+from barista_bench.core.statistics import Interval as Interval
+from barista_bench.runs.score.samples import interval_of as interval_of
 from barista_bench.stats.agreement import RankAgreement as RankAgreement
 from barista_bench.stats.agreement import rank_agreement as rank_agreement
 from barista_bench.stats.baselines import BaselineGap as BaselineGap

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.score.comparability import told_apart
+from barista_bench.runs.score.results import told_apart
 from barista_bench.stats.labels import Labels, run_labels
 
 if TYPE_CHECKING:

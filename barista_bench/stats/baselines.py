@@ -14,7 +14,7 @@ from itertools import combinations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, get_args
 
-from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.statistics import DRAWS
 from barista_bench.core.task import Status
 from barista_bench.stats.comparison import Compare, Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels

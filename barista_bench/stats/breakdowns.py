@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.statistics import DRAWS
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
-from barista_bench.runs.score.figures import group_figure
 from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.samples import group_figure
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.samples import ScoredSample

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import BaristaError
 from barista_bench.files import text_out
 from barista_bench.files.atomic import write_whole

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.task import Example
 from barista_bench.scene_graph import SceneGraph
 from tests.releases import document, span, write_release
 

@@ -30,8 +30,9 @@ from barista_bench.benchmarks.barista.priors import (
     remembered,
     usual_boxes,
 )
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Scored, Task
+from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen
 from barista_bench.scene_graph import SceneGraph

@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.free_text import domain_vocabulary
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart
-from barista_bench.core.task import Example, ParseError, Prediction, Sampling, Scored
+from barista_bench.core.task import Example, ParseError, Prediction, Scored
 from barista_bench.data.plan import plan_task
 from barista_bench.data.rows import from_row, row_features, to_row
 from barista_bench.scene_graph import SceneGraph

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.barista import Relations
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example
 from barista_bench.data import frozen
 from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.errors import DataError

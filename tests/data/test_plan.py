@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
-from barista_bench.core.graph_task import Candidate, GraphTask
-from barista_bench.core.task import Example, Sampling, SkippedExample
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling
+from barista_bench.core.task import Example, SkippedExample
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import Built
 from barista_bench.data.plan import Plans, plan_task, plan_tasks

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.task import Example, FrameRef, Sampling
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example, FrameRef
 from barista_bench.data.trace import Trace, as_text, trace
 from barista_bench.scene_graph import SceneGraph
 from tests.releases import document, write_release

@@ -13,7 +13,8 @@ from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Catego
 from barista_bench.benchmarks.barista.qa_templates import clip_text, read_pairs, read_writer, write_pair
 from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError, DataError

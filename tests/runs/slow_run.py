@@ -12,8 +12,7 @@ from barista_bench.models import Model
 from barista_bench.models.scripted import ScriptedModel
 from barista_bench.runs.ask import catalog, runner
 from barista_bench.runs.ask.catalog import Pairs
-from barista_bench.runs.ask.config import ModelSettings
-from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.ask.config import ModelSettings, Shard
 
 
 def slow_run(

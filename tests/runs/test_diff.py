@@ -18,9 +18,8 @@ from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.diff import KINDS, SampleChange, ScoreChange, SettingChange, as_text, diff
-from barista_bench.runs.log.keys import digest, sample_key, sample_keys
-from barista_bench.runs.log.record import seal
-from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.log.asked import digest, sample_key, sample_keys
+from barista_bench.runs.log.sample_log import SampleRecord, seal
 from barista_bench.runs.score.scoring import score
 from tests.runs.made_logs import write_lines
 

@@ -9,9 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.ask import inputs
-from barista_bench.runs.ask.inputs import INPUTS_FILE, claim_inputs, read_inputs
-from barista_bench.runs.log.keys import UNREADABLE, AskedInput
+from barista_bench.runs.log.asked import INPUTS_FILE, UNREADABLE, AskedInput, claim_inputs, read_inputs
 
 
 def claim(folder: Path, **asked: str | None) -> list[AskedInput]:
@@ -66,7 +64,7 @@ def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim(tmp_path, a="1")
-    monkeypatch.setattr(inputs, "MAX_BYTES", 10)
+    monkeypatch.setattr(asked, "MAX_BYTES", 10)
     with caplog.at_level(logging.WARNING):
         claim(tmp_path, a="1")
     assert "is larger than 10 bytes. It is written anew" in caplog.text

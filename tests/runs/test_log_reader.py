@@ -14,11 +14,11 @@ from barista_bench.core.task import Status
 from barista_bench.errors import DataError
 from barista_bench.runs.log import log_reader as reader_module
 from barista_bench.runs.log.log_reader import FinishedSamples, LogReader, finished_samples, read_folder
-from barista_bench.runs.log.record import sample_digest
 from barista_bench.runs.log.sample_log import (
     SampleRecord,
     counting_records,
     log_files,
+    sample_digest,
 )
 from tests.runs.made_logs import (
     digest_of,

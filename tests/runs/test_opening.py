@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from barista_bench.benchmarks import get_task, task_class, task_names
-from barista_bench.cli.result_commands import summary_line
+from barista_bench.cli.run_commands import summary_line
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
@@ -18,8 +18,7 @@ from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import open_tasks
-from barista_bench.runs.ask.runner import run
+from barista_bench.runs.ask.runner import open_tasks, run
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score

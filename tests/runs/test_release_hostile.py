@@ -24,8 +24,7 @@ from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.estimate import as_text, estimate
-from barista_bench.runs.ask.opening import benchmarks_in
-from barista_bench.runs.ask.runner import run
+from barista_bench.runs.ask.runner import benchmarks_in, run
 from barista_bench.runs.imports.recorded_answers import import_recorded
 from barista_bench.runs.imports.submission_file import write_submission_file
 from barista_bench.runs.log.log_reader import read_folder

@@ -11,7 +11,7 @@ import datasets
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.example import write_scores
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.data import card
 from barista_bench.data.dataset import open_examples
@@ -21,8 +21,8 @@ from barista_bench.data.register import register, unregister
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
+from barista_bench.runs.ask.answers import Step, StepLog, read_steps, step_key
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.ask.steps import Step, StepLog, read_steps, step_key
 from barista_bench.runs.imports.recorded_answers import import_recorded
 from barista_bench.runs.log.log_reader import read_folder
 from barista_bench.runs.log.sample_log import SampleLog, read_records

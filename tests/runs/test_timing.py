@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from barista_bench.core.timing import STAGES, StageClock
+from barista_bench.core.costs import STAGES, StageClock
 
 
 class Time:

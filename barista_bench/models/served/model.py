@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from barista_bench.core.prices import token_cost
+from barista_bench.core.costs import token_cost
 from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.loading import box_format_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from barista_bench.core.prices import token_cost
+from barista_bench.core.costs import token_cost
 from barista_bench.core.prompt import TextPart
 from barista_bench.models.base import GenerationConfig, Request
 from barista_bench.models.served.settings import ServedSettings

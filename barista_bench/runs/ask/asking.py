@@ -12,20 +12,18 @@ from typing import NoReturn
 from PIL import Image
 from tqdm import tqdm
 
+from barista_bench.core.costs import StageClock
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Status, Task
-from barista_bench.core.timing import StageClock
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.shared_frames import FrameStore, size_of_images
 from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
-from barista_bench.runs.ask.completions import answers_of, checked_completion, sample_status
+from barista_bench.runs.ask.answers import Step, StepLog, answers_of, checked_completion, sample_status, totals
 from barista_bench.runs.ask.prefetch import decode_ahead
-from barista_bench.runs.ask.steps import Step, StepLog, totals
-from barista_bench.runs.log.keys import AskedInput, asks_on, sample_keys, sample_seed
+from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
 from barista_bench.runs.log.log_reader import finished_samples
-from barista_bench.runs.log.record import SampleRecord, logged_logprobs, sample_digest
-from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
 
 AHEAD_BYTES = 1024 * 2**20
 """Bytes of images that wait for the model at the most."""

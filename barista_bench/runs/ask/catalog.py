@@ -33,9 +33,8 @@ from barista_bench.models.names import SCRIPTED
 from barista_bench.models.scripted import ScriptedModel
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import part_of
-from barista_bench.runs.ask.config import ModelSettings
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.log.keys import sample_seeds
+from barista_bench.runs.ask.config import ModelSettings, Shard
+from barista_bench.runs.log.asked import sample_seeds
 
 DUAL = "dual:"
 Pairs = Sequence[tuple[Task, ExampleSet]]

@@ -11,11 +11,9 @@ from barista_bench.models.ablations import ABLATIONS, unwrapped
 from barista_bench.models.names import SCRIPTED
 from barista_bench.runs.ask.asking import TaskRun
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import open_tasks
-from barista_bench.runs.ask.runner import make_asker
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.log.keys import asked_inputs, asks_on
+from barista_bench.runs.ask.config import RunConfig, Shard
+from barista_bench.runs.ask.runner import make_asker, open_tasks
+from barista_bench.runs.log.asked import asked_inputs, asks_on
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.run_folder import log_file
 

@@ -18,13 +18,11 @@ from barista_bench.data.frozen import content_hash, refuse_unusable, write_froze
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
-from barista_bench.runs.ask.completions import sample_status
-from barista_bench.runs.ask.config import MAX_RUNS
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.data_location import data_location
-from barista_bench.runs.log.keys import digest, sample_key
+from barista_bench.runs.ask.answers import sample_status
+from barista_bench.runs.ask.config import MAX_RUNS, Shard
+from barista_bench.runs.log.asked import digest, sample_key
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
-from barista_bench.runs.run_folder import OWN_EXAMPLES, log_file, run_description, write_run
+from barista_bench.runs.run_folder import OWN_EXAMPLES, data_location, log_file, run_description, write_run
 
 log = logging.getLogger(__name__)
 

@@ -1,23 +1,61 @@
-"""Answers on the way to the last one, of tasks that ask in several steps (`Task.follow_up`).
+"""What models return: answers as they come, checked; what became of each sample; answers on the way to the last one.
 
-They are logged apart from the samples, in `steps.jsonl` (or `steps-<rank>.jsonl`), so that a run that was broken off
-between two steps goes on at the second, and so that nothing that reads samples has to tell them apart.
+Tasks that ask in several steps (`Task.follow_up`) have the answers on the way logged apart from the samples, in
+`steps.jsonl` (or `steps-<rank>.jsonl`), so that a run that was broken off between two steps goes on at the second, and
+nothing that reads samples has to tell them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from barista_bench.core.task import Status
-from barista_bench.models import Completion
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.log.keys import digest
-from barista_bench.runs.log.record import SampleRecord, record_digest, sample_digest
-from barista_bench.runs.log.sample_log import SampleLog, read_records
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Json, ParseError, Status, Task
+from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, read_records, record_digest, sample_digest
+
+
+def answers_of(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    """Answers as they come: from a stream, or batch by batch."""
+    if isinstance(model, StreamingModel):
+        yield from model.stream(requests, config)
+        return
+    source = iter(requests)
+    while batch := list(islice(source, model.batch_size)):
+        begun = time.perf_counter()
+        answers = model.generate(batch, config)
+        share = (time.perf_counter() - begun) / len(batch)
+        for index, request in enumerate(batch):
+            yield Answered(request, list(answers[index]) if index < len(answers) else [], share)
+
+
+def checked_completion(returned: object, example_id: str) -> Completion | Failure:
+    """What a model returned: a missing or malformed completion is a failure of that sample."""
+    if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
+        return returned
+    return Failure(f"{example_id}: the model returned {type(returned).__name__} for a completion")
+
+
+def sample_status(
+    task: Task, inputs: dict[str, Json], completion: Completion | Failure, boxes: BoxFormat
+) -> tuple[Status, str | None]:
+    """What became of a sample, and why where it is not ok. A truncated answer stays truncated even if it parses."""
+    if isinstance(completion, Failure):
+        return Status.INFRA_ERROR, completion.error
+    if completion.finish_reason == "refusal":
+        return Status.REFUSED, "the model refused"
+    if completion.finish_reason == "length":
+        return Status.TRUNCATED, "the answer reached max_new_tokens"
+    parsed = task.parse(completion.text, inputs, boxes)
+    return (Status.PARSE_ERROR, parsed.reason) if isinstance(parsed, ParseError) else (Status.OK, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Where a run's seconds go, by stage, over all its threads."""
+"""What a run costs: seconds by stage over all its threads, and dollars for tokens."""
 
 from __future__ import annotations
 
@@ -57,3 +57,16 @@ class StageClock:
 def _check(stage: str) -> None:
     if stage not in STAGES:
         raise ValueError(f"no stage {stage!r}. Remedy: use one of {', '.join(STAGES)}")
+
+
+def token_cost(
+    input_tokens: int, output_tokens: int, input_price: float | None, output_price: float | None
+) -> float | None:
+    """US dollars, to the sixth place; prices are of a million tokens. None unless both are given.
+
+    >>> token_cost(1_000_000, 500_000, 2.0, 8.0), token_cost(1, 1, 2.0, None)
+    (6.0, None)
+    """
+    if input_price is None or output_price is None:
+        return None
+    return round((input_tokens * input_price + output_tokens * output_price) / 1e6, 6)

@@ -23,9 +23,8 @@ from barista_bench import __version__
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log.asked import INPUTS_FILE, sample_key
 from barista_bench.runs.log.compaction import compact
-from barista_bench.runs.log.log_reader import finished_samples, read_folder
+from barista_bench.runs.log.log_reader import LogReader, finished_samples
 from barista_bench.runs.log.sample_log import log_files, sample_digest, seal
-from barista_bench.runs.run_folder import checked_description
 
 RANKS = 4
 MODEL = {"name": "org/model", "revision": "0" * 40, "settings": {"dtype": "bfloat16"}}
@@ -54,8 +53,7 @@ ANSWER = [{"subject": "left hand", "relation": "holding", "object": f"portafilte
 def write_run(folder: Path, count: int, changed_each: int) -> None:
     """A run folder; the first answer and every `changed_each`-th after it are others."""
     folder.mkdir()
-    path = folder / "run.json"
-    path.write_text(json.dumps(checked_description(DESCRIBED, path)))
+    (folder / "run.json").write_text(json.dumps(DESCRIBED))
     files = [(folder / f"samples-{rank}.jsonl").open("wb") for rank in range(RANKS)]
     with (folder / INPUTS_FILE).open("wb") as inputs:
         for number in range(0, count, 3):
@@ -123,7 +121,8 @@ def naive_latest(folder: Path) -> int:
 
 
 def read(folder: Path) -> int:
-    return sum(record.text is not None for record in read_folder(folder))
+    with LogReader(folder) as reader:
+        return sum(record.text is not None for record in reader)
 
 
 def ask_for_each(folder: Path) -> float:

@@ -16,7 +16,7 @@ from barista_bench.benchmarks.barista.released_results import (
     task_metrics,
     task_result,
 )
-from barista_bench.core.prompt import BoxFormat, TextPart
+from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, Status, Task
 from barista_bench.interchange.kept import Keeping
 from barista_bench.interchange.released_folder import (
@@ -72,8 +72,8 @@ class _Repetition:
     def __init__(self, read: ReadRun, run: int, keeping: Keeping, judging: JudgeScores) -> None:
         self._read, self._run, self._keeping, self._judging = read, run, keeping, judging
         self._task: Task = read.task
-        self._model = read.described["identity"]["model"]
-        self._boxes = BoxFormat(**self._model["box_format"])
+        self._model = read.described.identity.model
+        self._boxes = self._model.boxes
         self._samples = [sample for sample in read.samples if sample.record.run == run]
 
     def folder(self) -> ReleasedFolder:
@@ -94,7 +94,7 @@ class _Repetition:
         # Figures that we make, since those of a file may lack anything, and what only the file can say.
         run_figures = {name: metrics[name] for name in metrics if name in RUNNER_METRICS and metrics[name] is not None}
         shown = figures | run_figures
-        source = keep.text(EXAMPLES_SOURCE, f"{self._read.described['data']['path']}\n")
+        source = keep.text(EXAMPLES_SOURCE, f"{self._read.described.data.path}\n")
         summary = self._summary(predictions, shown)
         return ReleasedFolder(
             config=config,
@@ -106,19 +106,19 @@ class _Repetition:
         )
 
     def _config(self) -> JsonObject:
-        data, generation = self._read.described["data"], self._read.described["identity"]["generation"]
+        data, generation = self._read.described.data, self._read.described.identity.generation
         systems = {self._task.prompt(sample.example, self._boxes).system for sample in self._samples}
         return {
             "concurrency": 1,
-            "dataset_root": data.get("absolute_root") or data["root"] or ".",
+            "dataset_root": data.absolute_root or data.root or ".",
             "debug_samples": 0,
             "model": {
                 "api_key_env": None,
                 "api_version": None,
-                "base_url": self._model["settings"].get("base_url"),
+                "base_url": self._model.settings.get("base_url"),
                 "location": None,
                 "max_output_tokens": generation.get("max_new_tokens"),
-                "model": self._model["name"],
+                "model": self._model.name,
                 "project": None,
                 "provider": self._provider,
                 "temperature": generation.get("temperature"),
@@ -134,7 +134,7 @@ class _Repetition:
     @property
     def _provider(self) -> str:
         """As an imported run says it, else by how the model was reached."""
-        settings = self._model["settings"]
+        settings = self._model.settings
         return settings.get("provider") or ("openai_compat" if "base_url" in settings else "local")
 
     def _task_params(self) -> JsonObject:
@@ -159,7 +159,7 @@ class _Repetition:
         params: JsonObject = {
             "geval_criteria": list(dict.fromkeys(name for given in scores.values() for name in given))
         }
-        return params | ({"judge_model": judge} if scores and judge != self._model["name"] else {})
+        return params | ({"judge_model": judge} if scores and judge != self._model.name else {})
 
     def _line(self, example: Example) -> JsonObject:
         # A line that was read from a released file brings its sentence.
@@ -177,7 +177,7 @@ class _Repetition:
             "label": line.get("label", example.label),
             "latency_ms": None if failed else record.seconds * 1000,
             "metadata": line.get("metadata", {}),
-            "model": self._model["name"],
+            "model": self._model.name,
             "prompt_text": "\n".join(part.text for part in parts if isinstance(part, TextPart)),
             "provider": self._provider,
             "provider_response_id": None,
@@ -213,7 +213,7 @@ class _Repetition:
             **common_metrics(records),
             **task_metrics(self._task, records, criteria),
             **_token_totals(released),
-            "wall_clock_ms": seconds * 1000 / self._read.described["runs"],
+            "wall_clock_ms": seconds * 1000 / self._read.described.runs,
             "concurrency": concurrency,
         }
 

@@ -141,6 +141,6 @@ def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedSco
 
 def _folder_names(read: ReadRun, runs: Sequence[int]) -> list[str]:
     """What the folders of several repetitions are called: as before the import, if that tells them apart."""
-    imported = [source["folder"] for source in read.described.get("imported", [])]
+    imported = [source.folder for source in read.described.imported]
     is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
     return [imported[run] if is_usable else f"run_{run}" for run in runs]

@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.prompt import BoxFormat, by_hash
@@ -54,6 +53,7 @@ from barista_bench.runs.log.asked import digest, sample_key
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.run_folder import (
     OWN_EXAMPLES,
+    RunDescription,
     data_location,
     log_file,
     run_description,
@@ -174,7 +174,7 @@ class _Importer:
     def __init__(self, task: Task, released: Sequence[ReleasedRun], boxes: BoxFormat) -> None:
         self.task, self.released, self.boxes, self.first = task, released, boxes, released[0]
         settings: dict[str, str | int | float | bool | None] = {"provider": self.first.provider, "harness": "released"}
-        self.model = asdict(ModelIdentity(self.first.model, settings=settings))
+        self.model = ModelIdentity(self.first.model, settings=settings)
         self.examples = {example.example_id: example for example in self.first.examples}
         self.statuses: Counter[Status] = Counter()
         self.scores = _judge_scores(released)
@@ -228,20 +228,19 @@ class _Importer:
             other_figures=tuple(sorted(figures - RUNNER_METRICS)),
         )
 
-    def _described(self, fingerprints: set[str], out: Path, root: str | Path | None) -> dict[str, Any]:
+    def _described(self, fingerprints: set[str], out: Path, root: str | Path | None) -> RunDescription:
         """`run.json`, and in it `imported`: what it was made from."""
-        described = run_description(
+        return run_description(
+            out,
             self.task,
             content_hash=self.first.content_hash,
             prompts_hash=digest(sorted(fingerprints)),
             model=self.model,
             boxes=self.boxes,
             generation=self.first.generation,
-        )
-        return described | {
-            "runs": len(self.released),
-            "data": data_location(out, None, root, None),
-            "imported": [
+            runs=len(self.released),
+            data=data_location(out, None, root, None),
+            imported=[
                 {
                     "folder": run.folder.name,
                     "predictions_sha256": file_sha256(run.folder / PREDICTIONS),
@@ -249,7 +248,7 @@ class _Importer:
                 }
                 for run in self.released
             ],
-        }
+        )
 
     def _record(self, prediction: ReleasedPrediction, run_index: int) -> SampleRecord:
         status, reason = self._status(prediction)
@@ -259,7 +258,7 @@ class _Importer:
         usage = prediction.usage or Usage()
         is_kept = reason == _KEPT_VERDICT
         return SampleRecord(
-            key=sample_key(example_id, fingerprint, self.model, self.first.generation, run_index),
+            key=sample_key(example_id, fingerprint, asdict(self.model), self.first.generation, run_index),
             fingerprint=fingerprint,
             example_id=example_id,
             run=run_index,

@@ -1,12 +1,9 @@
-"""`run.json`, checked against one schema whenever it is written or read: a run folder may be somebody else's.
+"""A run folder: its files, `run.json`, which says what the samples in it are of, and where its data lie.
 
-The files of a run folder, and `run.json`, which says what the samples in it are of.
-
-Where a run's data lie: written so that a run folder can be read from any folder, and after it was moved.
-
-A path is stored relative to the run folder, which holds while both are moved together, and absolute, which holds while
-the data stay. It begins with `./` or `../`; anything else is a name in the `datasets` cache or on the Hub. What lies
-there is believed only if its examples have the hash that the run was made on.
+`run.json` is checked against one schema whenever it is written or read: a run folder may be somebody else's. Paths of
+data are stored relative to the run folder, which holds while both are moved together, and absolute, which holds while
+the data stay. A relative one begins with `./` or `../`; anything else is a name in the `datasets` cache or on the Hub.
+What lies there is believed only if its examples have the hash that the run was made on.
 """
 
 from __future__ import annotations
@@ -23,6 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from barista_bench import __version__
 from barista_bench.core.prompt import WORDING, BoxFormat, BoxOrder
+from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
@@ -30,6 +28,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.atomic import write_whole
 from barista_bench.files.bounded import read_bounded_json
 from barista_bench.files.schema import first_complaint
+from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
 from barista_bench.runs.log.asked import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
@@ -38,7 +37,6 @@ MAX_BYTES = 16 * 2**20
 """Of a `run.json`; prompts may have a MiB each."""
 _MAX_DEPTH = 16
 _MAX_NUMBER = 2**63
-_NO_RUN = "Remedy: run again with another --out"
 
 
 def _plain(value: object, depth: int = 0) -> object:
@@ -68,30 +66,38 @@ class _BoxFormat(_Part):
     scale: Annotated[int, Field(ge=1, le=10**6)] | None
 
 
-class _ModelPart(_Part):
+class RunModel(_Part):
     name: str
     revision: str | None
     settings: dict[str, _Plain]
     box_format: _BoxFormat
 
+    @property
+    def boxes(self) -> BoxFormat:
+        return BoxFormat(self.box_format.order, self.box_format.scale)
 
-class _Identity(_Part):
-    """Version 0.1 wrote `inputs_hash`, over prompts and media, where `prompts_hash` stands now."""
+    @property
+    def asked_as(self) -> dict[str, Any]:
+        """What keys of samples are made of: prompts say how boxes are written."""
+        return self.model_dump(exclude={"box_format"})
+
+
+class RunIdentity(_Part):
+    """What must stay the same when the run is started again."""
 
     benchmark: str
     task: str
     task_version: Annotated[int, Field(ge=0, le=10**6)]
     split: str
     content_hash: str
-    inputs_hash: str | None = None
     prompts_hash: str | None = None
-    model: _ModelPart
+    model: RunModel
     generation: dict[str, _Plain]
     options: dict[str, _Plain] = {}
 
 
-class _Data(_Part):
-    """Paths are relative to the run folder (`runs/run_folder.py`)."""
+class RunData(_Part):
+    """Where the data lie, and the number of examples that the run was cut to."""
 
     path: str
     absolute_path: str | None = None
@@ -111,53 +117,41 @@ class _Prompts(_Part):
     wording: Annotated[str, StringConstraints(pattern=WORDING)] = ""
 
 
-class _Prices(_Part):
+class RunPrices(_Part):
     """US dollars a million tokens."""
 
     input: _Price = None
     output: _Price = None
 
 
-class _Imported(_Part):
+class ImportedFolder(_Part):
     folder: str
     predictions_sha256: str
     thinking_tokens: _Plain
 
 
-class _RunDescription(_Part):
-    """`barista_bench` is the version that wrote it; `imported` says of what runs it was made, where it was."""
+class RunDescription(_Part):
+    """`run.json`. `barista_bench` is the version that wrote it; `imported` says of what runs it was made."""
 
     barista_bench: str
-    identity: _Identity
+    identity: RunIdentity
     runs: Annotated[int, Field(ge=1, le=MAX_RUNS)]
-    data: _Data
+    data: RunData
     prompts: _Prompts
     protocol: Literal["release", "paper"]
     versions: dict[str, str]
     options: dict[str, _Plain] = {}
-    prices: _Prices = _Prices()
-    imported: list[_Imported] = []
+    prices: RunPrices = RunPrices()
+    imported: list[ImportedFolder] = []
 
+    @property
+    def wording(self) -> PromptTexts:
+        return PromptTexts(**self.prompts.model_dump())
 
-def read_description(path: Path) -> dict[str, Any]:
-    """The content of a `run.json`, as it stands there.
-
-    Raises:
-        DataError: it is none; names file and field.
-    """
-    described = read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`")
-    return checked_description(described, path)
-
-
-def checked_description(described: object, path: Path) -> dict[str, Any]:
-    """The same JSON value, if it is a description; `path` is where it stands or will stand. Raises DataError."""
-    try:
-        _RunDescription.model_validate(described)
-    except ValidationError as error:
-        raise DataError(f"{path}: {first_complaint(error)}. {_NO_RUN}") from error
-    if not isinstance(described, dict):  # for the type checker: the schema has said so
-        raise DataError(f"{path}: is no object. {_NO_RUN}")
-    return described
+    @property
+    def all_options(self) -> dict[str, Any]:
+        """The task's options that the run was started with."""
+        return {**self.options, **self.identity.options}
 
 
 CONFIG_FILE = "run.json"
@@ -177,21 +171,26 @@ def sessions_file(folder: Path, shard: Shard) -> Path:
 
 
 def run_description(
+    folder: Path,
     task: Task,
     *,
     content_hash: str,
     prompts_hash: str | None,
-    model: Mapping[str, Any],
+    model: ModelIdentity,
     boxes: BoxFormat,
     generation: Mapping[str, Any],
+    runs: int,
+    data: RunData,
     split: str = "all",
     versions: Mapping[str, str] = {"barista_bench": __version__},
-) -> dict[str, Any]:
-    """What any run folder is about; the defaults are those of imported runs.
+    **further: object,
+) -> RunDescription:
+    """What the run folder `folder` is about; the defaults are those of imported runs.
 
-    `identity` must stay the same when the run is started again.
+    Raises:
+        DataError: it could not be read back.
     """
-    return {
+    described = {
         "barista_bench": __version__,
         "protocol": task.protocol,
         "prompts": asdict(task.prompts),
@@ -203,54 +202,66 @@ def run_description(
             "split": split,
             "content_hash": content_hash,
             "prompts_hash": prompts_hash,
-            "model": {**model, "box_format": asdict(boxes)},
+            "model": {**asdict(model), "box_format": asdict(boxes)},
             "generation": generation,
             "options": prompt_options(task),
         },
         "versions": versions,
+        "runs": runs,
+        "data": data.model_dump(),
+        **further,
     }
+    return _checked(json.loads(json.dumps(described)), folder / CONFIG_FILE)
 
 
-def read_run(folder: str | Path) -> dict[str, Any]:
+def read_run(folder: str | Path) -> RunDescription:
     """The description of a run folder.
 
     Raises:
         DataError: it is none, or not one of ours; names file and field.
     """
-    return read_description(Path(folder) / CONFIG_FILE)
+    path = Path(folder) / CONFIG_FILE
+    return _checked(read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`"), path)
 
 
-def claim(folder: Path, described: dict[str, Any]) -> None:
+def _checked(described: object, path: Path) -> RunDescription:
+    try:
+        return RunDescription.model_validate(described)
+    except ValidationError as error:
+        raise DataError(f"{path}: {first_complaint(error)}. Remedy: run again with another --out") from error
+
+
+def claim(folder: Path, described: RunDescription) -> None:
     """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
 
     Raises:
         ConfigError: the folder holds another run.
-        DataError: the folder's description is damaged, this one could not be read back, or a log is one of another
-            version.
+        DataError: the folder's description is damaged, or a log is one of another version.
     """
-    path = folder / CONFIG_FILE
-    for file in log_files(folder):
+    logs = log_files(folder)
+    for file in logs:
         refuse_other_version(file)
-    now = checked_description(json.loads(json.dumps(described)), path)
-    if path.exists():
-        _refuse_another(folder, read_run(folder), now)
-    elif any(file.stat().st_size for file in log_files(folder)):
+    if (folder / CONFIG_FILE).exists():
+        _refuse_another(folder, read_run(folder), described)
+    elif any(file.stat().st_size for file in logs):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
     write_run(folder, described)
 
 
-def write_run(folder: Path, described: Mapping[str, Any]) -> None:
+def write_run(folder: Path, described: RunDescription) -> None:
     """Write the run's description, whatever stands there."""
-    write_whole(folder / CONFIG_FILE, json.dumps(described, indent=1, sort_keys=True) + "\n")
+    write_whole(folder / CONFIG_FILE, json.dumps(described.model_dump(), indent=1, sort_keys=True) + "\n")
 
 
-def _refuse_another(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
-    pairs = [("limit", before["data"]["limit"], now["data"]["limit"])]
-    pairs += [("protocol", before["protocol"], now["protocol"])]
-    pairs += [(name, before["identity"].get(name), value) for name, value in now["identity"].items()]
-    for name, old, new in pairs:
-        if old != new:
-            raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
+def _refuse_another(folder: Path, before: RunDescription, now: RunDescription) -> None:
+    old, new = (
+        {"limit": run.data.limit, "protocol": run.protocol, **run.identity.model_dump()} for run in (before, now)
+    )
+    for name, value in new.items():
+        if old[name] != value:
+            raise ConfigError(
+                f"{folder}: holds a run with {name} {old[name]!r}, not {value!r}. Remedy: use another --out"
+            )
 
 
 def package_versions() -> dict[str, str]:
@@ -264,19 +275,13 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
-def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> dict[str, Any]:
+def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> RunData:
     """The `data` of a `run.json` that will lie in `folder`; `data` is None for examples of the folder's own."""
     path: tuple[str, str | None] = (data or f"./{OWN_EXAMPLES}", None)
     if data and Path(data).exists():
         path = _relative_and_absolute(folder, data)
     videos = _relative_and_absolute(folder, root) if root else (None, None)
-    return {
-        "path": path[0],
-        "absolute_path": path[1],
-        "root": videos[0],
-        "absolute_root": videos[1],
-        "limit": limit,
-    }
+    return RunData(path=path[0], absolute_path=path[1], root=videos[0], absolute_root=videos[1], limit=limit)
 
 
 def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
@@ -290,7 +295,7 @@ def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
 
 
 def open_run_examples(
-    folder: Path, described: Mapping[str, Any], data: str | Path | None, root: str | Path | None
+    folder: Path, described: RunDescription, data: str | Path | None, root: str | Path | None
 ) -> ExampleSet:
     """The examples that a run was made on.
 
@@ -304,26 +309,26 @@ def open_run_examples(
     Raises:
         DataError: they are not there, or others are.
     """
-    identity, stored = described["identity"], described["data"]
+    identity, stored = described.identity, described.data
     refusals: list[BaristaError] = []
-    for candidate in [data] if data else _candidates(folder, stored["path"], stored.get("absolute_path")):
+    for candidate in [data] if data else _candidates(folder, stored.path, stored.absolute_path):
         try:
             examples = open_examples(
                 candidate,
-                identity["benchmark"],
-                identity["task"],
-                split=identity["split"],
+                identity.benchmark,
+                identity.task,
+                split=identity.split,
                 root=root or _root(folder, stored),
-                limit=stored["limit"],
+                limit=stored.limit,
             )
         except BaristaError as error:
             refusals.append(error)
             continue
-        if examples.content_hash == identity["content_hash"]:
+        if examples.content_hash == identity.content_hash:
             return examples
         refusals.append(
             DataError(
-                f"{folder}: was run on examples {identity['content_hash'][:12]}, and {candidate} holds "
+                f"{folder}: was run on examples {identity.content_hash[:12]}, and {candidate} holds "
                 f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
             )
         )
@@ -331,7 +336,7 @@ def open_run_examples(
         raise refusals[0]
     why = f" ({str(refusals[0]).partition(' Remedy:')[0].rstrip('.')})" if refusals else ""
     raise DataError(
-        f"{folder}: the examples {identity['content_hash'][:12]} that it was run on are neither at {stored['path']} "
+        f"{folder}: the examples {identity.content_hash[:12]} that it was run on are neither at {stored.path} "
         f"nor beside the run folder{why}. Remedy: name the dataset that was run with --data"
     )
 
@@ -352,9 +357,9 @@ def _is_dataset(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
-def _root(folder: Path, stored: Mapping[str, Any]) -> str | Path | None:
+def _root(folder: Path, stored: RunData) -> str | Path | None:
     """Where the videos lie; the first place again if they are in none, for what is read without them."""
-    root, absolute = stored["root"], stored.get("absolute_root")
+    root, absolute = stored.root, stored.absolute_root
     if root is None or not root.startswith("."):
         return root
     return next((path for path in _candidates(folder, root, absolute) if not _is_dataset(Path(path))), folder / root)

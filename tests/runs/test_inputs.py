@@ -8,14 +8,19 @@ from types import SimpleNamespace
 
 import pytest
 
+from barista_bench.core.prompt import Prompt
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.log import asked
 from barista_bench.runs.log.asked import INPUTS_FILE, UNREADABLE, AskedInput, claim_inputs, read_inputs
 
 
 def claim(folder: Path, **asked: str | None) -> list[AskedInput]:
     """Claim these fingerprints by example id; None for media that cannot be read."""
     examples = SimpleNamespace(examples=[SimpleNamespace(example_id=name) for name in asked])
-    entries = [AskedInput(print_ or "x", "prompt", "media" if print_ else UNREADABLE) for print_ in asked.values()]
+    entries = [
+        AskedInput(print_ or "x", "prompt", "media" if print_ else UNREADABLE, Prompt("", ()))
+        for print_ in asked.values()
+    ]
     return claim_inputs(folder, examples, entries)
 
 

@@ -19,9 +19,9 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import atomic as atomic_files
 from barista_bench.runs.log import compaction
 from barista_bench.runs.log.compaction import Compacted, compact
-from barista_bench.runs.log.log_reader import finished_samples, read_folder
+from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, log_files, sample_digest, seal
-from tests.runs.made_logs import content_of, folders, names, record, reference_winners, write_lines
+from tests.runs.made_logs import content_of, folders, names, read_folder, record, reference_winners, write_lines
 
 FAILED = Status.INFRA_ERROR
 LOGS = {

@@ -105,7 +105,7 @@ def test_a_run_in_the_words_of_a_clone_says_so_everywhere(dataset: Path, tmp_pat
     run(dataset, tmp_path / "theirs", prompts=f"release:{clone}", **settings)
     run(dataset, tmp_path / "ours", **settings)
     theirs, ours = score(tmp_path / "theirs"), score(tmp_path / "ours")
-    wording = read_run(tmp_path / "theirs")["prompts"]["wording"]
+    wording = read_run(tmp_path / "theirs").prompts.wording
     assert (wording[:6], ours.results.prompts.wording) == ("clone:", "ours v2")
     assert read_results(tmp_path / "theirs" / "results.json").prompts.wording == wording
     assert summary_line(theirs.results).endswith(f", wording {wording}")

@@ -21,14 +21,14 @@ from barista_bench.data.register import register, unregister
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
-from barista_bench.runs.ask.answers import Step, StepLog, read_steps, step_key
+from barista_bench.runs.ask.answers import StepLog, read_steps, step_key
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.imports.recorded_answers import import_recorded
-from barista_bench.runs.log.log_reader import read_folder
 from barista_bench.runs.log.sample_log import SampleLog, read_records
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
 from tests.made_benchmark import BENCHMARK, Words
+from tests.runs.made_logs import read_folder, record
 from tests.video_samples import render
 
 WORDS = ("cup", "tap", "lid")
@@ -188,7 +188,7 @@ def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_
     sample = (one.fingerprint, one.example_id, one.run)
     assert len(answered.before(key, *sample)) == 1
     assert answered.before(key, "another question", *sample[1:]) == ()
-    assert step_key(key, [Step("one answer")]) != step_key(key, [Step("another")])
+    assert step_key(key, [record("s", text="one answer")]) != step_key(key, [record("s", text="another")])
 
 
 def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(

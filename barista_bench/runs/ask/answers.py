@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -58,36 +58,23 @@ def sample_status(
     return (Status.PARSE_ERROR, parsed.reason) if isinstance(parsed, ParseError) else (Status.OK, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One answer on the way. `cut` says that it reached the token limit."""
-
-    text: str
-    cut: bool = False
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    seconds: float = 0.0
-
-
 @dataclass(slots=True)
 class StepLog:
     """The steps of a run folder: those of earlier starts, by `sample_digest`, and a log for those of this one."""
 
     log: SampleLog
-    known: Mapping[bytes, SampleRecord] = field(default_factory=dict)
+    known: Mapping[bytes, SampleRecord]
 
-    def before(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[Step, ...]:
+    def before(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[SampleRecord, ...]:
         """The steps that a sample has behind it."""
-        steps: list[Step] = []
+        steps: tuple[SampleRecord, ...] = ()
         while True:
-            digest_of_next = sample_digest(step_key(key, steps), fingerprint, example_id, run)
-            record = self.known.get(digest_of_next)
+            record = self.known.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
             if record is None or record.text is None:
-                return tuple(steps)
-            cut = record.status is Status.TRUNCATED
-            steps.append(Step(record.text, cut, record.input_tokens, record.output_tokens, record.seconds))
+                return steps
+            steps += (record,)
 
-    def append(self, record: SampleRecord, before: Sequence[Step]) -> None:
+    def append(self, record: SampleRecord, before: Sequence[SampleRecord]) -> None:
         """Log `record`, which has the key of its sample, as the step after those `before`."""
         self.log.append(msgspec.structs.replace(record, key=step_key(record.key, before)))
 
@@ -106,18 +93,12 @@ def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
     return steps
 
 
-def step_key(key: str, before: Sequence[Step]) -> str:
+def step_key(key: str, before: Sequence[SampleRecord]) -> str:
     """Identity of a step of the sample `key`: it answers a question that was made of the answers before it."""
     return digest(key, "step", [step.text for step in before])
 
 
-def totals(steps: tuple[Step, ...], completion: Completion) -> tuple[int | None, int | None]:
-    """Input and output tokens of all steps and of the last answer; None where one of them is not known."""
-    inputs = [*(step.input_tokens for step in steps), completion.input_tokens]
-    outputs = [*(step.output_tokens for step in steps), completion.output_tokens]
-    return _sum(inputs), _sum(outputs)
-
-
-def _sum(counts: list[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+def total(counts: Iterable[int | None]) -> int | None:
+    """Their sum; None where one of them is not known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)

@@ -66,7 +66,7 @@ def estimate(config: RunConfig) -> RunEstimate:
     counts = Counter[str]()
 
     def counted() -> Iterator[Request]:
-        for request in asker.requests(runs) if is_served else asker.blank_requests(runs):
+        for request in asker.requests(runs, decode=is_served):
             changed = change(request)
             counts.update(samples=len(changed.seeds), requests=1, images=len(changed.images))
             yield changed

@@ -293,20 +293,19 @@ def _claimed(opened: OpenedTask, model: Model, config: RunConfig, shard: Shard) 
     """A run folder with its log open: it is ours, and no start with other processes is still at work in it."""
     inputs = asked_inputs(opened.task, opened.examples, model.box_format)
     described = run_description(
+        opened.folder,
         opened.task,
         split=opened.examples.split,
         content_hash=opened.examples.content_hash,
         prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
-        model=asdict(model.identity),
+        model=model.identity,
         boxes=model.box_format,
         generation=asdict(config.generation),
+        runs=config.runs,
+        data=data_location(opened.folder, opened.data, config.root, config.limit),
         versions=package_versions(),
-    ) | {
-        "runs": config.runs,
-        "protocol": config.protocol,
-        "data": data_location(opened.folder, opened.data, config.root, config.limit),
-        "prices": {"input": config.price_input, "output": config.price_output},
-    }
+        prices={"input": config.price_input, "output": config.price_output},
+    )
     launch = shard.launch(*config.task)
     with SampleLog(log_file(opened.folder, shard), launch) as log:
         busy = running_elsewhere(opened.folder, launch)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
@@ -22,7 +21,14 @@ from barista_bench.runs.ask.answers import sample_status
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
 from barista_bench.runs.log.asked import digest, sample_key
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
-from barista_bench.runs.run_folder import OWN_EXAMPLES, data_location, log_file, run_description, write_run
+from barista_bench.runs.run_folder import (
+    OWN_EXAMPLES,
+    RunDescription,
+    data_location,
+    log_file,
+    run_description,
+    write_run,
+)
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +105,7 @@ def _refuse_taken(folders: Sequence[Path]) -> None:
 
 def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
     by_id = {example.example_id: example for example in recorded.examples}
-    identity = asdict(ModelIdentity(model, settings={"harness": form}))
+    identity = ModelIdentity(model, settings={"harness": form})
     with replacing_folder(out) as partial:
         write_frozen(recorded.examples, partial / OWN_EXAMPLES)
         with SampleLog(log_file(partial, Shard(0, 1))) as samples:
@@ -122,14 +128,14 @@ def _check(recorded: RecordedAnswers, where: str) -> None:
             raise DataError(f"{example_id}: run is {run}. Remedy: count runs from 0 to {MAX_RUNS - 1}")
 
 
-def _record(task: Task, example: Example, answer: RecordedAnswer, identity: dict[str, Any]) -> SampleRecord:
+def _record(task: Task, example: Example, answer: RecordedAnswer, identity: ModelIdentity) -> SampleRecord:
     fingerprint = digest("recorded", task.benchmark, task.name, task.version, example.example_id)
     completion = (
         Failure(answer.error or "the record holds no answer") if answer.text is None else Completion(answer.text)
     )
     status, error = sample_status(task, example.inputs, completion, BoxFormat())
     return SampleRecord(
-        key=sample_key(example.example_id, fingerprint, identity, _GENERATION, answer.run),
+        key=sample_key(example.example_id, fingerprint, asdict(identity), _GENERATION, answer.run),
         fingerprint=fingerprint,
         example_id=example.example_id,
         run=answer.run,
@@ -142,16 +148,15 @@ def _record(task: Task, example: Example, answer: RecordedAnswer, identity: dict
 _GENERATION = asdict(GenerationConfig())
 
 
-def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], out: Path) -> dict[str, Any]:
-    described = run_description(
+def _described(task: Task, recorded: RecordedAnswers, identity: ModelIdentity, out: Path) -> RunDescription:
+    return run_description(
+        out,
         task,
         content_hash=content_hash(recorded.examples),
         prompts_hash=None,
         model=identity,
         boxes=BoxFormat(),
         generation=_GENERATION,
+        runs=1 + max((answer.run for answer in recorded.answers), default=0),
+        data=data_location(out, None, None, None),
     )
-    return described | {
-        "runs": 1 + max((answer.run for answer in recorded.answers), default=0),
-        "data": data_location(out, None, None, None),
-    }

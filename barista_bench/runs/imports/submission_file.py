@@ -44,7 +44,7 @@ def write_submission_file(
     samples = [s for s in read.samples if s.record.run == run and s.record.status is not Status.INFRA_ERROR]
     if not samples:
         raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
-    limit = read.described["data"]["limit"]
+    limit = read.described.data.limit
     if limit is not None and not allow_incomplete:
         raise DataError(
             f"{folder}: was run on the first {limit} questions alone. "

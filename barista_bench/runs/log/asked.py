@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.core.options import OptionValue
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.task import Task, content_seed
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
@@ -29,7 +29,7 @@ MAX_STEPS = 16
 
 @dataclass(frozen=True, slots=True)
 class AskedInput:
-    """What one example asks, by digests: `fingerprint` covers task version, prompt and media.
+    """What one example asks: `question`, and by digests `prompt`; `fingerprint` covers task version and media, too.
 
     `media` is `UNREADABLE` where they cannot be read: the example fails when it is asked, and costs no other.
     """
@@ -37,6 +37,7 @@ class AskedInput:
     fingerprint: str
     prompt: str
     media: str
+    question: Prompt
 
 
 def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat) -> list[AskedInput]:
@@ -50,9 +51,10 @@ def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat) -> list[Ask
             media = examples[index].media_digest
         except DataError:
             media = UNREADABLE
-        prompt = task.prompt(example, boxes).as_text()
+        question = task.prompt(example, boxes)
+        prompt = question.as_text()
         fingerprint = digest(task.benchmark, task.name, task.version, prompt, media, *further)
-        inputs.append(AskedInput(fingerprint, digest(prompt), media))
+        inputs.append(AskedInput(fingerprint, digest(prompt), media, question))
     return inputs
 
 

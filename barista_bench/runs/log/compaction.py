@@ -70,5 +70,5 @@ def _write(reader: LogReader, merged: Path) -> None:
     for left in merged.parent.glob(f".{merged.name}.*.partial"):  # a killed call's: the lock is ours
         left.unlink()
     with replacing(merged, durable=True) as partial, partial.open("wb") as file:
-        for position in reader.winners:
-            file.write(reader.line(int(position)))
+        for line in reader.winners.values():
+            file.write(reader.line(line))

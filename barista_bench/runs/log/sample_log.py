@@ -38,7 +38,6 @@ from barista_bench.models.base import TokenLogprob
 
 LOG_VERSION = 2
 """1 had neither version nor checksum."""
-DIGEST_BYTES = 16
 
 _HEAD = b'{"log":%d,' % LOG_VERSION
 _MARK = b',"checksum":"'
@@ -163,14 +162,9 @@ def decode_record(line: bytes) -> SampleRecord | None:
     record = _decoded(line) if is_whole(line) else None
     if record is None:
         return None
-    tokens_in, tokens_out = record.input_tokens, record.output_tokens
-    if _countable(tokens_in) and _countable(tokens_out):
-        return record
-    return msgspec.structs.replace(
-        record,
-        input_tokens=tokens_in if _countable(tokens_in) else None,
-        output_tokens=tokens_out if _countable(tokens_out) else None,
-    )
+    counts = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens}
+    absurd = {name: None for name, count in counts.items() if count is not None and not 0 <= count <= _MAX_TOKENS}
+    return msgspec.structs.replace(record, **absurd) if absurd else record
 
 
 def claimed_sample(line: bytes) -> str:
@@ -186,18 +180,10 @@ def _decoded(line: bytes) -> SampleRecord | None:
         return None
 
 
-def _countable(tokens: int | None) -> bool:
-    return tokens is None or 0 <= tokens <= _MAX_TOKENS
-
-
-def key_digest(key: str) -> bytes:
-    """16 bytes that stand for a text in memory."""
-    return hashlib.blake2b(key.encode("utf-8", errors="surrogatepass"), digest_size=DIGEST_BYTES).digest()
-
-
 def sample_digest(key: str, fingerprint: str, example_id: str, run: int) -> bytes:
     """16 bytes that stand for a sample, in all that a record says of what it answers."""
-    return key_digest(f"{run} {len(key)} {len(fingerprint)} {key}{fingerprint}{example_id}")
+    sample = f"{run} {len(key)} {len(fingerprint)} {key}{fingerprint}{example_id}"
+    return hashlib.blake2b(sample.encode("utf-8", errors="surrogatepass"), digest_size=16).digest()
 
 
 def record_digest(record: SampleRecord) -> bytes:

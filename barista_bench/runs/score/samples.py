@@ -7,21 +7,20 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.statistics import DRAWS, LEVEL, ClusteredRun, Interval, run_intervals
 from barista_bench.core.task import Example, Prediction, Scored, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.log.log_reader import RunRecords
+from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.run_folder import CONFIG_FILE, open_run_examples, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, open_run_examples, read_run
 from barista_bench.runs.score.results import Figure
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class ReadRun:
     """The samples of a run folder, parsed but not scored: also those whose true answers are hidden."""
 
     folder: Path
-    described: dict[str, Any]
+    described: RunDescription
     task: Task
     examples: ExampleSet
     samples: tuple[ScoredSample, ...]
@@ -80,10 +79,7 @@ def read_samples(
     """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
     folder = Path(folder)
     described = read_run(folder)
-    identity = described["identity"]
-    prompts = PromptTexts(**described["prompts"])
-    task = run_task(described, prompts, options or {})
-    boxes = BoxFormat(**identity["model"]["box_format"])
+    task, boxes = run_task(described, options or {}), described.identity.model.boxes
     examples = open_run_examples(folder, described, data, root)
     records = _own_records(folder, described)
     by_example = {example.example_id: example for example in examples.examples}
@@ -93,7 +89,7 @@ def read_samples(
             f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
             "Remedy: undo what was changed there (data.limit, identity.split), or run again with another --out"
         )
-    if not described.get("imported"):
+    if not described.imported:
         # Of an imported run the order of the log is that of the original, on which the release's figures depend.
         order = {example_id: position for position, example_id in enumerate(by_example)}
         records.sort(key=lambda record: (order[record.example_id], record.run))
@@ -101,18 +97,17 @@ def read_samples(
     return ReadRun(folder, described, task, examples, tuple(samples))
 
 
-def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mapping[str, object]) -> Task:
+def run_task(described: RunDescription, options: Mapping[str, object]) -> Task:
     """The task of a run as it was asked, read and scored as `options` say.
 
     Raises:
         ConfigError: an option is unknown, or belongs to the run; or the task has another version by now.
     """
-    identity = described["identity"]
-    kept = identity.get("options", {})
-    version = task_class(identity["benchmark"], identity["task"]).version
-    if identity["task_version"] != version:
+    identity, kept = described.identity, described.identity.options
+    version = task_class(identity.benchmark, identity.task).version
+    if identity.task_version != version:
         raise ConfigError(
-            f"{identity['benchmark']}/{identity['task']} was asked as version {identity['task_version']}, and is now "
+            f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, and is now "
             f"{version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
         )
     for name, value in options.items():
@@ -120,13 +115,13 @@ def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mappin
             raise ConfigError(
                 f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
             )
-    chosen = {**described.get("options", {}), **kept, **options}
-    return get_task(identity["benchmark"], identity["task"], prompts, protocol=described["protocol"], options=chosen)
+    chosen = {**described.all_options, **options}
+    return get_task(identity.benchmark, identity.task, described.wording, protocol=described.protocol, options=chosen)
 
 
-def _own_records(folder: Path, described: Mapping[str, Any]) -> list[SampleRecord]:
+def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:
     """The record that counts of each example and run."""
-    with RunRecords(folder, described) as records:
+    with run_records(folder, described) as records:
         if records.left_out:
             log.warning("%s: %d records are not of this run: left out", folder, records.left_out)
         return list(records)

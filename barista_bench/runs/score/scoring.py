@@ -28,7 +28,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.atomic import replacing
 from barista_bench.runs.log.asked import digest
-from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.run_folder import RunPrices, read_run
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     Breakdown,
@@ -64,8 +64,7 @@ _RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
     """The files for these figures, and for those of every sample."""
-    described = read_run(folder)
-    started_with = {**described.get("options", {}), **described["identity"].get("options", {})}
+    started_with = read_run(folder).all_options
     return _files(folder) if {**results.options, **started_with} == results.options else _files(folder, results)
 
 
@@ -114,8 +113,8 @@ def options_of_each(
     """
     if not options:
         return [None for _ in folders]
-    identities = [read_run(folder)["identity"] for folder in folders]
-    declared = [task_class(identity["benchmark"], identity["task"]).options for identity in identities]
+    identities = [read_run(folder).identity for folder in folders]
+    declared = [task_class(identity.benchmark, identity.task).options for identity in identities]
     for name in options:
         if not any(name in known for known in declared):
             raise ConfigError(f"no task here has an option {name!r}. Remedy: leave it out")
@@ -238,31 +237,30 @@ def score_tasks(
 
 def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known: int) -> Results:
     """Of those samples whose truth is known, of `known` examples."""
-    described, task = read.described, read.task
-    identity = described["identity"]
+    described, task, identity = read.described, read.task, read.described.identity
     scored = [s for s in samples if s.counts]
     details = [group.clustered.statistics.published() for group in counted.values()]
     statuses = Counter(str(s.record.status) for s in samples)
     return Results(
         barista_bench=__version__,
-        protocol=described["protocol"],
+        protocol=described.protocol,
         options=dict(task.chosen),
         changed_options={name: value for name, value in task.chosen.items() if value != task.options[name].default},
-        model=ModelInfo(**identity["model"]),
+        model=ModelInfo(**identity.model.model_dump()),
         dataset=DatasetInfo(
             benchmark=task.benchmark,
             task=task.name,
             task_version=task.version,
             config=task.name,
-            split=identity["split"],
-            limit=described["data"]["limit"],
+            split=identity.split,
+            limit=described.data.limit,
             examples=known,
             content_hash=read.examples.content_hash,
         ),
-        generation=identity["generation"],
-        runs=described["runs"],
+        generation=identity.generation,
+        runs=described.runs,
         coverage=Coverage(
-            expected=known * described["runs"],
+            expected=known * described.runs,
             scored=sum(s.record.status is not Status.INFRA_ERROR for s in samples),
             answered=sum(s.prediction is not None for s in scored),
             statuses={str(status): statuses[str(status)] for status in Status},
@@ -272,8 +270,8 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
         figures=_figures(counted, details),
         breakdowns={key: _breakdown(task, scored, counted, key) for key in task.breakdown_keys},
         details=cast("Any", details),
-        versions=described["versions"],
-        timing=_timing(read.folder, samples, described.get("prices", {})),
+        versions=described.versions,
+        timing=_timing(read.folder, samples, described.prices),
     )
 
 
@@ -301,7 +299,7 @@ def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, ke
     }
 
 
-def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, float | None]) -> Timing:
+def _timing(folder: Path, samples: Sequence[ScoredSample], prices: RunPrices) -> Timing:
     sessions = session_seconds(folder)
     seconds: Counter[str] = Counter()
     for session in sessions:
@@ -316,7 +314,7 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, 
         output_tokens=tokens_out,
         samples_per_second=round(len(samples) / busy, 3) if busy > 1e-6 else None,
         output_tokens_per_second=round(tokens_out / busy, 3) if busy > 1e-6 else None,
-        cost=token_cost(tokens_in, tokens_out, prices.get("input"), prices.get("output")),
+        cost=token_cost(tokens_in, tokens_out, prices.input, prices.output),
     )
 
 

@@ -28,7 +28,8 @@ from barista_bench.runs.log.sample_log import SampleLog, read_records
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
 from tests.made_benchmark import BENCHMARK, Words
-from tests.runs.made_logs import read_folder, record
+from tests.runs.made_logs import read_folder
+from tests.runs.made_logs import record as made_record
 from tests.video_samples import render
 
 WORDS = ("cup", "tap", "lid")
@@ -188,7 +189,7 @@ def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_
     sample = (one.fingerprint, one.example_id, one.run)
     assert len(answered.before(key, *sample)) == 1
     assert answered.before(key, "another question", *sample[1:]) == ()
-    assert step_key(key, [record("s", text="one answer")]) != step_key(key, [record("s", text="another")])
+    assert step_key(key, [made_record("s", text="one answer")]) != step_key(key, [made_record("s", text="another")])
 
 
 def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(

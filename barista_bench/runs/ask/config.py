@@ -225,6 +225,14 @@ class Shard:
     def alone(self) -> bool:
         return self.world == 1
 
+    def device(self, wanted: str) -> str:
+        """Where the model runs: of several processes each takes the GPU that the launcher counted out for it."""
+        if wanted != "auto" or self.alone:
+            return wanted
+        import torch
+
+        return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+
     def launch(self, *parts: str, environment: Mapping[str, str] | None = None) -> str:
         """What all processes of one launch call themselves: what the launcher says of it, and what is run.
 

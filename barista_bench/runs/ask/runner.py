@@ -255,7 +255,8 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     opened = open_tasks(config) if opened is None else opened
     for task in opened:
         check_place(task.folder, RUN)
-    model = load_model(config, [(task.task, task.examples) for task in opened], shard)
+    with_device = config.model_copy(update={"device": shard.device(config.device)})
+    model = load_model(with_device, [(task.task, task.examples) for task in opened])
     with ExitStack() as stack:
         runs = [stack.enter_context(_claimed(task, model, config, shard)) for task in opened]
         asker = make_asker(config, model, opened, shard)

@@ -36,6 +36,16 @@ from barista_bench.files.atomic import naming
 from barista_bench.files.text_out import one_line
 from barista_bench.models.base import TokenLogprob
 
+log = logging.getLogger(__name__)
+
+LOG_FILE = "samples.jsonl"
+MAX_LINE = 64 * 2**20
+"""Bytes of one line that are read."""
+LOCK_WAIT = 1.0
+"""Seconds after which a lock counts as held: whoever only looks (`running_elsewhere`) lets go at once."""
+
+_LOG_NAME = re.compile(r"samples(?:-(0|[1-9][0-9]{0,5}))?\.jsonl")
+_NAMED_LINES = 5
 LOG_VERSION = 2
 """1 had neither version nor checksum."""
 
@@ -189,18 +199,6 @@ def sample_digest(key: str, fingerprint: str, example_id: str, run: int) -> byte
 def record_digest(record: SampleRecord) -> bytes:
     """`sample_digest` of what a record says."""
     return sample_digest(record.key, record.fingerprint, record.example_id, record.run)
-
-
-log = logging.getLogger(__name__)
-
-LOG_FILE = "samples.jsonl"
-MAX_LINE = 64 * 2**20
-"""Bytes of one line that are read."""
-LOCK_WAIT = 1.0
-"""Seconds after which a lock counts as held: whoever only looks (`running_elsewhere`) lets go at once."""
-
-_LOG_NAME = re.compile(r"samples(?:-(0|[1-9][0-9]{0,5}))?\.jsonl")
-_NAMED_LINES = 5
 
 
 def log_files(folder: str | Path) -> list[Path]:

@@ -117,7 +117,7 @@ def score(
     with explained():
         options = parse_pairs(option or [])
         if predictions is not None:
-            from barista_bench.runs.imports.recorded_answers import import_recorded, known_formats
+            from barista_bench.interchange.recorded_answers import import_recorded, known_formats
 
             if form is None or folders:
                 raise ConfigError(
@@ -178,7 +178,7 @@ def diff(
 @app.command()
 def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
     """Merge the logs of all processes of a run into one, without lines that a later one replaced."""
-    from barista_bench.runs.log.compaction import compact as compact_logs
+    from barista_bench.runs.log.log_reader import compact as compact_logs
 
     with explained():
         done = compact_logs(folder)

@@ -10,7 +10,6 @@ import random
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, get_type_hints
 
@@ -202,32 +201,6 @@ class GraphTask(Task):
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
         """One example for each of a video's candidates, in the order given. `vocabulary` is that of all videos."""
-
-    def examples(self, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-        """All examples in canonical order (video id, then frame), before shuffling; what was skipped comes first.
-
-        The plain composition of the methods above. `data.plan` reads each video once for all tasks, and builds only
-        what is drawn.
-
-        Raises:
-            DataError: `sampling.videos` names a video that the graph lacks.
-        """
-        sampling.refuse_unknown_videos(graph)
-        words: dict[tuple[str, str], None] = {}
-        candidates: list[Candidate] = []
-        for video in graph:
-            words.update(dict.fromkeys(self.vocabulary(video, sampling)))
-            for item in self.candidates(video, sampling) if sampling.selects(video) else ():
-                if isinstance(item, SkippedExample):
-                    yield item
-                else:
-                    candidates.append(item)
-        vocabulary = tuple(words)
-        selected = list(self.select(candidates, vocabulary, sampling))
-        yield from (item for item in selected if isinstance(item, SkippedExample))
-        kept = (item for item in selected if isinstance(item, Candidate))
-        for video_id, group in groupby(kept, key=lambda candidate: candidate.video_id):
-            yield from self.build(graph[video_id], list(group), vocabulary, sampling)
 
 
 class Release(Protocol):

@@ -28,13 +28,12 @@ from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.prompt import BoxFormat, by_hash
 from barista_bench.core.prompt_sets import PromptTexts
 from barista_bench.core.task import ParseError, ProtocolName, Status, Task
-from barista_bench.data.frozen import write_frozen
 from barista_bench.data.media import file_sha256
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_target, replacing_folder
-from barista_bench.interchange.deriving import JudgeScores, released_folder
-from barista_bench.interchange.kept import Comparing, Kept, write_kept
+from barista_bench.interchange.exporting import JudgeScores, released_folder
 from barista_bench.interchange.reading import ReleasedRun, check_same, read_released_run
+from barista_bench.interchange.recorded_answers import write_imported
 from barista_bench.interchange.released_folder import (
     MEAN_SCORE,
     METRICS,
@@ -43,22 +42,22 @@ from barista_bench.interchange.released_folder import (
     PROVIDER_ERROR,
     RUNNER_METRICS,
     SCORE_PREFIX,
+    Comparing,
+    Kept,
     ReleasedPrediction,
     Usage,
+    write_kept,
 )
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import Shard
 from barista_bench.runs.log.asked import digest, sample_key
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
+from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import (
-    OWN_EXAMPLES,
     RunDescription,
     data_location,
-    log_file,
     run_description,
     sessions_file,
-    write_run,
 )
 from barista_bench.runs.score.samples import read_samples
 
@@ -66,7 +65,6 @@ _CUT = ("max_tokens", "max_output_tokens", "length")
 _REFUSED = ("safety", "refus", "content_filter", "prohibited", "blocklist", "recitation", "spii")
 _ORDERS = {"qwen": "xyxy", "gemini": "yxyx", "gemma": "yxyx", "gpt": "yxyx"}
 """How the release has each family write boxes where a run's settings are not there to say it."""
-_ONLY_SHARD = Shard(0, 1)
 _KEPT_VERDICT = "our parser reads it; the release's verdict stands, so that scores are the release's"
 
 
@@ -184,20 +182,18 @@ class _Importer:
 
     def write(self, folder: Path, out: Path, root: str | Path | None) -> None:
         """Write the run folder; it will be moved to `out`."""
-        write_frozen(self.first.examples, folder / OWN_EXAMPLES)
-        fingerprints = set()
-        with SampleLog(log_file(folder, _ONLY_SHARD)) as samples:
-            for run_index, run in enumerate(self.released):
-                for prediction in run.predictions:
-                    record = self._record(prediction, run_index)
-                    fingerprints.add(record.fingerprint)
-                    samples.append(record)
-        with sessions_file(folder, _ONLY_SHARD).open("w", encoding="utf-8") as file:
+        records = [
+            self._record(prediction, run_index)
+            for run_index, run in enumerate(self.released)
+            for prediction in run.predictions
+        ]
+        described = self._described({record.fingerprint for record in records}, out, root)
+        write_imported(folder, described, self.first.examples, records)
+        with sessions_file(folder, Shard()).open("w", encoding="utf-8") as file:
             for run in self.released:
                 latency = sum(prediction.latency_ms or 0.0 for prediction in run.predictions) / 1000
                 # Requests may have run side by side: no seconds of the run, and no rates are made from them.
                 file.write(json.dumps({"seconds": {"latency": latency}}) + "\n")
-        write_run(folder, self._described(fingerprints, out, root))
         if self.scores:
             write_released_judge(folder, self.first.judge, self.first.provider, self.scores)
         if self.task.protocol == "release":

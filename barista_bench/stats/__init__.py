@@ -29,14 +29,14 @@ from barista_bench.stats.baselines import Consistency as Consistency
 from barista_bench.stats.baselines import baseline_gaps as baseline_gaps
 from barista_bench.stats.baselines import consistency as consistency
 from barista_bench.stats.breakdowns import BreakdownRow as BreakdownRow
+from barista_bench.stats.breakdowns import FailureRow as FailureRow
 from barista_bench.stats.breakdowns import breakdown as breakdown
 from barista_bench.stats.breakdowns import breakdown_keys as breakdown_keys
 from barista_bench.stats.breakdowns import breakdowns as breakdowns
+from barista_bench.stats.breakdowns import failure_rows as failure_rows
 from barista_bench.stats.comparison import Comparison as Comparison
 from barista_bench.stats.comparison import compare_pair as compare_pair
 from barista_bench.stats.comparison import compare_runs as compare_runs
-from barista_bench.stats.failures import FailureRow as FailureRow
-from barista_bench.stats.failures import failure_rows as failure_rows
 from barista_bench.stats.labels import comparable as comparable
 from barista_bench.stats.labels import differing_circumstances as differing_circumstances
 from barista_bench.stats.labels import run_labels as run_labels

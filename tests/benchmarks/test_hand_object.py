@@ -22,6 +22,7 @@ from barista_bench.data.rows import from_row, row_features, to_row
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.answering import answer_all
 from tests.benchmarks.answering import interaction_entry as item
+from tests.graph_examples import graph_examples
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 
 TASK = HandObject()
@@ -34,7 +35,7 @@ Content = dict[str, Any]
 
 
 def derive(root: Path, sampling: Sampling = TASK.sampling) -> list[Example]:
-    return [e for e in TASK.examples(SceneGraph(root), sampling) if isinstance(e, Example)]
+    return [e for e in graph_examples(TASK, SceneGraph(root), sampling) if isinstance(e, Example)]
 
 
 def derived(tmp_path: Path, content: Content, sampling: Sampling = TASK.sampling) -> list[Example]:

@@ -17,6 +17,7 @@ from barista_bench.data.rows import row_features
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 from tests.releases import CUP, FRAMES, MACHINE, document, relation, segmentation, span, write_release
 
 NAMES = task_names("barista")
@@ -28,7 +29,7 @@ def tasks(name: str) -> tuple[Task, Task]:
 
 
 def examples(task: Task, root: Path, **sampling: Any) -> list[Example]:
-    found = task.examples(SceneGraph(root), Sampling(**sampling))
+    found = graph_examples(task, SceneGraph(root), Sampling(**sampling))
     return [item for item in found if isinstance(item, Example)]
 
 

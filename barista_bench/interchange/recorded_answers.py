@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from barista_bench.runs.run_folder import (
 
 log = logging.getLogger(__name__)
 
+_GENERATION = asdict(GenerationConfig())
 NAMED = 20
 """Problems that are named one by one."""
 
@@ -90,29 +91,44 @@ def import_recorded(
         prompts = PromptTexts(0, "", text, sha256, wording=by_hash("recorded", sha256))
         task = get_task(answers.task.benchmark, answers.task.name, prompts, options=chosen)
         wanted.append((task, answers, Path(out).absolute() / task.name))
-    _refuse_taken([folder for _, _, folder in wanted])
+    for folder, count in Counter(folder for _, _, folder in wanted).items():
+        if count > 1:
+            raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
+        check_target(folder)
     for _, answers, _ in wanted:
         _check(answers, str(predictions))
     return [_write(task, answers, folder, form, model or answers.model) for task, answers, folder in wanted]
 
 
-def _refuse_taken(folders: Sequence[Path]) -> None:
-    for folder, count in Counter(folders).items():
-        if count > 1:
-            raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
-        check_target(folder)
-
-
 def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
     by_id = {example.example_id: example for example in recorded.examples}
     identity = ModelIdentity(model, settings={"harness": form})
+    described = run_description(
+        out,
+        task,
+        content_hash=content_hash(recorded.examples),
+        prompts_hash=None,
+        model=identity,
+        boxes=BoxFormat(),
+        generation=_GENERATION,
+        runs=1 + max((answer.run for answer in recorded.answers), default=0),
+        data=data_location(out, None, None, None),
+    )
+    records = [_record(task, by_id[answer.example_id], answer, identity) for answer in recorded.answers]
     with replacing_folder(out) as partial:
-        write_frozen(recorded.examples, partial / OWN_EXAMPLES)
-        with SampleLog(log_file(partial, Shard(0, 1))) as samples:
-            for answer in recorded.answers:
-                samples.append(_record(task, by_id[answer.example_id], answer, identity))
-        write_run(partial, _described(task, recorded, identity, out))
+        write_imported(partial, described, recorded.examples, records)
     return out
+
+
+def write_imported(
+    folder: Path, described: RunDescription, examples: Sequence[Example], records: Iterable[SampleRecord]
+) -> None:
+    """The files of a run folder whose answers came from elsewhere; it holds its own examples."""
+    write_frozen(examples, folder / OWN_EXAMPLES)
+    with SampleLog(log_file(folder, Shard())) as samples:
+        for record in records:
+            samples.append(record)
+    write_run(folder, described)
 
 
 def _check(recorded: RecordedAnswers, where: str) -> None:
@@ -142,21 +158,4 @@ def _record(task: Task, example: Example, answer: RecordedAnswer, identity: Mode
         status=status,
         text=answer.text,
         error=error,
-    )
-
-
-_GENERATION = asdict(GenerationConfig())
-
-
-def _described(task: Task, recorded: RecordedAnswers, identity: ModelIdentity, out: Path) -> RunDescription:
-    return run_description(
-        out,
-        task,
-        content_hash=content_hash(recorded.examples),
-        prompts_hash=None,
-        model=identity,
-        boxes=BoxFormat(),
-        generation=_GENERATION,
-        runs=1 + max((answer.run for answer in recorded.answers), default=0),
-        data=data_location(out, None, None, None),
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
@@ -20,10 +20,14 @@ from typer.core import TyperGroup
 
 from barista_bench import __version__
 from barista_bench.cli import INTERRUPTED, LINE, ending_at_once
+from barista_bench.core.options import parse_pairs
 from barista_bench.errors import BaristaError
 from barista_bench.files.atomic import NO_SPACE
 from barista_bench.files.text_out import LogFormatter, echo
 from barista_bench.runs.ask.config import ModelSettings
+
+if TYPE_CHECKING:
+    from barista_bench.runs.score.scoring import ScoredRun
 
 
 class Commands(TyperGroup):
@@ -71,6 +75,15 @@ Options = Annotated[
 Progress = Annotated[bool, typer.Option(help="Show progress bars.")]
 Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
+
+
+def scored_runs(
+    folders: list[Path], data: str | None, root: Path | None, option: list[str] | None
+) -> tuple[ScoredRun, ...]:
+    """The runs that a command is about, scored as its flags say."""
+    from barista_bench.api import load_results
+
+    return load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
 
 
 def main() -> None:

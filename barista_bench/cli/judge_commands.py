@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import CONFIG_FLAG, Options, Root, app, explained, given, with_flags
-from barista_bench.core.options import parse_pairs
+from barista_bench.cli.app import CONFIG_FLAG, Options, Root, app, explained, given, scored_runs, with_flags
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
 from barista_bench.judging.config import JudgeConfig, QuestionConfig
@@ -70,7 +69,6 @@ def judges(
     """Compare judges: rankings, shifts, agreement, self-preference, and people's ratings where given."""
     import msgspec
 
-    from barista_bench.api import load_results
     from barista_bench.files.owned_folders import JUDGES, check_target, replacing_folder
     from barista_bench.judging.cross import cross_judge
     from barista_bench.judging.cross_text import as_markdown
@@ -79,7 +77,7 @@ def judges(
 
     with explained():
         check_target(out, JUDGES)
-        runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+        runs = scored_runs(folders, data, root, option)
         judged = [judged_run for run in runs for judged_run in all_judged(run)]
         analysis = cross_judge(judged, _families(family or []))
         people = human_agreement(judged, read_ratings(human)) if human else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import CONFIG_FLAG, Data, Options, Root, app, explained, given, with_flags
+from barista_bench.cli.app import CONFIG_FLAG, Data, Options, Root, app, explained, given, scored_runs, with_flags
 from barista_bench.core.options import parse_pairs
 from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import ConfigError
@@ -145,13 +145,12 @@ def report(
     option: Options = None,
 ) -> None:
     """Write a self-contained HTML page, Markdown, and tables and figures as files. Runs are read, never written."""
-    from barista_bench.api import load_results
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
 
     with explained():
         check_target(out, REPORT)
-        scored = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+        scored = scored_runs(folders, data, root, option)
         html, markdown = write_report(scored, out, samples=samples, compare=compare)
     for run in scored:
         echo(summary_line(run.results))
@@ -218,7 +217,6 @@ def compare(
     option: Options = None,
 ) -> None:
     """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
-    from barista_bench.api import load_results
     from barista_bench.files.owned_folders import check_place
     from barista_bench.stats import compare_runs, differing_circumstances
     from barista_bench.stats.tables import comparison_table
@@ -226,7 +224,7 @@ def compare(
     with explained():
         if csv is not None:
             check_place(csv)
-        runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+        runs = scored_runs(folders, data, root, option)
         comparisons = compare_runs(runs, draws=draws)
         if csv is not None:
             write_whole(csv, text_out.csv(comparison_table(comparisons)))
@@ -248,13 +246,12 @@ def analyse(
     option: Options = None,
 ) -> None:
     """Write all analyses as CSV: figures, breakdowns, comparisons, rank agreement, propagation, baselines, failures."""
-    from barista_bench.api import load_results
     from barista_bench.files.owned_folders import ANALYSIS, check_target
     from barista_bench.stats.tables import analysis_tables, write_tables
 
     with explained():
         check_target(out, ANALYSIS)
-        runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+        runs = scored_runs(folders, data, root, option)
         tables, left_out = analysis_tables(runs, draws=draws)
         for path in write_tables(tables, out):
             echo(f"wrote {path}")

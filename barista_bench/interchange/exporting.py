@@ -306,12 +306,8 @@ def export_run(
     An imported run comes out as it was. Of a run of ours, samples that were never asked are no records.
 
     Args:
-        run: made by `run` or `import_run`.
-        out: the new folder; must not exist, or be empty.
         judge: which folder below RUN/judges has the scores; None takes the judge that the run was imported with, else
             the only one.
-        data: where the dataset lies now, if it has moved.
-        root: where the videos of a linked set lie now, if they have moved.
 
     Raises:
         ConfigError: `out` is taken, the run is of another benchmark or protocol, or the judge has to be named.

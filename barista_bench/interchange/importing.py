@@ -73,10 +73,7 @@ class ImportedRun:
     """What was imported, and where our parser and our figures differ from the release's, which should be nowhere.
 
     Args:
-        folder: the new run folder.
-        task: the task's name here.
         runs: folders that were read.
-        statuses: samples by status.
         unanswered: examples times runs without any record: they are missing in the coverage.
         judged: samples with a judge's scores.
         kept_failures: samples that the release could not read and our parser could; they stay failures.
@@ -116,8 +113,6 @@ def import_run(
         root: the release; needed where the frozen file leaves something out, and to show pictures in reports.
         box_format: how the model was asked to write boxes; None takes what the run's settings say, and without
             settings the release's convention for the model's family.
-        benchmark: whose run it is.
-        protocol: whose rules it is scored by.
 
     Raises:
         DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;

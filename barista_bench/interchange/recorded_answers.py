@@ -53,14 +53,10 @@ def import_recorded(
     """Make a run folder for each task that `predictions` answer.
 
     Args:
-        predictions: file or folder in the format `form`.
+        predictions: file or folder in the format `form`, one of `known_formats`.
         out: parent of the run folders, each called as its task; none of them may be there yet.
-        form: one of `known_formats`.
         model: the model's name, where the files do not tell it.
         options: of the tasks; each gets those that it has.
-
-    Returns:
-        The run folders.
 
     Raises:
         ConfigError: the format is unknown, or a folder is there already.

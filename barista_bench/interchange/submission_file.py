@@ -22,10 +22,7 @@ def write_submission_file(
     """Write one run's answers as their benchmark wants them. Answers of the questions may be hidden.
 
     Args:
-        folder: made by `run`.
-        out: file to write.
         run: which repetition, from 0.
-        data: where the dataset lies now, if it has moved.
         allow_incomplete: whether questions may be missing that were not answered yet, that infrastructure cost, or that
             the run's `limit` left out.
 

@@ -114,13 +114,8 @@ class _Changes:
 def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Difference:
     """Compare two run folders.
 
-    Args:
-        first: made by `run`.
-        second: made by `run`.
-        shown: samples of each kind that are named.
-
     Raises:
-        ConfigError: `shown` is negative.
+        ConfigError: `shown`, the samples of each kind that are named, is negative.
         DataError: a folder is no run.
     """
     if shown < 0:

@@ -300,8 +300,6 @@ def open_run_examples(
     """The examples that a run was made on.
 
     Args:
-        folder: the run folder.
-        described: its `run.json`.
         data: where they lie now; None looks where they lay, relative to the run folder and absolute, and then among
             what lies beside the run folder.
         root: where the videos of a linked set lie now; None looks in the same way, by name.

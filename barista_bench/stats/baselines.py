@@ -63,8 +63,6 @@ def baseline_gaps(
     """Each model with each of its baselines among the runs comparable with its own, corrected together.
 
     Args:
-        runs: of any tasks.
-        draws: of the bootstrap.
         labels: what the models are called; by default `run_labels`.
         compare: what compares two runs: `compare_pair`, or one that remembers.
 

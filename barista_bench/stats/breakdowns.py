@@ -92,10 +92,8 @@ def breakdown(
     """The primary figure of each group of examples that share a value of `key`, in the order of the values.
 
     Args:
-        run: scored.
         key: one of `breakdown_keys`, or any other key of the examples' metadata.
         bins: of numbers that have more than `DISTINCT` values.
-        draws: of the bootstrap; 0 for no intervals.
         most: only the groups with the most examples, as many as this; None for all.
 
     Raises:

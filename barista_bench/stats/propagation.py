@@ -94,8 +94,6 @@ def propagation(
         runs: one a task, all of one model.
         sources: only edges that start at these tasks; None for all.
         window: frames by which two examples may be apart.
-        draws: of the bootstrap.
-        level: of the intervals.
         label: what the model is called in the graph; its name by default.
 
     Raises:

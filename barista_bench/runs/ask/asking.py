@@ -18,8 +18,9 @@ from barista_bench.core.task import Example, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.shared_frames import FrameStore, size_of_images
 from barista_bench.errors import DataError, ModelError
-from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.models import Answered, Completion, Failure, Model, Request, StreamingModel
 from barista_bench.runs.ask.answers import StepLog, answers_of, checked_completion, sample_status, total
+from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
 from barista_bench.runs.log.log_reader import finished_samples
@@ -93,39 +94,22 @@ _Ready = tuple[_Pending, tuple[Image.Image, ...] | DataError]
 
 
 class Asker:
-    """Everything that one start needs to ask.
+    """Everything that one start needs to ask, in this process's share of the videos."""
 
-    Args:
-        runs: repetitions of each example.
-        videos: only the examples of these; None for all.
-        workers: threads that decode ahead.
-        cache_bytes: memory for frames that several examples share.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        config: GenerationConfig,
-        *,
-        runs: int,
-        videos: frozenset[str] | None = None,
-        workers: int = 2,
-        cache_bytes: int = 512 * 2**20,
-        progress: bool = False,
-    ) -> None:
-        self.model, self.config, self.runs, self.videos = model, config, runs, videos
-        self.workers, self.progress = workers, progress
+    def __init__(self, model: Model, config: RunConfig, shard: Shard) -> None:
+        self.model, self.settings, self.config, self.shard = model, config, config.generation, shard
         self.clock = StageClock()
-        self.store = FrameStore(max_bytes=cache_bytes, clock=self.clock)
+        self.store = FrameStore(max_bytes=config.frame_cache_mib * 2**20, clock=self.clock)
         self._in_flight: dict[str, _Pending] = {}
         self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
         """Ask for everything that the logs do not hold yet; each answer is appended as soon as it is there."""
         pending = self._all_pending(task_runs)
-        total = sum(len(waiting.keys) for waiting in pending)
+        samples = sum(len(waiting.keys) for waiting in pending)
+        is_shown = self.settings.progress and self.shard.rank == 0
         begun = time.perf_counter()
-        with self.store, tqdm(total=total, desc="asking", unit="sample", disable=not self.progress) as bar:
+        with self.store, tqdm(total=samples, desc="asking", unit="sample", disable=not is_shown) as bar:
             while pending:
                 in_this_round, later = _each_example_once(pending)
                 self._ask_round(in_this_round, bar)
@@ -160,17 +144,19 @@ class Asker:
                     yield self._request(waiting, images)
 
     def _all_pending(self, task_runs: Sequence[TaskRun]) -> list[_Pending]:
-        return [waiting for run in task_runs for waiting in self._pending(run)]
+        examples = [example for run in task_runs for example in run.examples.examples]
+        videos = self.shard.videos(example.video_id for example in examples)
+        return [waiting for run in task_runs for waiting in self._pending(run, videos)]
 
-    def _pending(self, run: TaskRun) -> list[_Pending]:
+    def _pending(self, run: TaskRun, videos: frozenset[str]) -> list[_Pending]:
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config))
         # The rule of `run_records`, from its other side: what this run would ask, looked up in what is there.
         finished = finished_samples(run.folder)
         pending = []
         for position, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
-            if self.videos is not None and example.video_id not in self.videos:
+            if example.video_id not in videos:
                 continue
-            keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.runs)}
+            keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.settings.runs)}
             open_keys = {
                 run_index: key
                 for run_index, key in keys.items()
@@ -203,7 +189,7 @@ class Asker:
         return decode_ahead(
             pending,
             self._images,
-            workers=self.workers,
+            workers=self.settings.workers,
             max_items=ahead,
             max_bytes=AHEAD_BYTES,
             size_of=_size_of,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from barista_bench.models import Request
 from barista_bench.models.ablations import ABLATIONS, unwrapped
 from barista_bench.models.names import SCRIPTED
-from barista_bench.runs.ask.asking import TaskRun
+from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig, Shard
-from barista_bench.runs.ask.runner import make_asker, open_tasks
+from barista_bench.runs.ask.runner import open_tasks
 from barista_bench.runs.log.asked import asked_inputs, asks_on
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.run_folder import log_file
@@ -52,7 +52,7 @@ def estimate(config: RunConfig) -> RunEstimate:
     stand_in = config if is_light else config.model_copy(update={"model": _without_checkpoint(config.model)})
     model = load_model(stand_in, [(asked.task, asked.examples) for asked in opened])
     inner, change = unwrapped(model)
-    asker = make_asker(config, model, opened, Shard())
+    asker = Asker(model, config, Shard())
     runs = [
         TaskRun(
             asked.task,

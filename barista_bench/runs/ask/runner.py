@@ -259,7 +259,7 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     model = load_model(with_device, [(task.task, task.examples) for task in opened])
     with ExitStack() as stack:
         runs = [stack.enter_context(_claimed(task, model, config, shard)) for task in opened]
-        asker = make_asker(config, model, opened, shard)
+        asker = Asker(model, config, shard)
         asker.clock.add("load", time.perf_counter() - started)
         try:
             with naming(config.out):
@@ -273,20 +273,6 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
     for task_run in runs:
         total.add(task_run.session)
     return total
-
-
-def make_asker(config: RunConfig, model: Model, opened: Sequence[OpenedTask], shard: Shard) -> Asker:
-    """What asks, for this process's share of the videos."""
-    video_ids = (example.video_id for task in opened for example in task.examples.examples)
-    return Asker(
-        model,
-        config.generation,
-        runs=config.runs,
-        videos=None if shard.alone else shard.videos(video_ids),
-        workers=config.workers,
-        cache_bytes=config.frame_cache_mib * 2**20,
-        progress=config.progress and shard.rank == 0,
-    )
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import hashlib
 import json
 import logging
 import math
-import os
+import mmap
 import re
 import time
 import zlib
@@ -389,19 +389,12 @@ def _is_held(path: Path) -> bool:
 
 def _drop_torn_line(path: Path) -> None:
     """Cut the file back to its last line end."""
-    if not path.exists():
+    size = path.stat().st_size if path.exists() else 0
+    if not size:  # of which there is no map
         return
     with path.open("rb+") as file:
-        size = file.seek(0, os.SEEK_END)
-        end = size
-        while end > 0:
-            start = max(0, end - 65536)
-            file.seek(start)
-            line_end = file.read(end - start).rfind(b"\n")
-            if line_end >= 0:
-                end = start + line_end + 1
-                break
-            end = start
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            end = content.rfind(b"\n") + 1
         if end < size:
             log.warning("%s: the last line was cut off: dropped, its sample will be asked again", path)
             file.truncate(end)

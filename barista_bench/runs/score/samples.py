@@ -187,9 +187,7 @@ def group_figure(task: Task, counted: Counted, group: Iterable[ScoredSample], *,
     """The primary figure of a group of samples, over its repetitions, with its interval over its clusters.
 
     Args:
-        task: that was run.
         counted: all samples of the run that count.
-        group: some of them.
         draws: of the bootstrap, 0 for no interval.
 
     Returns:

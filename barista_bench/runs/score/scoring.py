@@ -188,11 +188,7 @@ def read_scored(
 ) -> ScoredRun:
     """As `score`, but writes nothing. Logs by which options it reads, unless they are the defaults and the only ones.
 
-    Args:
-        folder: made by `run`.
-        data: where the dataset lies now, if it has moved.
-        root: where the videos of a linked set lie now, if they have moved.
-        options: as `score` takes them; None for those of the figures that are kept in the folder (`stored_options`).
+    `options` None takes those of the figures that are kept in the folder (`stored_options`).
     """
     scored = _scored(folder, data, root, stored_options(Path(folder)) if options is None else options)
     log_options(scored.folder, scored.results)

@@ -17,8 +17,7 @@ from barista_bench.core.benchmark import Benchmark, RecordedAnswer, RecordedAnsw
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.statistics import SumStatistics, share
 from barista_bench.core.task import (
     Example,

@@ -15,7 +15,7 @@ from barista_bench.scene_graph import Problem
 if TYPE_CHECKING:
     from barista_bench.core.deriving import Release
     from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
-    from barista_bench.core.prompt_sets import PromptTexts
+    from barista_bench.core.prompt import PromptTexts
     from barista_bench.core.released_records import FrozenLine, ReleaseRoot
 
 

@@ -35,8 +35,7 @@ from barista_bench.core.explanation import OverlayKind as OverlayKind
 from barista_bench.core.explanation import Rationale as Rationale
 from barista_bench.core.explanation import Verdict as Verdict
 from barista_bench.core.options import Option, OptionValue, effective
-from barista_bench.core.prompt import BoxFormat, Prompt
-from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
+from barista_bench.core.prompt import BoxFormat, Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError
 

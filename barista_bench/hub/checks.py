@@ -29,7 +29,7 @@ _ROUNDING: Final = 1e-6
 _SCORE: Final = "score the run again"
 _JUDGE: Final = "run `barista-bench judge` again"
 OURS: Final = "ours "
-"""What starts the name of our own wordings; see `prompt_sets`."""
+"""What starts the name of our own wordings; see `PromptTexts.wording`."""
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

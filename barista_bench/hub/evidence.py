@@ -16,8 +16,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from barista_bench.benchmarks import get_benchmark, get_task
-from barista_bench.core.prompt import by_hash
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.judging.answers import REASONING, RunAnswers

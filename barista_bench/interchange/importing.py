@@ -25,8 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import get_task, task_class
-from barista_bench.core.prompt import BoxFormat, by_hash
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.prompt import BoxFormat, PromptTexts, by_hash
 from barista_bench.core.task import ParseError, ProtocolName, Status, Task
 from barista_bench.data.media import file_sha256
 from barista_bench.errors import ConfigError

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
-from barista_bench.core.prompt import BoxFormat, by_hash
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.prompt import BoxFormat, PromptTexts, by_hash
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
-from barista_bench.runs.ask.answers import sample_status
+from barista_bench.runs.ask.asking import sample_status
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
 from barista_bench.runs.log.asked import digest, sample_key
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord

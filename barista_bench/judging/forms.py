@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from barista_bench.core.prompt import Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import Judged, Rationale
 from barista_bench.judging.fencing import fenced
 from barista_bench.judging.rubric import Criterion, Rubric

@@ -42,8 +42,7 @@ from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.deriving import Candidate, Sampling
 from barista_bench.core.options import parse_pairs
-from barista_bench.core.prompt import Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, load_prompts, released_clone
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError
 from barista_bench.files.atomic import write_whole

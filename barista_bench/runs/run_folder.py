@@ -19,8 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from barista_bench import __version__
-from barista_bench.core.prompt import WORDING, BoxFormat, BoxOrder
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.prompt import WORDING, BoxFormat, BoxOrder, PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST

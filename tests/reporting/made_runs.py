@@ -12,8 +12,7 @@ import numpy as np
 from PIL import Image
 
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.statistics import Row, SumStatistics, share
 from barista_bench.core.task import (
     Example,

@@ -27,8 +27,7 @@ from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import (
     AnswerFailure,
     Example,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,17 +14,16 @@ from PIL import Image
 from tqdm import tqdm
 
 from barista_bench.core.costs import StageClock
-from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Example, Status, Task
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import Example, Json, ParseError, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.shared_frames import FrameStore, size_of_images
 from barista_bench.errors import DataError, ModelError
-from barista_bench.models import Answered, Completion, Failure, Model, Request, StreamingModel
-from barista_bench.runs.ask.answers import StepLog, answers_of, checked_completion, sample_status, total
+from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
-from barista_bench.runs.log.log_reader import finished_samples
+from barista_bench.runs.log.log_reader import StepLog, finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
 
 AHEAD_BYTES = 1024 * 2**20
@@ -348,3 +348,44 @@ def _record(
         logprobs=logged_logprobs(answered.logprobs) if answered else None,
         earlier=_texts(waiting.steps) or None,
     )
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """Their sum; None where one of them is not known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
+
+
+def answers_of(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    """Answers as they come: from a stream, or batch by batch."""
+    if isinstance(model, StreamingModel):
+        yield from model.stream(requests, config)
+        return
+    source = iter(requests)
+    while batch := list(islice(source, model.batch_size)):
+        begun = time.perf_counter()
+        answers = model.generate(batch, config)
+        share = (time.perf_counter() - begun) / len(batch)
+        for index, request in enumerate(batch):
+            yield Answered(request, list(answers[index]) if index < len(answers) else [], share)
+
+
+def checked_completion(returned: object, example_id: str) -> Completion | Failure:
+    """What a model returned: a missing or malformed completion is a failure of that sample."""
+    if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
+        return returned
+    return Failure(f"{example_id}: the model returned {type(returned).__name__} for a completion")
+
+
+def sample_status(
+    task: Task, inputs: dict[str, Json], completion: Completion | Failure, boxes: BoxFormat
+) -> tuple[Status, str | None]:
+    """What became of a sample, and why where it is not ok. A truncated answer stays truncated even if it parses."""
+    if isinstance(completion, Failure):
+        return Status.INFRA_ERROR, completion.error
+    if completion.finish_reason == "refusal":
+        return Status.REFUSED, "the model refused"
+    if completion.finish_reason == "length":
+        return Status.TRUNCATED, "the answer reached max_new_tokens"
+    parsed = task.parse(completion.text, inputs, boxes)
+    return (Status.PARSE_ERROR, parsed.reason) if isinstance(parsed, ParseError) else (Status.OK, None)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_class, task_names, task_options
-from barista_bench.core.prompt_sets import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
+from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, config_names, open_examples
 from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
@@ -20,11 +20,11 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.atomic import naming
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.models import Model
-from barista_bench.runs.ask.answers import StepLog, read_steps, steps_file
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
 from barista_bench.runs.ask.catalog import check_fit, load_model
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.log.asked import asked_inputs, asks_on, claim_inputs, digest
+from barista_bench.runs.log.log_reader import StepLog, read_steps, steps_file
 from barista_bench.runs.log.sample_log import SampleLog, running_elsewhere
 from barista_bench.runs.run_folder import (
     claim,

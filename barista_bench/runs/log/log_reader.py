@@ -5,6 +5,9 @@ line is whole (`sample_log.py`), its example is one of the run's and its repetit
 asks of that example (`inputs.jsonl`), and its key is the one that these make together with the model and its settings
 in `run.json`. Any other is left out before the records of a sample are weighed against each other, so it hides none,
 and its sample is asked again. Nothing deletes it.
+
+Answers on the way, of tasks that ask in several steps (`Task.follow_up`), are logged apart from the samples (`StepLog`):
+a run that was broken off between two steps goes on at the second, and no reader of samples has to tell them apart.
 """
 
 from __future__ import annotations
@@ -18,22 +21,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
+import msgspec
 from filelock import Timeout
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.atomic import replacing, sync
 from barista_bench.files.bounded import read_json_lines
-from barista_bench.runs.log.asked import INPUTS_FILE, read_inputs, sample_keys
+from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.log.asked import INPUTS_FILE, digest, read_inputs, sample_keys
 from barista_bench.runs.log.sample_log import (
     LOCK_WAIT,
     LOG_FILE,
     MAX_LINE,
+    SampleLog,
     SampleRecord,
     decode_record,
     log_files,
     log_lock,
+    read_records,
     record_digest,
     records_of,
+    sample_digest,
 )
 from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription
 
@@ -234,3 +242,43 @@ def _write(reader: LogReader, merged: Path) -> None:
     with replacing(merged, durable=True) as partial, partial.open("wb") as file:
         for line in reader.winners.values():
             file.write(reader.line(line))
+
+
+@dataclass(slots=True)
+class StepLog:
+    """The steps of a run folder: those of earlier starts, by `sample_digest`, and a log for those of this one."""
+
+    log: SampleLog
+    known: Mapping[bytes, SampleRecord]
+
+    def before(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[SampleRecord, ...]:
+        """The steps that a sample has behind it."""
+        steps: tuple[SampleRecord, ...] = ()
+        while True:
+            record = self.known.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
+            if record is None or record.text is None:
+                return steps
+            steps += (record,)
+
+    def append(self, record: SampleRecord, before: Sequence[SampleRecord]) -> None:
+        """Log `record`, which has the key of its sample, as the step after those `before`."""
+        self.log.append(msgspec.structs.replace(record, key=step_key(record.key, before)))
+
+
+def steps_file(folder: Path, shard: Shard) -> Path:
+    """The log of steps of one process."""
+    return folder / ("steps.jsonl" if shard.alone else f"steps-{shard.rank}.jsonl")
+
+
+def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
+    """Steps of all processes, by `sample_digest`. Of two records of one step the first counts."""
+    steps: dict[bytes, SampleRecord] = {}
+    for path in sorted(folder.glob("steps*.jsonl")):
+        for record in read_records(path):
+            steps.setdefault(record_digest(record), record)
+    return steps
+
+
+def step_key(key: str, before: Sequence[SampleRecord]) -> str:
+    """Identity of a step of the sample `key`: it answers a question that was made of the answers before it."""
+    return digest(key, "step", [step.text for step in before])

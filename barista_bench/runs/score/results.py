@@ -191,7 +191,7 @@ class ModelInfo(Strict):
 
 
 Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING)]
-"""Whose wording it was (`prompt_sets`); empty in results of versions that did not say."""
+"""Whose wording it was (`PromptTexts.wording`); empty in results of versions that did not say."""
 
 
 class PromptsInfo(Strict):

@@ -21,13 +21,14 @@ from typing import Any
 
 from barista_bench import __version__
 from barista_bench.runs.diff import diff
-from barista_bench.runs.log.asked import INPUTS_FILE, sample_key
+from barista_bench.runs.log.asked import INPUTS_FILE, sample_keys
 from barista_bench.runs.log.log_reader import LogReader, compact, finished_samples
 from barista_bench.runs.log.sample_log import log_files, sample_digest, seal
 
 RANKS = 4
 MODEL = {"name": "org/model", "revision": "0" * 40, "settings": {"dtype": "bfloat16"}}
 GENERATION = {"temperature": 0.7, "max_new_tokens": 4096}
+KEY_OF = sample_keys(MODEL, GENERATION)
 DESCRIBED = {
     "barista_bench": __version__,
     "identity": {
@@ -76,7 +77,7 @@ def made_record(number: int, change: str) -> dict[str, object]:
     fingerprint = hashlib.sha256(b"%d" % (number // 3)).hexdigest()
     example_id, run = f"relations:P{number // 3 % 185:03}_kitchen:{number // 3}", number % 3
     return {
-        "key": sample_key(example_id, fingerprint, MODEL, GENERATION, run),
+        "key": KEY_OF(example_id, fingerprint, run),
         "fingerprint": fingerprint,
         "example_id": example_id,
         "run": run,

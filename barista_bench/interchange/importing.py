@@ -35,14 +35,13 @@ from barista_bench.interchange.reading import ReleasedRun, check_same, read_rele
 from barista_bench.interchange.recorded_answers import write_imported
 from barista_bench.interchange.released_folder import (
     MEAN_SCORE,
-    METRICS,
     PARSE_ERROR,
-    PREDICTIONS,
     PROVIDER_ERROR,
     RUNNER_METRICS,
     SCORE_PREFIX,
     Comparing,
     Kept,
+    ReleasedFile,
     ReleasedPrediction,
     Usage,
     write_kept,
@@ -50,7 +49,7 @@ from barista_bench.interchange.released_folder import (
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import Shard
-from barista_bench.runs.log.asked import digest, sample_key
+from barista_bench.runs.log.asked import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import (
     RunDescription,
@@ -167,6 +166,7 @@ class _Importer:
         self.task, self.released, self.boxes, self.first = task, released, boxes, released[0]
         settings: dict[str, str | int | float | bool | None] = {"provider": self.first.provider, "harness": "released"}
         self.model = ModelIdentity(self.first.model, settings=settings)
+        self.key_of = sample_keys(asdict(self.model), self.first.generation)
         self.examples = {example.example_id: example for example in self.first.examples}
         self.statuses: Counter[Status] = Counter()
         self.scores = _judge_scores(released)
@@ -203,8 +203,14 @@ class _Importer:
         write_kept(self.kept, folder)
 
     def result(self, folder: Path) -> ImportedRun:
-        results = [kept.example_id for kept in self.kept if kept.file == PREDICTIONS and "task_result" in kept.values]
-        figures = {name for kept in self.kept if kept.file == METRICS for name in (*kept.values, *kept.absent)}
+        results = [
+            kept.example_id
+            for kept in self.kept
+            if kept.file == ReleasedFile.PREDICTIONS and "task_result" in kept.values
+        ]
+        figures = {
+            name for kept in self.kept if kept.file == ReleasedFile.METRICS for name in (*kept.values, *kept.absent)
+        }
         return ImportedRun(
             folder=folder,
             task=self.task.name,
@@ -233,7 +239,7 @@ class _Importer:
             imported=[
                 {
                     "folder": run.folder.name,
-                    "predictions_sha256": file_sha256(run.folder / PREDICTIONS),
+                    "predictions_sha256": file_sha256(run.folder / ReleasedFile.PREDICTIONS),
                     "thinking_tokens": sum((p.usage and p.usage.thinking_tokens) or 0 for p in run.predictions),
                 }
                 for run in self.released
@@ -248,7 +254,7 @@ class _Importer:
         usage = prediction.usage or Usage()
         is_kept = reason == _KEPT_VERDICT
         return SampleRecord(
-            key=sample_key(example_id, fingerprint, asdict(self.model), self.first.generation, run_index),
+            key=self.key_of(example_id, fingerprint, run_index),
             fingerprint=fingerprint,
             example_id=example_id,
             run=run_index,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
 from barista_bench.runs.ask.asking import sample_status
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
-from barista_bench.runs.log.asked import digest, sample_key
+from barista_bench.runs.log.asked import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.run_folder import (
     OWN_EXAMPLES,
@@ -109,7 +109,8 @@ def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: s
         runs=1 + max((answer.run for answer in recorded.answers), default=0),
         data=data_location(out, None, None, None),
     )
-    records = [_record(task, by_id[answer.example_id], answer, identity) for answer in recorded.answers]
+    key_of = sample_keys(asdict(identity), _GENERATION)
+    records = [_record(task, by_id[answer.example_id], answer, key_of) for answer in recorded.answers]
     with replacing_folder(out) as partial:
         write_imported(partial, described, recorded.examples, records)
     return out
@@ -139,14 +140,16 @@ def _check(recorded: RecordedAnswers, where: str) -> None:
             raise DataError(f"{example_id}: run is {run}. Remedy: count runs from 0 to {MAX_RUNS - 1}")
 
 
-def _record(task: Task, example: Example, answer: RecordedAnswer, identity: ModelIdentity) -> SampleRecord:
+def _record(
+    task: Task, example: Example, answer: RecordedAnswer, key_of: Callable[[str, str, int], str]
+) -> SampleRecord:
     fingerprint = digest("recorded", task.benchmark, task.name, task.version, example.example_id)
     completion = (
         Failure(answer.error or "the record holds no answer") if answer.text is None else Completion(answer.text)
     )
     status, error = sample_status(task, example.inputs, completion, BoxFormat())
     return SampleRecord(
-        key=sample_key(example.example_id, fingerprint, asdict(identity), _GENERATION, answer.run),
+        key=key_of(example.example_id, fingerprint, answer.run),
         fingerprint=fingerprint,
         example_id=example.example_id,
         run=answer.run,

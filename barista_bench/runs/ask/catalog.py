@@ -1,15 +1,4 @@
-"""From a name to a model: embedded ones, any checkpoint for transformers, served models, specialists, files.
-
-oracle chance prior centre_box   scripted, from the examples
-tiny                             a small randomly initialised checkpoint, made on this machine
-served:NAME                      an OpenAI-compatible endpoint
-sam3:NAME                        SAM 3 as grounder and segmenter
-dual:NAME                        CLIP and its kin, which rank given texts by their images (`dual:tiny` is made here)
-predictions:FILE                 answers that another program wrote
-text_only:NAME first_frame:NAME shuffled_frames:NAME
-                                 any of these with less to see
-anything else                    a local folder or a Hub id for transformers
-"""
+"""From a name to a model: `AskingSettings.model` says what names there are, and what stands before them."""
 
 from __future__ import annotations
 

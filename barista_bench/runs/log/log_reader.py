@@ -6,8 +6,8 @@ asks of that example (`inputs.jsonl`), and its key is the one that these make to
 in `run.json`. Any other is left out before the records of a sample are weighed against each other, so it hides none,
 and its sample is asked again. Nothing deletes it.
 
-Answers on the way, of tasks that ask in several steps (`Task.follow_up`), are logged apart from the samples (`StepLog`):
-a run that was broken off between two steps goes on at the second, and no reader of samples has to tell them apart.
+`StepLog` logs the answers on the way, of tasks that ask in several steps (`Task.follow_up`), apart from the samples: a
+run that was broken off between two steps goes on at the second, and no reader of samples has to tell them apart.
 """
 
 from __future__ import annotations

@@ -26,17 +26,22 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.files.paths import valid_video_id
 from barista_bench.interchange.released_folder import (
+    CONFIG,
     DIRECTORY,
+    EXAMPLES,
+    EXAMPLES_SOURCE,
     LARGEST,
     MEAN_SCORE,
+    METRICS,
+    PREDICTIONS,
     PROVIDER_ERROR,
     RUNNER_METRICS,
     SCORE_PREFIX,
+    SUMMARY,
     UNREADABLE,
     JsonObject,
     Keeping,
     PuttingBack,
-    ReleasedFile,
     ReleasedFolder,
     read_kept,
 )
@@ -92,25 +97,23 @@ class _Repetition:
 
     def folder(self) -> ReleasedFolder:
         keep, replaced = self._keeping, self._judging.replaced
-        config = keep.record(ReleasedFile.CONFIG, self._config())
+        config = keep.record(CONFIG, self._config())
         params = config.get("task_params") or {}
         if replaced:
             params = params | self._judging_params()
             config = config | {"task_params": params}
         lines = {
-            example.example_id: keep.record(ReleasedFile.EXAMPLES, self._line(example), example.example_id)
+            example.example_id: keep.record(EXAMPLES, self._line(example), example.example_id)
             for example in self._read.examples.examples
         }
         made = [self._prediction(sample, lines[sample.example.example_id]) for sample in self._samples]
-        predictions = tuple(
-            self._scored(keep.record(ReleasedFile.PREDICTIONS, record, record["example_id"])) for record in made
-        )
+        predictions = tuple(self._scored(keep.record(PREDICTIONS, record, record["example_id"])) for record in made)
         figures = self._figures(made, predictions, config.get("concurrency"), params.get("geval_criteria"))
-        metrics = keep.record(ReleasedFile.METRICS, figures)
+        metrics = keep.record(METRICS, figures)
         # Figures that we make, since those of a file may lack anything, and what only the file can say.
         run_figures = {name: metrics[name] for name in metrics if name in RUNNER_METRICS and metrics[name] is not None}
         shown = figures | run_figures
-        source = keep.text(ReleasedFile.EXAMPLES_SOURCE, f"{self._read.described.data.path}\n")
+        source = keep.text(EXAMPLES_SOURCE, f"{self._read.described.data.path}\n")
         summary = self._summary(predictions, shown)
         return ReleasedFolder(
             config=config,
@@ -118,7 +121,7 @@ class _Repetition:
             examples_source=source,
             predictions=predictions,
             metrics=shown if replaced else metrics,
-            summary=summary if replaced else keep.text(ReleasedFile.SUMMARY, summary),
+            summary=summary if replaced else keep.text(SUMMARY, summary),
         )
 
     def _config(self) -> JsonObject:

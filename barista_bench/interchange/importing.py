@@ -35,13 +35,14 @@ from barista_bench.interchange.reading import ReleasedRun, check_same, read_rele
 from barista_bench.interchange.recorded_answers import write_imported
 from barista_bench.interchange.released_folder import (
     MEAN_SCORE,
+    METRICS,
     PARSE_ERROR,
+    PREDICTIONS,
     PROVIDER_ERROR,
     RUNNER_METRICS,
     SCORE_PREFIX,
     Comparing,
     Kept,
-    ReleasedFile,
     ReleasedPrediction,
     Usage,
     write_kept,
@@ -203,14 +204,8 @@ class _Importer:
         write_kept(self.kept, folder)
 
     def result(self, folder: Path) -> ImportedRun:
-        results = [
-            kept.example_id
-            for kept in self.kept
-            if kept.file == ReleasedFile.PREDICTIONS and "task_result" in kept.values
-        ]
-        figures = {
-            name for kept in self.kept if kept.file == ReleasedFile.METRICS for name in (*kept.values, *kept.absent)
-        }
+        results = [kept.example_id for kept in self.kept if kept.file == PREDICTIONS and "task_result" in kept.values]
+        figures = {name for kept in self.kept if kept.file == METRICS for name in (*kept.values, *kept.absent)}
         return ImportedRun(
             folder=folder,
             task=self.task.name,
@@ -239,7 +234,7 @@ class _Importer:
             imported=[
                 {
                     "folder": run.folder.name,
-                    "predictions_sha256": file_sha256(run.folder / ReleasedFile.PREDICTIONS),
+                    "predictions_sha256": file_sha256(run.folder / PREDICTIONS),
                     "thinking_tokens": sum((p.usage and p.usage.thinking_tokens) or 0 for p in run.predictions),
                 }
                 for run in self.released

@@ -19,15 +19,20 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.bounded import bounded_lines, read_bounded_json, read_bounded_text, read_json_lines
 from barista_bench.files.credentials import check_address, check_variable_name, refuse_credentials
 from barista_bench.interchange.released_folder import (
+    CONFIG,
     CONFIG_KEYS,
+    EXAMPLES,
+    EXAMPLES_SOURCE,
     MAX_LINE,
+    METRICS,
     MODEL_KEYS,
     PARSE_ERROR,
+    PREDICTIONS,
     PROVIDER_ERROR,
     SCORE_PREFIX,
+    SUMMARY,
     JsonObject,
     ReleasedConfig,
-    ReleasedFile,
     ReleasedFolder,
     ReleasedPrediction,
     RunnerMetrics,
@@ -81,17 +86,17 @@ def read_released_run(
         DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
             names every line that it is true of.
     """
-    frozen = Path(examples) if examples is not None else folder / ReleasedFile.EXAMPLES
-    for path in (folder / ReleasedFile.PREDICTIONS, frozen):
+    frozen = Path(examples) if examples is not None else folder / EXAMPLES
+    for path in (folder / PREDICTIONS, frozen):
         if not path.is_file():
             raise DataError(
                 f"{path}: missing. Remedy: name a run folder of the released harness, and its frozen file with "
                 "--examples if it lies elsewhere"
             )
     frozen_examples = tuple(read_frozen(frozen, benchmark, root=root))
-    records = _predictions(folder / ReleasedFile.PREDICTIONS, {example.example_id for example in frozen_examples})
+    records = _predictions(folder / PREDICTIONS, {example.example_id for example in frozen_examples})
     if not frozen_examples or not records:
-        empty = folder / ReleasedFile.PREDICTIONS if frozen_examples else frozen
+        empty = folder / PREDICTIONS if frozen_examples else frozen
         raise DataError(f"{empty}: is empty. Remedy: name a run that answered something")
     first = records[0][1]
     task = task_class(benchmark, first.task_name)
@@ -99,16 +104,16 @@ def read_released_run(
         raise DataError(
             f"{folder}: answers {task.name}, its examples are of {frozen_examples[0].task}. Remedy: give the right ones"
         )
-    config, metrics = _config(folder / ReleasedFile.CONFIG), _object(folder / ReleasedFile.METRICS)
-    params = checked(config or {}, ReleasedConfig, folder / ReleasedFile.CONFIG).task_params
-    checked(metrics or {}, RunnerMetrics, folder / ReleasedFile.METRICS)
+    config, metrics = _config(folder / CONFIG), _object(folder / METRICS)
+    params = checked(config or {}, ReleasedConfig, folder / CONFIG).task_params
+    checked(metrics or {}, RunnerMetrics, folder / METRICS)
     original = ReleasedFolder(
         config=config,
         examples=_released_lines(frozen),
-        examples_source=_text(folder / ReleasedFile.EXAMPLES_SOURCE),
+        examples_source=_text(folder / EXAMPLES_SOURCE),
         predictions=tuple(record for record, _ in records),
         metrics=metrics,
-        summary=_text(folder / ReleasedFile.SUMMARY),
+        summary=_text(folder / SUMMARY),
     )
     model = (config or {}).get("model") or {}
     return ReleasedRun(

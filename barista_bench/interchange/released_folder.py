@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -20,19 +19,8 @@ from barista_bench.core.prompt import BoxOrder
 from barista_bench.errors import DataError
 from barista_bench.files.bounded import read_json_lines
 
-
-class ReleasedFile(StrEnum):
-    """The files of a released run folder."""
-
-    CONFIG = "run_config.json"
-    EXAMPLES = "benchmark_examples.jsonl"
-    EXAMPLES_SOURCE = "benchmark_examples_source.txt"
-    PREDICTIONS = "predictions.jsonl"
-    ERRORS = "errors.jsonl"
-    METRICS = "metrics.json"
-    SUMMARY = "summary.txt"
-
-
+CONFIG, EXAMPLES, EXAMPLES_SOURCE = "run_config.json", "benchmark_examples.jsonl", "benchmark_examples_source.txt"
+PREDICTIONS, ERRORS, METRICS, SUMMARY = "predictions.jsonl", "errors.jsonl", "metrics.json", "summary.txt"
 DIRECTORY = "Run directory: "
 """How the first line of `summary.txt` begins; the folder in which the run was written follows."""
 PROVIDER_ERROR, PARSE_ERROR = "provider_error:", "parse_error:"
@@ -127,9 +115,9 @@ class RunnerMetrics(msgspec.Struct):
 
 RUNNER_METRICS = frozenset(RunnerMetrics.__struct_fields__)
 SCHEMAS: dict[str, type[msgspec.Struct]] = {
-    ReleasedFile.CONFIG: ReleasedConfig,
-    ReleasedFile.METRICS: RunnerMetrics,
-    ReleasedFile.PREDICTIONS: ReleasedAnswer,
+    CONFIG: ReleasedConfig,
+    METRICS: RunnerMetrics,
+    PREDICTIONS: ReleasedAnswer,
 }
 """By file; of other files no field is looked at."""
 
@@ -162,13 +150,13 @@ class ReleasedFolder:
     def write(self, folder: Path) -> None:
         """Write all files into an existing folder."""
         texts = {
-            ReleasedFile.CONFIG: _indented(self.config),
-            ReleasedFile.EXAMPLES: _lines(self.examples),
-            ReleasedFile.EXAMPLES_SOURCE: self.examples_source,
-            ReleasedFile.PREDICTIONS: _lines(self.predictions),
-            ReleasedFile.ERRORS: _lines(record for record in self.predictions if record.get("error") is not None),
-            ReleasedFile.METRICS: _indented(self.metrics),
-            ReleasedFile.SUMMARY: self.summary,
+            CONFIG: _indented(self.config),
+            EXAMPLES: _lines(self.examples),
+            EXAMPLES_SOURCE: self.examples_source,
+            PREDICTIONS: _lines(self.predictions),
+            ERRORS: _lines(record for record in self.predictions if record.get("error") is not None),
+            METRICS: _indented(self.metrics),
+            SUMMARY: self.summary,
         }
         for name, text in texts.items():
             if text is not None:
@@ -214,18 +202,13 @@ class Comparing:
     def __init__(self, original: ReleasedFolder, run: int) -> None:
         self._run = run
         self._texts = {
-            ReleasedFile.EXAMPLES_SOURCE: original.examples_source,
-            ReleasedFile.SUMMARY: original.summary,
+            EXAMPLES_SOURCE: original.examples_source,
+            SUMMARY: original.summary,
             DIRECTORY: original.directory,
         }
-        self._records: dict[tuple[str, str], JsonObject | None] = {
-            (ReleasedFile.CONFIG, ""): original.config,
-            (ReleasedFile.METRICS, ""): original.metrics,
-        }
-        self._records |= {(ReleasedFile.EXAMPLES, record["example_id"]): record for record in original.examples}
-        self._records |= {
-            (ReleasedFile.PREDICTIONS, record["example_id"]): _unscored(record) for record in original.predictions
-        }
+        self._records = {(CONFIG, ""): original.config, (METRICS, ""): original.metrics}
+        self._records |= {(EXAMPLES, record["example_id"]): record for record in original.examples}
+        self._records |= {(PREDICTIONS, record["example_id"]): _unscored(record) for record in original.predictions}
         self.differences: list[Kept] = []
 
     def record(self, file: str, made: JsonObject, example_id: str = "") -> JsonObject:

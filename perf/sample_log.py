@@ -176,7 +176,7 @@ def main() -> None:
         row("naive: dict of the last records", latest_seconds, latest_peak - base)
         for name, step, expected, beside in (
             ("finished_samples (resume)", resume, count, (plain_seconds, plain_peak)),
-            ("read_folder (scoring)", read, count, (latest_seconds, latest_peak)),
+            ("LogReader (scoring)", read, count, (latest_seconds, latest_peak)),
             ("diff of two such runs", compare, (count - 1) // 10, (2 * latest_seconds, 2 * latest_peak - base)),
             ("compact", tidy, count, (latest_seconds, latest_peak)),
         ):

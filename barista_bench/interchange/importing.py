@@ -13,7 +13,7 @@ folder; model, provider, settings, task and examples must be the same in all. Wh
 | otherwise | ok, or parse_error where our parser cannot read it |
 
 Scores of a judge become verdicts in a judge's folder (`judging/released_verdicts.py`); what a sample has no field for
-is kept beside the log (`kept.py`). Records stay in their order, on which the release's figures depend.
+is kept beside the log (`released_folder.py`). Records stay in their order, on which the release's figures depend.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ from barista_bench.files.text_out import LogFormatter, echo
 from barista_bench.runs.ask.config import ModelSettings
 
 if TYPE_CHECKING:
+    from barista_bench.judging.asking import AskCounts
+    from barista_bench.runs.ask.asking import Session
     from barista_bench.runs.score.scoring import ScoredRun
 
 
@@ -84,6 +86,18 @@ def scored_runs(
     from barista_bench.api import load_results
 
     return load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+
+
+def exit_on_failures(counts: Session | AskCounts, what: str, hint: str = "") -> None:
+    """End the command with exit code 1 where some of what was asked failed."""
+    if counts.failed:
+        echo(
+            f"error: {counts.failed} {what} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
+            "start the same command again; only they are asked",
+            color="red",
+            err=True,
+        )
+        raise typer.Exit(1)
 
 
 def main() -> None:

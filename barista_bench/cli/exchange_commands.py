@@ -20,7 +20,7 @@ def submission(
     run: Annotated[Path, typer.Argument(help="Run folder; answers of its questions may be hidden.")],
     out: Annotated[Path, typer.Option(help="File to write: .json or .jsonl.")] = Path("submission.jsonl"),
     repetition: Annotated[int, typer.Option(help="Which of its runs, from 0.")] = 0,
-    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
+    data: Data = None,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Take an unfinished run.")] = False,
 ) -> None:
     """Write the file that a benchmark's own leaderboard takes, from one run's answers. Nothing is uploaded."""

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import CONFIG_FLAG, Data, Options, Root, app, explained, given, scored_runs, with_flags
+from barista_bench.cli.app import (
+    CONFIG_FLAG,
+    Data,
+    Options,
+    Root,
+    app,
+    exit_on_failures,
+    explained,
+    given,
+    scored_runs,
+    with_flags,
+)
 from barista_bench.core.options import parse_pairs
 from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import ConfigError
@@ -77,14 +88,7 @@ def _report_session(session: Session) -> None:
     """What a start did. Ends the command with exit code 1 where samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
-    if session.failed:
-        echo(
-            f"error: {session.failed} samples failed, first: {session.first_failure}. "
-            "Remedy: see to the cause and start the same command again; only they are asked",
-            color="red",
-            err=True,
-        )
-        raise typer.Exit(1)
+    exit_on_failures(session, "samples")
 
 
 app.command(help=_HELP)(with_flags(run, RunConfig, positional="data"))

@@ -20,7 +20,8 @@ from barista_bench.core.task import Task, content_seed
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.atomic import write_whole
-from barista_bench.runs.log.sample_log import is_whole, seal
+from barista_bench.files.bounded import read_json_lines
+from barista_bench.runs.log.sample_log import MAX_LINE, is_whole, seal
 
 UNREADABLE = "unreadable"
 MAX_STEPS = 16
@@ -130,17 +131,14 @@ def _read(path: Path) -> dict[str, _Line]:
         raise DataError(f"{path}: missing, so nobody knows what was asked. Remedy: start the run again")
     if path.stat().st_size > MAX_BYTES:
         raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. Remedy: run again with another --out")
-    lines = {}
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                read = _LINE.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                raise DataError(f"{path}: line {number}: {error}. Remedy: start the run again") from error
-            if not is_whole(line):
-                raise DataError(f"{path}: line {number}: is damaged. Remedy: start the run again")
-            lines[read.example_id] = read
-    return lines
+    lines = read_json_lines(path, MAX_LINE, _decoded, what="is damaged", remedy="start the run again")
+    return {line.example_id: line for _, line in lines}
+
+
+def _decoded(line: bytes) -> _Line:
+    if not is_whole(line):
+        raise ValueError("its checksum is another")
+    return _LINE.decode(line)
 
 
 def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput]) -> list[AskedInput]:

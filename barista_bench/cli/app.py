@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -166,7 +166,7 @@ def with_flags(
     kind: type[ModelSettings],
     *,
     positional: str,
-    extra: Sequence[inspect.Parameter] = (CONFIG_FLAG, DRY_RUN_FLAG),
+    dry_run: bool = False,
     hidden: Collection[str] = (),
 ) -> Callable[..., None]:
     """Give a function of keywords one flag a field but the `hidden` ones; `positional` may stand without its name.
@@ -175,7 +175,7 @@ def with_flags(
     """
     fields = {name: field for name, field in kind.model_fields.items() if name not in hidden}
     parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
-    parameters += extra
+    parameters += [CONFIG_FLAG, DRY_RUN_FLAG] if dry_run else [CONFIG_FLAG]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return function

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import (
-    CONFIG_FLAG,
-    Data,
-    Options,
-    Root,
-    app,
-    exit_on_failures,
-    explained,
-    given,
-    scored_runs,
-    with_flags,
-)
+from barista_bench.cli.app import Data, Options, Root, app, exit_on_failures, explained, given, scored_runs, with_flags
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
 from barista_bench.judging.config import JudgeConfig, QuestionConfig
@@ -57,9 +46,7 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
 
 
-app.command(help=_JUDGE_HELP)(
-    with_flags(judge, JudgeConfig, positional="run", extra=(CONFIG_FLAG,), hidden={"model", *_ABOUT_IMAGES})
-)
+app.command(help=_JUDGE_HELP)(with_flags(judge, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES}))
 
 
 @app.command()
@@ -116,9 +103,7 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     exit_on_failures(session, "replies")
 
 
-app.command(help=_QUESTIONS_HELP)(
-    with_flags(questions, QuestionConfig, positional="run", extra=(CONFIG_FLAG,), hidden=_ABOUT_IMAGES)
-)
+app.command(help=_QUESTIONS_HELP)(with_flags(questions, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES))
 
 
 def judged_line(results: JudgedResults) -> str:

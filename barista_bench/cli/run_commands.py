@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import (
-    CONFIG_FLAG,
-    Data,
-    Options,
-    Root,
-    app,
-    exit_on_failures,
-    explained,
-    given,
-    scored_runs,
-    with_flags,
-)
+from barista_bench.cli.app import Data, Options, Root, app, exit_on_failures, explained, given, scored_runs, with_flags
 from barista_bench.core.options import parse_pairs
 from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import ConfigError
@@ -91,8 +80,8 @@ def _report_session(session: Session) -> None:
     exit_on_failures(session, "samples")
 
 
-app.command(help=_HELP)(with_flags(run, RunConfig, positional="data"))
-app.command(help=_EVALUATE_HELP)(with_flags(evaluate, RunConfig, positional="data", extra=(CONFIG_FLAG,)))
+app.command(help=_HELP)(with_flags(run, RunConfig, positional="data", dry_run=True))
+app.command(help=_EVALUATE_HELP)(with_flags(evaluate, RunConfig, positional="data"))
 
 
 @app.command()

@@ -4,7 +4,7 @@ What a task is       `task` (the contract: what is asked, how it is scored, how 
                      tasks that derive examples from a scene graph or take them from a benchmark's files), `options`
 What it asks with    `prompt` (text and images, wordings as data, and how models write boxes)
 What is recorded     `example` (Example, Prediction, Status, typed columns), `released_records` (frozen lines of a
-                     release), `explanation` (why a sample scored as it did)
+                     release)
 Figures              `statistics` (each figure stated once, and its intervals), `costs` (seconds and dollars)
 Benchmarks           `benchmark` (what a benchmark is), `paper_tables` (tables and charts of a paper as data)
 Machinery            `worker_processes` (processes that end with this one)

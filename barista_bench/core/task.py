@@ -6,7 +6,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,6 @@ from barista_bench.core.example import Status as Status
 from barista_bench.core.example import TypedFields, features_of
 from barista_bench.core.example import content_seed as content_seed
 from barista_bench.core.example import evidence_objects as evidence_objects
-from barista_bench.core.explanation import FAILURE_KINDS as FAILURE_KINDS
-from barista_bench.core.explanation import AnswerFailure as AnswerFailure
-from barista_bench.core.explanation import Explanation as Explanation
-from barista_bench.core.explanation import ExplanationRow as ExplanationRow
-from barista_bench.core.explanation import FailureKind as FailureKind
-from barista_bench.core.explanation import Judged as Judged
-from barista_bench.core.explanation import Overlay as Overlay
-from barista_bench.core.explanation import OverlayKind as OverlayKind
-from barista_bench.core.explanation import Rationale as Rationale
-from barista_bench.core.explanation import Verdict as Verdict
 from barista_bench.core.options import Option, OptionValue, effective
 from barista_bench.core.prompt import BoxFormat, Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
@@ -43,6 +33,109 @@ if TYPE_CHECKING:
     from datasets import Features
 
     from barista_bench.core.deriving import Sampling
+
+Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
+OverlayKind: TypeAlias = Literal["truth", "predicted", "given"]
+FailureKind: TypeAlias = Literal[
+    "format",
+    "missed",
+    "hallucinated",
+    "duplicate",
+    "loose_box",
+    "loose_mask",
+    "loose_hand",
+    "wrong_hand",
+    "wrong_object",
+    "wrong_verb",
+    "wrong_attribute",
+    "wrong_relation",
+    "wrong_direction",
+    "wrong_time",
+    "wrong_order",
+    "wrong_option",
+]
+FAILURE_KINDS: dict[FailureKind, str] = {
+    "format": "no readable answer",
+    "missed": "true and asked for, but nothing of it is in the answer",
+    "hallucinated": "answered, and nothing true is like it",
+    "duplicate": "answered more often than it is true",
+    "loose_box": "the right place, but the box overlaps the true one too little",
+    "loose_mask": "the right place, but the mask overlaps the true one too little",
+    "loose_hand": "the right interaction and hand, but the hand's box overlaps the true one too little",
+    "wrong_hand": "right but for which hand it is",
+    "wrong_object": "right but for the object",
+    "wrong_verb": "another verb than the true one",
+    "wrong_attribute": "another property than the true one",
+    "wrong_relation": "the right two objects, in another relation",
+    "wrong_direction": "the right relation, the wrong way round",
+    "wrong_time": "the right object, at another time",
+    "wrong_order": "the right actions, in another order",
+    "wrong_option": "another of the given options than the true one",
+}
+"""What can be wrong with an answer, for all tasks; each uses those that fit it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judge is shown of one sample: the question, the reference made from the annotations, and the answer."""
+
+    question: str
+    reference: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rationale:
+    """What a judge of reasoning is shown of one sample: the answer, why it was given, and what is true."""
+
+    question: str
+    correct_answer: str
+    reference_reasoning: str
+    answer: str
+    reasoning: str
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.reasoning.strip()
+
+
+class AnswerFailure(NamedTuple):
+    """One thing that is wrong with an answer. `objects` are ids of the annotated objects that it is about, if any."""
+
+    kind: FailureKind
+    objects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationRow:
+    """One reason for a score: `hit` is right, `miss` is true but not answered, `wrong` is answered but not true."""
+
+    verdict: Verdict
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a sample scored as it did, for people."""
+
+    rows: tuple[ExplanationRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """One box to draw over an image of a sample, for people.
+
+    Args:
+        image: which of `Task.images`, from 0.
+        box: [x0, y0, x1, y1] in pixels of that image; a predicted one may lie outside of it.
+        kind: `truth` is what scoring compares with, `predicted` what was answered, `given` what the question shows.
+        label: a few words.
+    """
+
+    image: int
+    box: tuple[float, float, float, float]
+    kind: OverlayKind
+    label: str = ""
 
 
 class Question(ABC):
@@ -60,23 +153,17 @@ class Question(ABC):
         """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`."""
         from datasets import Features
 
-        columns = {
-            "inputs": self.inputs_type,
-            "target": self.target_type,
-            "metadata": self.metadata_type,
-            "evidence": self.evidence_type,
-        }
-        return Features({name: dict(features_of(kind)) for name, kind in columns.items()})
+        columns = ("inputs", "target", "metadata", "evidence")
+        return Features({name: dict(features_of(getattr(self, f"{name}_type"))) for name in columns})
 
     @abstractmethod
     def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
         """What is asked; depends on `inputs` and the model's box format alone."""
 
     def follow_up(self, example: Example, answers: tuple[str, ...], boxes: BoxFormat) -> Prompt | None:
-        """What is asked next, in a conversation of its own, after these answers to all that was asked before.
+        """What is asked next, in a conversation of its own, after these answers; None: the last of them is the answer.
 
-        None: the last of them is the answer, which is the case with every task that asks once. May count images, which
-        are those of the example.
+        Every task that asks once has None. May count images, which are those of the example.
         """
         return None
 

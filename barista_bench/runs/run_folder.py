@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from barista_bench import __version__
-from barista_bench.core.prompt import WORDING, BoxFormat, BoxOrder, PromptTexts
+from barista_bench.core.prompt import WORDING, BoxFormat, PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
@@ -31,6 +31,7 @@ from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
 from barista_bench.runs.log.asked import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
+from barista_bench.runs.score.results import ModelInfo
 
 MAX_BYTES = 16 * 2**20
 """Of a `run.json`; prompts may have a MiB each."""
@@ -60,16 +61,10 @@ class _Part(BaseModel):
     )
 
 
-class _BoxFormat(_Part):
-    order: BoxOrder
-    scale: Annotated[int, Field(ge=1, le=10**6)] | None
+class RunModel(ModelInfo):
+    model_config = _Part.model_config
 
-
-class RunModel(_Part):
-    name: str
-    revision: str | None
     settings: dict[str, _Plain]
-    box_format: _BoxFormat
 
     @property
     def boxes(self) -> BoxFormat:

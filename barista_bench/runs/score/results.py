@@ -180,7 +180,7 @@ SCORES_FILE = "scores.jsonl"
 
 class BoxFormatInfo(Strict):
     order: BoxOrder
-    scale: int | None
+    scale: Annotated[int, Field(ge=1, le=10**6)] | None
 
 
 class ModelInfo(Strict):

@@ -25,8 +25,12 @@ from barista_bench.errors import DataError
 if TYPE_CHECKING:
     from datasets import Features
 
+
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Fields: TypeAlias = dict[str, "Json"]
+MAX_TEXT = 2**20
+"""Characters of an answer that are read."""
+_DTYPES = {int: "int32", float: "float64", str: "string", bool: "bool"}
 
 
 class Status(StrEnum):
@@ -116,8 +120,6 @@ PixelBox = Annotated[list[float], msgspec.Meta(min_length=4, max_length=4)]
 GridBox = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]
 """Four whole numbers on the release's grid."""
 
-_DTYPES = {int: "int32", float: "float64", str: "string", bool: "bool"}
-
 
 class TypedFields(msgspec.Struct):
     """The fields of one column of an example, or of records inside of it. Fields that it does not name are left out."""
@@ -170,10 +172,6 @@ def _feature(hint: Any) -> Any:  # noqa: ANN401  # type hints and features have 
     if isinstance(hint, type) and issubclass(hint, TypedFields):
         return dict(features_of(hint))
     return Value(_DTYPES[hint])
-
-
-MAX_TEXT = 2**20
-"""Characters of an answer that are read."""
 
 
 class _ScoredChoices(msgspec.Struct, forbid_unknown_fields=True):

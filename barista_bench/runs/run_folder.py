@@ -33,10 +33,14 @@ from barista_bench.runs.log.asked import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 from barista_bench.runs.score.results import ModelInfo
 
+CONFIG_FILE = "run.json"
+OWN_EXAMPLES = "examples.jsonl"
+"""The examples of an imported run, kept in its folder: it can be scored without the files that it was made from."""
 MAX_BYTES = 16 * 2**20
 """Of a `run.json`; prompts may have a MiB each."""
 _MAX_DEPTH = 16
 _MAX_NUMBER = 2**63
+_VERSIONED = ("datasets", "torch", "transformers", "openai", "av", "pillow", "numpy")
 
 
 def _plain(value: object, depth: int = 0) -> object:
@@ -146,12 +150,6 @@ class RunDescription(_Part):
     def all_options(self) -> dict[str, Any]:
         """The task's options that the run was started with."""
         return {**self.options, **self.identity.options}
-
-
-CONFIG_FILE = "run.json"
-OWN_EXAMPLES = "examples.jsonl"
-"""The examples of an imported run, kept in its folder: it can be scored without the files that it was made from."""
-_VERSIONED = ("datasets", "torch", "transformers", "openai", "av", "pillow", "numpy")
 
 
 def log_file(folder: Path, shard: Shard) -> Path:

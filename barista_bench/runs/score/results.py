@@ -28,10 +28,16 @@ from barista_bench.core.prompt import WORDING, BoxOrder, by_hash
 from barista_bench.files.atomic import write_whole
 from barista_bench.files.schema import Strict, read_model
 
+SCHEMA_VERSION = 2
+RESULTS_FILE = "results.json"
+SCORES_FILE = "scores.jsonl"
+"""Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
+SHA256: Final = re.compile(r"[0-9a-f]{64}")
 SHORT = 12
 """Characters that are shown of hashes."""
 ABOUT_EXAMPLES = frozenset({"split", "limit", "examples"})
 """Parts of a record that say what was asked about, not how."""
+_ABSENT = object()
 
 
 class JudgeRecord(Strict):
@@ -158,24 +164,13 @@ def told_apart(records: Sequence[Comparability]) -> list[str]:
     ]
 
 
-_ABSENT = object()
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
 def _shown(name: str, parts: Mapping[str, JsonValue]) -> str:
     if name not in parts:
         return "the default" if name.startswith("option ") else "none"
     value = parts[name]
-    if isinstance(value, str) and _SHA256.fullmatch(value):
+    if isinstance(value, str) and SHA256.fullmatch(value):
         return value[:SHORT]
     return "none" if value is None else repr(value)[:200]
-
-
-SHA256: Final = re.compile(r"[0-9a-f]{64}")
-SCHEMA_VERSION = 2
-RESULTS_FILE = "results.json"
-SCORES_FILE = "scores.jsonl"
-"""Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
 
 
 class BoxFormatInfo(Strict):

@@ -31,7 +31,7 @@ from barista_bench.benchmarks.barista.marked_relations import mark_order  # noqa
 from barista_bench.benchmarks.barista.protocols import RULES  # noqa: E402
 from barista_bench.benchmarks.barista.released_sampling import released_sampling  # noqa: E402
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks  # noqa: E402
-from barista_bench.core.graph_task import GraphTask  # noqa: E402
+from barista_bench.core.deriving import GraphTask  # noqa: E402
 from barista_bench.core.prompt import BoxFormat  # noqa: E402
 from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName  # noqa: E402
 from barista_bench.data.frozen import read_frozen  # noqa: E402

@@ -33,14 +33,14 @@ from barista_bench.models import Completion, Failure, GenerationConfig, ModelIde
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.compaction import compact
-from barista_bench.runs.log.keys import sample_seed
-from barista_bench.runs.log.log_reader import read_folder
+from barista_bench.runs.log.asked import sample_seed
+from barista_bench.runs.log.log_reader import compact
 from barista_bench.runs.log.sample_log import log_files
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score
 from tests.conftest import MadeOnce, undrawn_figures
 from tests.made_benchmark import BENCHMARK, Words
+from tests.runs.made_logs import read_folder
 from tests.video_samples import render
 
 HISTORIES = 300

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from barista_bench.core.benchmark import Benchmark
 from barista_bench.core.options import parse_pairs
-from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
+from barista_bench.core.prompt import PromptTexts, load_prompts, released_clone
 from barista_bench.core.task import ProtocolName, Task
 from barista_bench.errors import ConfigError
 

@@ -8,14 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
 from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
+    from barista_bench.core.deriving import Release
     from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
-    from barista_bench.core.prompt_sets import PromptTexts
-    from barista_bench.core.release_task import Release
+    from barista_bench.core.prompt import PromptTexts
     from barista_bench.core.released_records import FrozenLine, ReleaseRoot
 
 

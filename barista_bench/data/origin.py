@@ -17,9 +17,7 @@ from typing import Any
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.benchmark import Benchmark
-from barista_bench.core.graph_task import GraphTask
-from barista_bench.core.release_task import Release
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.deriving import GraphTask, Release, Sampling
 from barista_bench.core.task import Task, content_seed
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
 from barista_bench.data.rows import file_sha256

@@ -17,9 +17,8 @@ from typing import Any
 from tqdm import tqdm
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.core.release_task import Release, ReleaseTask
-from barista_bench.core.task import Example, Sampling, SkippedExample, Task
+from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Sampling, Vocabulary
+from barista_bench.core.task import Example, SkippedExample, Task
 from barista_bench.core.worker_processes import worker_processes
 from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.errors import ConfigError, DataError

@@ -18,8 +18,8 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 from PIL import Image
 
+from barista_bench.core.costs import StageClock
 from barista_bench.core.task import FrameRef
-from barista_bench.core.timing import StageClock
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import LazyFrames
 from barista_bench.media.video import close_readers

@@ -17,15 +17,14 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from barista_bench.benchmarks import get_benchmark, get_task
-from barista_bench.core.prompt import BoxFormat, by_hash
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import is_floor, leaderboard, open_verdicts, published
 from barista_bench.judging.results import MEAN, JudgedResults
-from barista_bench.runs.log.keys import asked_inputs, digest, sample_keys
-from barista_bench.runs.log.record import decode_record
-from barista_bench.runs.log.sample_log import log_files, whole_lines
+from barista_bench.models import ModelIdentity
+from barista_bench.runs.log.asked import asked_inputs, digest, sample_keys
+from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run, run_description
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
@@ -178,30 +177,32 @@ def _texts(prompts: PromptTexts) -> tuple[str, str, dict[str, str]]:
 
 def _expected_answers(run: ScoredRun, where: str) -> Expected:
     described, task = read_run(run.folder), run.task
-    identity = described["identity"]
+    identity = described.identity
     if task.prompts.wording.startswith(IMPORTED):
         records = [sample.record for sample in run.samples]
         return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
-    model = {name: value for name, value in identity["model"].items() if name != "box_format"}
-    boxes = BoxFormat(**identity["model"]["box_format"])
+    model, boxes = identity.model.asked_as, identity.model.boxes
     inputs = asked_inputs(task, run.examples, boxes)
     same = run_description(
+        run.folder,
         task,
         content_hash=run.examples.content_hash,
         prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
-        model=model,
+        model=ModelIdentity(**model),
         boxes=boxes,
-        generation=identity["generation"],
+        generation=identity.generation,
+        runs=described.runs,
+        data=described.data,
         split=run.examples.split,
     )
-    difference = first_difference(identity, same["identity"])
+    difference = first_difference(identity.model_dump(), same.identity.model_dump())
     if difference:
         raise DataError(f"{where}: identity.{difference} by the dataset. Remedy: start the run anew")
-    key_of = sample_keys(model, identity["generation"])
+    key_of = sample_keys(model, identity.generation)
     return {
         key_of(example.example_id, asked.fingerprint, number): AskedLine(example.example_id, number, asked.fingerprint)
         for example, asked in zip(run.examples.examples, inputs, strict=True)
-        for number in range(described["runs"])
+        for number in range(described.runs)
     }
 
 

@@ -18,8 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from barista_bench.core.prompt import Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import Judged, Rationale
 from barista_bench.judging.rubric import Criterion, Rubric
 from barista_bench.judging.verdicts import Unusable, read_object

@@ -25,7 +25,7 @@ from barista_bench.judging.asking import draw_keys
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
-from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.asked import digest
 
 VERDICTS_FILE = "verdicts.jsonl"
 

@@ -16,8 +16,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.prompt import by_hash
-from barista_bench.core.prompt_sets import released_clone
+from barista_bench.core.prompt import by_hash, released_clone
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.bounded import MAX_YAML, first_complaint, load_yaml, read_bounded

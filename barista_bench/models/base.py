@@ -77,7 +77,7 @@ class Request:
         schema: JSON Schema of the answer that the prompt asks for, for models that can be held to one; None where
             the answer is free text.
         choices: label to text of what the answer is chosen from, for models that score given texts
-            (`barista_bench.core.choice_scores`); empty where nothing is given.
+            (`barista_bench.core.example`); empty where nothing is given.
     """
 
     request_id: str

@@ -14,7 +14,7 @@ from itertools import combinations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, get_args
 
-from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.statistics import DRAWS
 from barista_bench.core.task import Status
 from barista_bench.stats.comparison import Compare, Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
@@ -63,8 +63,6 @@ def baseline_gaps(
     """Each model with each of its baselines among the runs comparable with its own, corrected together.
 
     Args:
-        runs: of any tasks.
-        draws: of the bootstrap.
         labels: what the models are called; by default `run_labels`.
         compare: what compares two runs: `compare_pair`, or one that remembers.
 

@@ -30,11 +30,13 @@ from barista_bench.benchmarks.barista.priors import (
     remembered,
     usual_boxes,
 )
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Scored, Task
+from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 
 GRID = BoxFormat()
 FORMATS = [GRID, BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)]
@@ -65,7 +67,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Example, 
     for kind in TASKS:
         task = kind()
         sampling: Sampling = replace(task.sampling, limit=100, **SMALL[task.name])
-        candidates = [item for item in task.examples(graph, sampling) if isinstance(item, Example)]
+        candidates = [item for item in graph_examples(task, graph, sampling) if isinstance(item, Example)]
         found[task.name] = tuple(sampling.draw(candidates))
     return found
 

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
-from barista_bench.core.graph_task import Candidate, GraphTask
-from barista_bench.core.task import Example, Sampling, SkippedExample
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling
+from barista_bench.core.task import Example, SkippedExample
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import Built
 from barista_bench.data.origin import TEST, TRAIN, split_videos
 from barista_bench.data.plan import Plans, plan_task, plan_tasks
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph, validate
+from tests.graph_examples import graph_examples
 from tests.releases import CUP, document, relation, write_release
 
 TASKS = list(BENCHMARKS["barista"].task_names)
@@ -101,7 +102,7 @@ def test_checking_masks_on_the_way_finds_what_validate_finds(release: Path, plan
 def test_the_plan_is_the_draw_of_all_examples(release: Path, plans: Plans, name: str) -> None:
     """Drawing candidates and building those drawn gives what building everything and drawing examples gives."""
     task, sampling = get_task("barista", name), sampled(name, limit=LIMITS[name])
-    found = list(task.examples(SceneGraph(release), sampling))
+    found = list(graph_examples(task, SceneGraph(release), sampling))
     every = [item for item in found if isinstance(item, Example)]
     drawn = [replace(e, metadata={**e.metadata, "split": plans.splits[e.video_id]}) for e in sampling.draw(every)]
     assert drawn == list(plans.plans[name].examples)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Objects, Parts
-from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.example import write_scores
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.core.task import Example, Prediction, Scored, Task
 from tests.handyvqa.made import BOXES, CUPS, answered, question

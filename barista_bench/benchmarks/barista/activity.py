@@ -27,8 +27,8 @@ from barista_bench.benchmarks.barista.frame_arrays import even_places
 from barista_bench.benchmarks.barista.priors import remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
-from barista_bench.core.choice_scores import read_scores
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields, read_scores
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
@@ -40,12 +40,10 @@ from barista_bench.core.task import (
     FrameRef,
     ParseError,
     Prediction,
-    Sampling,
     Scored,
     SkippedExample,
     evidence_objects,
 )
-from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.metrics.choice_accuracy.inputs import as_questions
 from barista_bench.metrics.choice_accuracy.scoring import figures, question_sums, tables
 from barista_bench.scene_graph import Segment, VideoGraph

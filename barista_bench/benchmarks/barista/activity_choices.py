@@ -6,8 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Mapping
 
-from barista_bench.core.sampling import Sampling
-from barista_bench.core.typed_fields import TypedFields
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.example import TypedFields
 
 
 class ActivityChoice(TypedFields):

@@ -7,11 +7,9 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-from barista_bench.core.boxes import GRID, Xyxy, from_grid, read_box, write_box
-from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.example import TypedFields
+from barista_bench.core.prompt import GRID, BoxFormat, PromptTexts, Xyxy, from_grid, read_box, write_box
 from barista_bench.core.task import Fields
-from barista_bench.core.typed_fields import TypedFields
 from barista_bench.errors import ConfigError, DataError
 
 BoxesT = TypeVar("BoxesT")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from barista_bench.core.prompt_sets import FROZEN_QUESTION, packaged_prompts
+from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
 from barista_bench.core.task import Fields, Task
-from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.scene_graph import VideoGraph
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"

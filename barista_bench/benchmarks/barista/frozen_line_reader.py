@@ -40,10 +40,10 @@ from barista_bench.benchmarks.barista.referring import (
 )
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, TemporalTarget, TemporalVQA
-from barista_bench.core.boxes import xywh_to_xyxy
+from barista_bench.core.example import GridBox
+from barista_bench.core.prompt import xywh_to_xyxy
 from barista_bench.core.released_records import FilledText, FrozenLine, ReleaseRoot, converted
 from barista_bench.core.task import Example, Fields, Json, Task
-from barista_bench.core.typed_fields import GridBox
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
 

@@ -50,9 +50,9 @@ from barista_bench.benchmarks.barista.phrases import (
 from barista_bench.benchmarks.barista.priors import CENTRE, remembered, usual_boxes
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import grounding_schema
-from barista_bench.core.boxes import GRID, box_names, describe_format
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import GridBox, Int64, PixelBox, TypedFields
+from barista_bench.core.prompt import GRID, BoxFormat, Prompt, box_names, describe_format
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -62,11 +62,9 @@ from barista_bench.core.task import (
     Overlay,
     ParseError,
     Prediction,
-    Sampling,
     Scored,
     evidence_objects,
 )
-from barista_bench.core.typed_fields import GridBox, Int64, PixelBox, TypedFields
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED

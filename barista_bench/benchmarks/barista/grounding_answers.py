@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from barista_bench.benchmarks.barista.box_answers import in_words, read_pixels
 from barista_bench.benchmarks.parsing import unfenced
 from barista_bench.benchmarks.truncated import cut_object
-from barista_bench.core.boxes import four_numbers
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt import BoxFormat, four_numbers
 from barista_bench.core.task import Explanation, ExplanationRow, Fields, ParseError, Prediction
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 

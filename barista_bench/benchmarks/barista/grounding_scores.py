@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from barista_bench.core.example import PixelBox, TypedFields
 from barista_bench.core.statistics import Figures, Floats, SampleStatistics
-from barista_bench.core.typed_fields import PixelBox, TypedFields
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.metrics.mean_ap.inputs import RawImage
 from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, figures, tables

@@ -52,9 +52,9 @@ from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.schemas import interactions_schema
 from barista_bench.benchmarks.parsing import json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.core.boxes import GRID, describe_format, four_numbers
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.prompt import GRID, BoxFormat, ImagePart, Prompt, describe_format, four_numbers
 from barista_bench.core.statistics import Floats, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
@@ -67,10 +67,8 @@ from barista_bench.core.task import (
     OverlayKind,
     ParseError,
     Prediction,
-    Sampling,
     Scored,
 )
-from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.metrics.interaction_f1.scoring import (
     IOU_THRESHOLD,

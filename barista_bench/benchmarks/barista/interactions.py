@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from barista_bench.benchmarks.barista.box_answers import annotated, grid_pixels, on_usual_grid
 from barista_bench.benchmarks.barista.priors import CENTRE, most_frequent, remembered, usual_boxes
-from barista_bench.core.boxes import GRID
+from barista_bench.core.example import GridBox, PixelBox, TypedFields
+from barista_bench.core.prompt import GRID
 from barista_bench.core.task import Example, Fields, Prediction
-from barista_bench.core.typed_fields import GridBox, PixelBox, TypedFields
 
 
 class BoxedInteraction(TypedFields):

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.lexical import Overlap, is_said, lexical_statistics, overlap, unexpected
-from barista_bench.core.graph_task import GraphTask
+from barista_bench.core.deriving import GraphTask
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,

@@ -10,8 +10,9 @@ from typing import Annotated
 import msgspec
 
 from barista_bench.benchmarks.barista.priors import remembered
-from barista_bench.core.task import Example, Prediction, Sampling
-from barista_bench.core.typed_fields import PixelBox, TypedFields
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.example import PixelBox, TypedFields
+from barista_bench.core.task import Example, Prediction
 from barista_bench.scene_graph import Instance, Rle, VideoGraph
 
 Cell = tuple[str, str, str, str]

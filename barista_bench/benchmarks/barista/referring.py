@@ -40,9 +40,9 @@ from barista_bench.benchmarks.barista.reference_text import (
     statements,
     structured_reference,
 )
-from barista_bench.core.boxes import describe_format, write_box, xywh_to_xyxy
-from barista_bench.core.graph_task import Candidate, Vocabulary
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.example import Int64, PixelBox, TypedFields
+from barista_bench.core.prompt import BoxFormat, Prompt, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.task import (
     Example,
     FailureKind,
@@ -52,11 +52,9 @@ from barista_bench.core.task import (
     Overlay,
     ParseError,
     Prediction,
-    Sampling,
     SkippedExample,
     evidence_objects,
 )
-from barista_bench.core.typed_fields import Int64, PixelBox, TypedFields
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 

@@ -42,9 +42,9 @@ from barista_bench.benchmarks.barista.schemas import relations_schema
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.prompt import BoxFormat, Prompt, xywh_to_xyxy
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
@@ -56,11 +56,9 @@ from barista_bench.core.task import (
     Overlay,
     ParseError,
     Prediction,
-    Sampling,
     Scored,
     Verdict,
 )
-from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.errors import DataError
 from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, example_sums, figures, tables
 from barista_bench.scene_graph import Rle, VideoGraph, decode_mask

@@ -10,7 +10,7 @@ from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Fields
 from barista_bench.errors import ConfigError
 

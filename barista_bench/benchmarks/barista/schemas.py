@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from barista_bench.benchmarks.barista.box_answers import frame_size
 from barista_bench.benchmarks.barista.marked_relations import RelationInputs
-from barista_bench.core.boxes import GRID
+from barista_bench.core.prompt import GRID
 from barista_bench.core.task import Fields, Json
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 

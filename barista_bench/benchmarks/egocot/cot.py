@@ -38,8 +38,8 @@ from barista_bench.benchmarks.egocot.items import (
 )
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.release import EgocotRelease
+from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.core.release_task import Release, ReleaseTask
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
     AnswerFailure,
@@ -53,7 +53,6 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Rationale,
-    Sampling,
     Scored,
     SkippedExample,
     evidence_objects,

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from barista_bench.benchmarks.egocot.taxonomy import Subtask
-from barista_bench.core.typed_fields import Int64, PixelBox, TypedFields
+from barista_bench.core.example import Int64, PixelBox, TypedFields
 
 Split: TypeAlias = Literal["dev", "test"]
 Corners: TypeAlias = "tuple[float, float, float, float]"

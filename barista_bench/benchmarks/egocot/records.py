@@ -24,7 +24,7 @@ from barista_bench.benchmarks.egocot.items import (
 )
 from barista_bench.benchmarks.egocot.taxonomy import Subtask, group_called, subtask_called
 from barista_bench.benchmarks.parsing import is_text
-from barista_bench.core.boxes import four_numbers
+from barista_bench.core.prompt import four_numbers
 from barista_bench.files.bounded import bounded_bytes
 from barista_bench.files.paths import valid_video_id
 from barista_bench.files.text_out import printable

@@ -20,6 +20,7 @@ from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames
 from barista_bench.benchmarks.handyvqa.letter_answers import LetterReading, letters, parse_letters, write_letters
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
+from barista_bench.core.example import TypedFields
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import (
@@ -33,7 +34,6 @@ from barista_bench.core.task import (
     Scored,
     Verdict,
 )
-from barista_bench.core.typed_fields import TypedFields
 
 
 class ChoiceInputs(TypedFields):

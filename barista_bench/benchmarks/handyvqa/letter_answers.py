@@ -4,7 +4,7 @@ Released: any letter before a closing bracket anywhere in the text counts if it 
 (`metrics.choice_accuracy.handyvqa_letters`). Strict: only lines that begin with a bracketed capital count, and an
 answer that names a letter without an option, or another option's text behind a letter, is none.
 
-Models that score the options (`core.choice_scores`) choose those with the highest score, in both readings.
+Models that score the options (`core.example.read_scores`) choose those with the highest score, in both readings.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.example import TypedFields, read_scores
 from barista_bench.core.task import ParseError, Prediction
-from barista_bench.core.typed_fields import TypedFields
 from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
 
 _LABEL = re.compile(r"\(([A-Z])\)")

@@ -14,8 +14,8 @@ from typing import NamedTuple, cast
 
 from barista_bench.benchmarks.handyvqa.masks import MAX_COUNTS, Size, damage, empty_mask, resized, union
 from barista_bench.benchmarks.parsing import integer, json_arrays, unfenced
+from barista_bench.core.example import TypedFields
 from barista_bench.core.task import Fields, Json, ParseError, Prediction
-from barista_bench.core.typed_fields import TypedFields
 from barista_bench.scene_graph import Rle
 
 MAX_MASKS = 4096

@@ -31,6 +31,7 @@ from barista_bench.benchmarks.handyvqa.mask_answers import (
 )
 from barista_bench.benchmarks.handyvqa.masks import MaskScore, Size, bounds, box_mask, score_frame, thinned_size
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
+from barista_bench.core.example import TypedFields
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
@@ -48,7 +49,6 @@ from barista_bench.core.task import (
     Scored,
     Verdict,
 )
-from barista_bench.core.typed_fields import TypedFields
 from barista_bench.errors import DataError
 
 FOUND_ABOVE = 0.5

@@ -17,8 +17,7 @@ from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObje
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
 from barista_bench.benchmarks.tog_bench.times import read_time
 from barista_bench.benchmarks.truncated import cut_object
-from barista_bench.core.boxes import four_numbers, read_box
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt import BoxFormat, four_numbers, read_box
 from barista_bench.core.task import Prediction
 
 NAMES = ("explicit_object", "implicit_object")

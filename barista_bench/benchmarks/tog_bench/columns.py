@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from barista_bench.core.typed_fields import PixelBox, TypedFields
+from barista_bench.core.example import PixelBox, TypedFields
 
 TimeRange = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
 """[start, end] in seconds."""

@@ -17,7 +17,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
 from barista_bench.benchmarks.tog_bench.release import FiledTask, TogRelease
 from barista_bench.benchmarks.tog_bench.scores import count_group, duration_bin
 from barista_bench.benchmarks.tog_bench.times import snapped
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import at_rate, evenly_spaced

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barista_bench.core.typed_fields import Int64, TypedFields
+from barista_bench.core.example import Int64, TypedFields
 
 
 class MatchingInputs(TypedFields):

@@ -24,12 +24,10 @@ from barista_bench.benchmarks.vista.problem_sets import LabelledVideo, ProblemSe
 from barista_bench.benchmarks.vista.release import VistaRelease
 from barista_bench.benchmarks.vista.score_answers import HIGHEST, LOWEST, LabelScores, read_answer, write_answer
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
-from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
-from barista_bench.core.release_task import Release, ReleaseTask
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import (
     AnswerFailure,
     Example,

@@ -17,9 +17,8 @@ import re
 from collections.abc import Sequence
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.example import TypedFields, read_scores
 from barista_bench.core.task import ParseError, Prediction
-from barista_bench.core.typed_fields import TypedFields
 
 HEADING = "Final Scores"
 MISSING = -0.1

@@ -1,7 +1,7 @@
 """CLIP and its kin as models like any other: they rank the given texts (`Request.choices`) by a clip's images.
 
 They read no prompt. The images are embedded, each text is embedded, and the answer is their cosines:
-`{"scores": {"A": 0.31, "B": 0.27}}` (see `core/choice_scores.py`). Image models (CLIP, SigLIP, ...) embed each frame
+`{"scores": {"A": 0.31, "B": 0.27}}` (see `core/example.py`). Image models (CLIP, SigLIP, ...) embed each frame
 alone, and a video is the mean of its frames, so that their order cannot matter; video models (X-CLIP, ...) embed all
 frames together. Each distinct frame, video and text is embedded once, as long as the cache holds it.
 
@@ -20,7 +20,7 @@ import numpy as np
 from cachetools import LRUCache
 from PIL import Image
 
-from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.example import write_scores
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.files.checkpoints import revision_of

@@ -22,10 +22,7 @@ def write_submission_file(
     """Write one run's answers as their benchmark wants them. Answers of the questions may be hidden.
 
     Args:
-        folder: made by `run`.
-        out: file to write.
         run: which repetition, from 0.
-        data: where the dataset lies now, if it has moved.
         allow_incomplete: whether questions may be missing that were not answered yet, that infrastructure cost, or that
             the run's `limit` left out.
 
@@ -44,7 +41,7 @@ def write_submission_file(
     samples = [s for s in read.samples if s.record.run == run and s.record.status is not Status.INFRA_ERROR]
     if not samples:
         raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
-    limit = read.described["data"]["limit"]
+    limit = read.described.data.limit
     if limit is not None and not allow_incomplete:
         raise DataError(
             f"{folder}: was run on the first {limit} questions alone. "

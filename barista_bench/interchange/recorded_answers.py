@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
-from barista_bench.core.prompt import BoxFormat, by_hash
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.prompt import BoxFormat, PromptTexts, by_hash
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
-from barista_bench.runs.ask.completions import sample_status
-from barista_bench.runs.ask.config import MAX_RUNS
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.data_location import data_location
-from barista_bench.runs.log.keys import digest, sample_key
+from barista_bench.runs.ask.asking import sample_status
+from barista_bench.runs.ask.config import MAX_RUNS, Shard
+from barista_bench.runs.log.asked import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
-from barista_bench.runs.run_folder import OWN_EXAMPLES, log_file, run_description, write_run
+from barista_bench.runs.run_folder import (
+    OWN_EXAMPLES,
+    RunDescription,
+    data_location,
+    log_file,
+    run_description,
+    write_run,
+)
 
 log = logging.getLogger(__name__)
 
+_GENERATION = asdict(GenerationConfig())
 NAMED = 20
 """Problems that are named one by one."""
 
@@ -48,14 +52,10 @@ def import_recorded(
     """Make a run folder for each task that `predictions` answer.
 
     Args:
-        predictions: file or folder in the format `form`.
+        predictions: file or folder in the format `form`, one of `known_formats`.
         out: parent of the run folders, each called as its task; none of them may be there yet.
-        form: one of `known_formats`.
         model: the model's name, where the files do not tell it.
         options: of the tasks; each gets those that it has.
-
-    Returns:
-        The run folders.
 
     Raises:
         ConfigError: the format is unknown, or a folder is there already.
@@ -86,29 +86,45 @@ def import_recorded(
         prompts = PromptTexts(0, "", text, sha256, wording=by_hash("recorded", sha256))
         task = get_task(answers.task.benchmark, answers.task.name, prompts, options=chosen)
         wanted.append((task, answers, Path(out).absolute() / task.name))
-    _refuse_taken([folder for _, _, folder in wanted])
+    for folder, count in Counter(folder for _, _, folder in wanted).items():
+        if count > 1:
+            raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
+        check_target(folder)
     for _, answers, _ in wanted:
         _check(answers, str(predictions))
     return [_write(task, answers, folder, form, model or answers.model) for task, answers, folder in wanted]
 
 
-def _refuse_taken(folders: Sequence[Path]) -> None:
-    for folder, count in Counter(folders).items():
-        if count > 1:
-            raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
-        check_target(folder)
-
-
 def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
     by_id = {example.example_id: example for example in recorded.examples}
-    identity = asdict(ModelIdentity(model, settings={"harness": form}))
+    identity = ModelIdentity(model, settings={"harness": form})
+    described = run_description(
+        out,
+        task,
+        content_hash=content_hash(recorded.examples),
+        prompts_hash=None,
+        model=identity,
+        boxes=BoxFormat(),
+        generation=_GENERATION,
+        runs=1 + max((answer.run for answer in recorded.answers), default=0),
+        data=data_location(out, None, None, None),
+    )
+    key_of = sample_keys(asdict(identity), _GENERATION)
+    records = [_record(task, by_id[answer.example_id], answer, key_of) for answer in recorded.answers]
     with replacing_folder(out) as partial:
-        write_frozen(recorded.examples, partial / OWN_EXAMPLES)
-        with SampleLog(log_file(partial, Shard(0, 1))) as samples:
-            for answer in recorded.answers:
-                samples.append(_record(task, by_id[answer.example_id], answer, identity))
-        write_run(partial, _described(task, recorded, identity, out))
+        write_imported(partial, described, recorded.examples, records)
     return out
+
+
+def write_imported(
+    folder: Path, described: RunDescription, examples: Sequence[Example], records: Iterable[SampleRecord]
+) -> None:
+    """The files of a run folder whose answers came from elsewhere; it holds its own examples."""
+    write_frozen(examples, folder / OWN_EXAMPLES)
+    with SampleLog(log_file(folder, Shard())) as samples:
+        for record in records:
+            samples.append(record)
+    write_run(folder, described)
 
 
 def _check(recorded: RecordedAnswers, where: str) -> None:
@@ -124,14 +140,16 @@ def _check(recorded: RecordedAnswers, where: str) -> None:
             raise DataError(f"{example_id}: run is {run}. Remedy: count runs from 0 to {MAX_RUNS - 1}")
 
 
-def _record(task: Task, example: Example, answer: RecordedAnswer, identity: dict[str, Any]) -> SampleRecord:
+def _record(
+    task: Task, example: Example, answer: RecordedAnswer, key_of: Callable[[str, str, int], str]
+) -> SampleRecord:
     fingerprint = digest("recorded", task.benchmark, task.name, task.version, example.example_id)
     completion = (
         Failure(answer.error or "the record holds no answer") if answer.text is None else Completion(answer.text)
     )
     status, error = sample_status(task, example.inputs, completion, BoxFormat())
     return SampleRecord(
-        key=sample_key(example.example_id, fingerprint, identity, _GENERATION, answer.run),
+        key=key_of(example.example_id, fingerprint, answer.run),
         fingerprint=fingerprint,
         example_id=example.example_id,
         run=answer.run,
@@ -139,21 +157,3 @@ def _record(task: Task, example: Example, answer: RecordedAnswer, identity: dict
         text=answer.text,
         error=error,
     )
-
-
-_GENERATION = asdict(GenerationConfig())
-
-
-def _described(task: Task, recorded: RecordedAnswers, identity: dict[str, Any], out: Path) -> dict[str, Any]:
-    described = run_description(
-        task,
-        content_hash=content_hash(recorded.examples),
-        prompts_hash=None,
-        model=identity,
-        boxes=BoxFormat(),
-        generation=_GENERATION,
-    )
-    return described | {
-        "runs": 1 + max((answer.run for answer in recorded.answers), default=0),
-        "data": data_location(out, None, None, None),
-    }

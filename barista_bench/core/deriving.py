@@ -1,17 +1,24 @@
-"""How a frozen set is drawn from a release: its parameters, and the draw."""
+"""How a frozen set comes from a release: `Sampling` says what is drawn, two kinds of tasks what there is to draw from.
+
+A `GraphTask` finds candidates in a scene graph and builds those drawn; a `ReleaseTask` takes its questions from a
+benchmark's own annotation files.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, TypeVar, get_type_hints
+from pathlib import Path
+from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
+from barista_bench.core.task import Example, SkippedExample, Task
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.scene_graph import SceneGraph, VideoGraph
+from barista_bench.scene_graph import Problem, SceneGraph, VideoGraph
 
 CandidateT = TypeVar("CandidateT")
 Index = Annotated[int, Meta(ge=0)]
@@ -140,3 +147,93 @@ class Sampling:
         """The generator of a task's own draws: of `draw_seed`, else of `seed`, else of 0."""
         seeds = (seed for seed in (self.draw_seed, self.seed, 0) if seed is not None)
         return random.Random(next(seeds))  # noqa: S311  (reproducible sampling, not secrets)
+
+
+Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"
+"""Pairs of words, each once, in the order of videos and of their files: see `Task.vocabulary`."""
+
+
+class Candidate(NamedTuple):
+    """Where an example can be made. Light: a release has hundreds of thousands, of which a few thousand are drawn.
+
+    Args:
+        video_id: the video of the example's frames.
+        frame: the first of them.
+        group: class, category or question type, by which `Sampling.per_class` counts.
+        item: what else the task needs to find the candidate again in its video.
+        numbers: what else the task needs to select it among those of all videos.
+    """
+
+    video_id: str
+    frame: int
+    group: str = ""
+    item: int = 0
+    numbers: tuple[int, ...] = ()
+
+
+class GraphTask(Task):
+    """A task whose examples come from annotated frames.
+
+    It derives them in two steps, so that only what is drawn is built: see docs/design.md, "Candidates".
+    """
+
+    breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")
+
+    def vocabulary(self, video: VideoGraph, sampling: Sampling) -> Vocabulary:
+        """Words of one video that the examples of others need too, e.g. class ids and names. Asked of every video."""
+        return ()
+
+    @abstractmethod
+    def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate | SkippedExample]:
+        """Where one video has examples, in order of frames; deterministic, from this video alone.
+
+        An example that the data make impossible is yielded as a `SkippedExample`, so that it is counted.
+        """
+
+    def select(
+        self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Candidate | SkippedExample]:
+        """The candidates that remain after caps over all videos, in their order."""
+        yield from candidates
+
+    @abstractmethod
+    def build(
+        self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
+    ) -> Iterator[Example]:
+        """One example for each of a video's candidates, in the order given. `vocabulary` is that of all videos."""
+
+
+class Release(Protocol):
+    """The annotation files of a benchmark, read and checked.
+
+    `root` holds the annotations and `videos` the media, which need not all be there. `problems` lists what is wrong
+    with the files.
+    """
+
+    root: Path
+    videos: Path
+    problems: Sequence[Problem]
+
+    def video_path(self, video_id: str) -> Path:
+        """The path of a video (a file, or a folder of frames), whether or not it exists.
+
+        Raises:
+            DataError: the name leads out of `videos`.
+        """
+        ...
+
+
+class ReleaseTask(Task):
+    """A task that takes its questions from a release.
+
+    Examples name their split in `metadata["split"]`: `test` where a benchmark has only one.
+    """
+
+    breakdown_keys: ClassVar[tuple[str, ...]] = ("split",)
+
+    @abstractmethod
+    def examples(self, release: Release, sampling: Sampling) -> Iterator[Example | SkippedExample]:
+        """All examples in canonical order, with the frames that the sampling chooses.
+
+        An example whose video is missing or damaged is yielded as a `SkippedExample`, so that it is counted.
+        """

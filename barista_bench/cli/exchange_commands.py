@@ -1,4 +1,4 @@
-"""The command `submit`: results to files for the Hub, and with --push to the Hub."""
+"""Commands that exchange results with others: submission, submit, import-run, export-run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import Root, app, explained
+from barista_bench.cli.app import Data, Protocol, ProtocolChoice, Root, app, explained
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
 
@@ -20,11 +20,11 @@ def submission(
     run: Annotated[Path, typer.Argument(help="Run folder; answers of its questions may be hidden.")],
     out: Annotated[Path, typer.Option(help="File to write: .json or .jsonl.")] = Path("submission.jsonl"),
     repetition: Annotated[int, typer.Option(help="Which of its runs, from 0.")] = 0,
-    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
+    data: Data = None,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Take an unfinished run.")] = False,
 ) -> None:
     """Write the file that a benchmark's own leaderboard takes, from one run's answers. Nothing is uploaded."""
-    from barista_bench.runs.imports.submission_file import write_submission_file
+    from barista_bench.interchange.submission_file import write_submission_file
 
     with explained():
         path, count = write_submission_file(run, out, repetition, data=data, allow_incomplete=allow_incomplete)
@@ -126,3 +126,62 @@ def _local(folder: Path, benchmark: str) -> Existing:
 
     card, results = folder / README, folder / eval_results_path(benchmark)
     return Existing(card.read_bytes(), results.read_bytes() if results.exists() else None)
+
+
+@app.command(name="import-run")
+def import_run(
+    folders: Annotated[list[Path], typer.Argument(help="Run folder of the released harness; several are repetitions.")],
+    out: Annotated[Path, typer.Option(help="Run folder to make, for score and report.")],
+    examples: Annotated[
+        Path | None, typer.Option(help="Frozen file that was run, if no benchmark_examples.jsonl lies in the folder.")
+    ] = None,
+    root: Annotated[Path | None, typer.Option(help="The release: videos, and what the frozen file leaves out.")] = None,
+    box_format: Annotated[
+        str | None,
+        typer.Option(help="How the model was asked to write boxes, e.g. yxyx/1000, if run_config.json does not say."),
+    ] = None,
+    protocol: Protocol = ProtocolChoice.release,
+) -> None:
+    """Take over a run of the released harness, with its judge's scores, so that it can be scored and reported here."""
+    from barista_bench.core.prompt import BoxFormat
+    from barista_bench.interchange.importing import import_run as make
+
+    with explained():
+        try:
+            boxes = None if box_format is None else BoxFormat.parse(box_format)
+        except ValueError as error:
+            raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
+        done = make(folders, out, examples=examples, root=root, box_format=boxes, protocol=protocol.value)
+    counts = ", ".join(f"{status} {count}" for status, count in sorted(done.statuses.items()))
+    judged = f", {done.judged} judged" if done.judged else ""
+    echo(f"{done.task}: {done.runs} run(s), {counts}, {done.unanswered} without a record{judged}")
+    for what, names in (
+        ("samples unreadable for the release and kept so, readable here", done.kept_failures),
+        ("samples readable for the release, unreadable here", done.new_failures),
+        ("samples with other figures than we make of the same answer", done.other_results),
+        ("keys of metrics.json with other values than we make of the same answers", done.other_figures),
+    ):
+        if names:
+            echo(f"{len(names)} {what}, first: {names[0]}", color="yellow", err=True)
+    echo(f"wrote {done.folder}")
+
+
+@app.command(name="export-run")
+def export_run(
+    run: Annotated[Path, typer.Argument(help="Run folder of barista, ours or imported.")],
+    out: Annotated[Path, typer.Option(help="Folder to make; of several repetitions each has a folder below it.")],
+    judge: Annotated[
+        str | None, typer.Option(help="Which folder of RUN/judges has the scores, if there are several.")
+    ] = None,
+    data: Data = None,
+    root: Root = None,
+) -> None:
+    """Write a run in the layout of the released harness: what was imported comes out as it was."""
+    from barista_bench.interchange.exporting import export_run as make
+
+    with explained():
+        done = make(run, out, judge=judge, data=data, root=root)
+    judged = f", judged by {done.judge}" if done.judge else ""
+    echo(f"{done.task}: {done.records} records{judged}")
+    for folder in done.folders:
+        echo(f"wrote {folder}")

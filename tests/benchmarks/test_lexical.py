@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
+from barista_bench.benchmarks.barista.lexical_task import domain_vocabulary, labelled
 from barista_bench.benchmarks.barista.lexical import NO_OVERLAP, Overlap, content_words, lexical_statistics, overlap
 
 

@@ -36,7 +36,7 @@ from barista_bench.benchmarks.barista.box_answers import (
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
 from barista_bench.benchmarks.barista.frame_arrays import Bools, FrameArrays, Frames, any_row, thinned
-from barista_bench.benchmarks.barista.grounding_scores import AnsweredBoxes, BoxStatistics
+from barista_bench.benchmarks.barista.grounding_answers import AnsweredBoxes, BoxStatistics
 from barista_bench.benchmarks.barista.phrases import (
     Described,
     Phrase,

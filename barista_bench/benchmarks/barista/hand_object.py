@@ -34,7 +34,7 @@ from barista_bench.benchmarks.barista.box_answers import (
     write_grid,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
-from barista_bench.benchmarks.barista.contacts import HandAction, actions_at, contact_ranges
+from barista_bench.benchmarks.barista.interactions import HandAction, actions_at, contact_ranges
 from barista_bench.benchmarks.barista.failures import box_failures, box_size
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row, thinned
 from barista_bench.benchmarks.barista.interactions import (

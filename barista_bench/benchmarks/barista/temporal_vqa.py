@@ -31,7 +31,7 @@ from barista_bench.benchmarks.barista.change_detection import (
     detect_changes,
 )
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
-from barista_bench.benchmarks.barista.free_text import after_last, domain_vocabulary, labelled
+from barista_bench.benchmarks.barista.lexical_task import after_last, domain_vocabulary, labelled
 from barista_bench.benchmarks.barista.lexical import content_words, overlap
 from barista_bench.benchmarks.barista.lexical_task import Compared, LexicalTask, ReferenceFact
 from barista_bench.benchmarks.barista.priors import most_typical, remembered

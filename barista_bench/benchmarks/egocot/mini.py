@@ -15,7 +15,7 @@ from barista_bench.benchmarks.egocot.mini_questions import CHOICES, QUESTIONS, D
 from barista_bench.benchmarks.egocot.mini_scene import GraphScene
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
-from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, GROUPS
+from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS
 from barista_bench.core.task import Json
 from barista_bench.errors import DataError
 from barista_bench.files.atomic import place_file

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from PIL import Image
 
-from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames, QuestionClip, choose_frames
+from barista_bench.benchmarks.handyvqa.release import ClipFrames, QuestionClip, choose_frames
 from barista_bench.benchmarks.handyvqa.masks import thinned_size
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, HandyvqaRelease
 from barista_bench.core.options import Option

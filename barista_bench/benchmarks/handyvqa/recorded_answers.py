@@ -27,9 +27,9 @@ from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.choice_tasks import Action, ChoiceTask, Location, Parts, Process, State
-from barista_bench.benchmarks.handyvqa.clip_frames import QuestionClip
-from barista_bench.benchmarks.handyvqa.letter_answers import letters
-from barista_bench.benchmarks.handyvqa.mask_answers import FrameMask, write_masks
+from barista_bench.benchmarks.handyvqa.release import QuestionClip
+from barista_bench.benchmarks.handyvqa.choice_tasks import letters
+from barista_bench.benchmarks.handyvqa.masks import FrameMask, write_masks
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.record_files import (
     MAX_ANNOTATED,

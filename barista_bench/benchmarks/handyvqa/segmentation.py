@@ -18,8 +18,8 @@ import numpy as np
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, HandyvqaTask
-from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames
-from barista_bench.benchmarks.handyvqa.mask_answers import (
+from barista_bench.benchmarks.handyvqa.release import ClipFrames
+from barista_bench.benchmarks.handyvqa.masks import (
     FrameMask,
     MaskFields,
     answered_masks,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from barista_bench.benchmarks.tog_bench.annotations import ObjectRecord, VideoRecord
-from barista_bench.benchmarks.tog_bench.checks import BEYOND
+from barista_bench.benchmarks.tog_bench.release import BEYOND
 from barista_bench.benchmarks.tog_bench.columns import (
     InstructionEvidence,
     InstructionInputs,
@@ -16,7 +16,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
 )
 from barista_bench.benchmarks.tog_bench.release import FiledTask, TogRelease
 from barista_bench.benchmarks.tog_bench.scores import count_group, duration_bin
-from barista_bench.benchmarks.tog_bench.times import snapped
+from barista_bench.benchmarks.tog_bench.columns import snapped
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import DataError

@@ -14,7 +14,7 @@ from barista_bench.benchmarks.tog_bench.scores import (
     shown_times,
     true_objects,
 )
-from barista_bench.benchmarks.tog_bench.times import snapped
+from barista_bench.benchmarks.tog_bench.columns import snapped
 from barista_bench.core.task import (
     AnswerFailure,
     Example,

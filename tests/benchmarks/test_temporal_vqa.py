@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Change
-from barista_bench.benchmarks.barista.lexical_task import domain_vocabulary
 from barista_bench.benchmarks.barista.frozen_line_writer import released_record
 from barista_bench.benchmarks.barista.lexical import is_said
+from barista_bench.benchmarks.barista.lexical_task import domain_vocabulary
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
     changes_to_tell,

@@ -20,11 +20,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
-from barista_bench.benchmarks.barista import released_parsers
-from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, draw_choices, released_verb
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, frozen_sentence
+from barista_bench.benchmarks.barista.activity_choices import (
+    ActivityChoice,
+    ActivityInputs,
+    ActivityTarget,
+    ChosenActivity,
+    draw_choices,
+    read_choice,
+    released_verb,
+)
+from barista_bench.benchmarks.barista.common import (
+    PROMPT_PACKAGE,
+    FrameMetadata,
+    frame_metadata,
+    frozen_sentence,
+    remembered,
+)
 from barista_bench.benchmarks.barista.frame_arrays import even_places
-from barista_bench.benchmarks.barista.priors import remembered
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.core.choice_scores import read_scores
@@ -59,21 +71,6 @@ _ANSWER = re.compile(r"\b(?:final )?answer:", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<\s*CHOICE_ID\s*>|CHOICE_(?:ID_)?", re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _TAG = re.compile(r"<CHOICE_ID_([A-Za-z0-9_-]+)>", re.IGNORECASE)
-
-
-class ActivityInputs(TypedFields):
-    choices: list[ActivityChoice]
-
-
-class ActivityTarget(TypedFields):
-    choice_id: str
-    class_id: str
-
-
-class ChosenActivity(TypedFields):
-    """A prediction."""
-
-    choice_id: str
 
 
 class ActivityMetadata(FrameMetadata):
@@ -209,7 +206,7 @@ class Activity(GraphTask):
         return {choice.choice_id: choice.text for choice in _choices(example.inputs)}
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_parsers.read_choice`; of a model that scores the choices, the best one.
+        """As `read_choice`; of a model that scores the choices, the best one.
 
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
         placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
@@ -219,7 +216,7 @@ class Activity(GraphTask):
         if scores is not None:
             return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
         if not self.follows_paper:
-            return released_parsers.read_choice(text, labels)
+            return read_choice(text, labels)
         text = text[-MAX_ANSWER:]
         known = {label.casefold(): label for label in labels}
         tails = [text[match.end() : match.end() + _TAIL] for match in list(_ANSWER.finditer(text))[-MAX_STARTS:]]

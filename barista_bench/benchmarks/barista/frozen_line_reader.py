@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from barista_bench.benchmarks.barista.activity import Activity, ActivityInputs, ActivityTarget
-from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, shown_verb
+from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, ActivityInputs, ActivityTarget, shown_verb
 from barista_bench.benchmarks.barista.box_answers import FrameSize
 from barista_bench.benchmarks.barista.common import FrameMetadata
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingInputs

@@ -5,19 +5,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.box_answers import in_words, read_pixels
-from barista_bench.benchmarks.parsing import unfenced
+from barista_bench.benchmarks.barista.box_answers import (
+    box_schema,
+    in_words,
+    read_pixels,
+    released_number,
+    released_pixels,
+)
+from barista_bench.benchmarks.barista.common import body_of, within_bounds
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.parsing import object_schema, unfenced
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import four_numbers
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.statistics import Figures, Floats, SampleStatistics
-from barista_bench.core.task import Explanation, ExplanationRow, Fields, ParseError, Prediction
+from barista_bench.core.task import Explanation, Fields, Json, ParseError, Prediction
 from barista_bench.core.typed_fields import PixelBox, TypedFields
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.metrics.mean_ap.inputs import RawImage
@@ -29,19 +36,10 @@ _NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
 FRACTIONS = re.compile(r"(?<![\d.])" + rf"{_NUMBER}\s*,\s*" * 3 + rf"{_NUMBER}(?!\.?\d)")
 
 
-@dataclass(frozen=True, slots=True)
-class _BoxAnswer:
-    """Boxes as the model wrote them, four numbers each, and one confidence in 0..1 a box; None where none are given.
-
-    `dropped` counts entries that are no boxes, and a list of confidences that cannot be used.
-    """
-
-    boxes: list[list[float]]
-    scores: list[float] | None
-    dropped: int
+_NO_BOXES = ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
 
 
-def read(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+def read_by_paper(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
     """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text.
 
     Of the list, entries that are lists of four numbers or more count, by their first four. Numbers are rounded to
@@ -49,37 +47,29 @@ def read(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError
     every entry. An object that breaks off is read as far as its boxes are complete: its text would give half a number
     as a whole one.
     """
-    answer = _read(text, boxes)
-    if answer is None:
-        return ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
-    value: Fields = {"boxes": [read_pixels(numbers, inputs, boxes) for numbers in answer.boxes]}
-    if answer.scores is not None:
-        value["scores"] = answer.scores
-    return Prediction(value, answer.dropped)
-
-
-def _read(text: str, boxes: BoxFormat) -> _BoxAnswer | None:
     body = unfenced(text)
-    answer = _answer_object(body)
-    listed = _listed(answer)
-    begun = 0
+    answer, begun = _answer_object(body), 0
     if not answer and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
-        listed, answer, begun = cut[0].entries, cut[1], cut[0].begun
-        if not listed:
-            return None
+        answer, begun = {**cut[1], "bboxes": cut[0].entries}, cut[0].begun
+        if not cut[0].entries:
+            return _NO_BOXES
+    listed = _listed(answer)
     if listed is None:
         pattern = FRACTIONS if boxes.scale == 1 else _INTEGERS
-        runs = [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
-        return _BoxAnswer([_rounded(run, boxes) for run in runs], None, 0) if runs else None
+        answer, listed = {}, [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
+    if not listed and not answer:
+        return _NO_BOXES
     read = [_box_numbers(entry) for entry in listed]
     kept = [_rounded(numbers, boxes) for numbers in read if numbers is not None]
     dropped = len(listed) - len(kept) + begun
-    if "scores" not in answer:
-        return _BoxAnswer(kept, None, dropped)
-    scores = _confidences(answer["scores"], len(listed))
-    if scores is None:
-        return _BoxAnswer(kept, None, dropped + 1)
-    return _BoxAnswer(kept, [s for s, numbers in zip(scores, read, strict=True) if numbers is not None], dropped)
+    value: Fields = {"boxes": [read_pixels(numbers, inputs, boxes) for numbers in kept]}
+    if "scores" in answer:
+        scores = _confidences(answer["scores"], len(listed))
+        if scores is None:
+            dropped += 1
+        else:
+            value["scores"] = [score for score, numbers in zip(scores, read, strict=True) if numbers is not None]
+    return Prediction(value, dropped)
 
 
 def explain_boxes(phrase: str, truth: Sequence[list[float]], answered: Sequence[list[float]]) -> Explanation:
@@ -87,20 +77,20 @@ def explain_boxes(phrase: str, truth: Sequence[list[float]], answered: Sequence[
     ious = [[box_iou(b, box) for b in answered] for box in truth]
     pairs = dict(greedy_pairs(ious))
     hits = [
-        ExplanationRow("hit", f"{phrase} at {in_words(truth[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}")
+        f"{phrase} at {in_words(truth[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}"
         for i, j in sorted(pairs.items())
     ]
     misses = [
-        ExplanationRow("miss", f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}")
+        f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}"
         for i, box in enumerate(truth)
         if i not in pairs
     ]
     wrong = [
-        ExplanationRow("wrong", f"box {in_words(box)}: best IoU {max(line[j] for line in ious):.2f}")
+        f"box {in_words(box)}: best IoU {max(line[j] for line in ious):.2f}"
         for j, box in enumerate(answered)
         if j not in pairs.values()
     ]
-    return Explanation((*hits, *misses, *wrong))
+    return explanation(hits, misses, wrong)
 
 
 def _answer_object(body: str) -> Mapping[str, object]:
@@ -192,3 +182,53 @@ class BoxStatistics(SampleStatistics):
     def tables(self) -> dict[str, Any]:
         spread = spread_of(self.evaluated, orders=SPREAD_ORDERS)
         return {**tables(self.evaluated), "tie_spread": {name: spread[name] for name in ("map", "map_50", "map_75")}}
+
+
+def grounding_schema(inputs: Fields) -> Fields:
+    """An object with the list `bboxes`."""
+    return object_schema({"bboxes": {"type": "array", "items": box_schema(inputs)}})
+
+
+# A match can begin only where a run of digits does: looking for it inside of long runs would take quadratic time.
+_FOUR_INTEGERS = re.compile(r"(?<!\d)(\d++)" + r"\s*+,\s*+(\d++)" * 3)
+
+
+@within_bounds
+def read_released(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    """Boxes of a JSON object's list `bboxes` (else `boxes`), else every four runs of digits; `written` as answered."""
+    body = body_of(text)
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        answer = None
+    listed = _listed(answer) if isinstance(answer, dict) else None
+    written = None if listed is None else _listed_boxes(listed, boxes)
+    dropped = len(listed) - len(written) if listed is not None and written is not None else 0
+    if written is None:
+        written = _runs_of_four(body, boxes)
+        if not written:
+            return _NO_BOXES
+    pixels = [released_pixels(box, inputs, boxes) for box in written]
+    return Prediction({"boxes": cast("Json", pixels), "written": cast("Json", written)}, dropped)
+
+
+def _listed_boxes(listed: Sequence[object], boxes: BoxFormat) -> list[list[float]] | None:
+    """The entries that are lists of four numbers or more, by their first four; None where one of those is no number."""
+    entries = [entry for entry in listed if isinstance(entry, list) and len(entry) >= 4]
+    try:
+        return [
+            [released_number(value, boxes) for value in entry[:4]]
+            for entry in entries
+            if all(isinstance(value, int | float) for value in entry[:4])
+        ]
+    except ValueError:  # NaN
+        return None
+
+
+def _runs_of_four(body: str, boxes: BoxFormat) -> list[list[float]]:
+    if boxes.scale == 1:
+        return [[float(number) for number in match.groups()] for match in FRACTIONS.finditer(body)]
+    try:
+        return [[int(number) for number in match.groups()] for match in _FOUR_INTEGERS.finditer(body)]
+    except ValueError as error:  # more digits than Python reads
+        raise OverflowError(str(error)) from error

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
@@ -165,3 +165,33 @@ def _tables(sums: Row) -> dict[str, Any]:
         for category, count in sorted(support.items())
     }
     return {"per_category": per_category, "n": int(sums["n"]), "n_failed": int(sums["n_failed"])}
+
+
+def most_typical(texts: Sequence[str], passed: Collection[str] = ()) -> str:
+    """The text that shares most words with all texts: the highest expected F1 of content words (`lexical.py`).
+
+    Expected hits are divided by expected lengths, which spares comparing each text with each other one. Words of
+    `passed` do not count. Of several the first in sorted order. At least one text.
+
+    >>> most_typical(["a red cup", "a white cup on a table", "the white cup"])
+    'the white cup'
+    """
+    times = Counter(texts)
+    words = {text: Counter(word for word in content_words(text) if word not in passed) for text in times}
+    having: Counter[tuple[str, int]] = Counter()
+    length = 0
+    for text, counts in words.items():
+        length += times[text] * counts.total()
+        for word in _numbered(counts):
+            having[word] += times[text]
+
+    def expected(text: str) -> float:
+        count = words[text].total() * len(texts)
+        return 2 * sum(having[word] for word in _numbered(words[text])) / (count + length) if count else 0.0
+
+    return max(sorted(words), key=expected)
+
+
+def _numbered(words: Counter[str]) -> list[tuple[str, int]]:
+    """Every word with its first, second, ... occurrence: a multiset as a set."""
+    return [(word, number) for word, count in words.items() for number in range(count)]

@@ -24,13 +24,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence
-from barista_bench.benchmarks.barista.failures import box_size
+from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields, box_size
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence, remembered
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
-from barista_bench.benchmarks.barista.lexical_task import domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical_task import Compared, LexicalTask, ReferenceFact
-from barista_bench.benchmarks.barista.priors import most_typical, remembered
+from barista_bench.benchmarks.barista.lexical import most_typical
+from barista_bench.benchmarks.barista.lexical_task import (
+    Compared,
+    LexicalTask,
+    ReferenceFact,
+    domain_vocabulary,
+    labelled,
+)
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,

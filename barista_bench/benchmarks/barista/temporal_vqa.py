@@ -30,11 +30,16 @@ from barista_bench.benchmarks.barista.change_detection import (
     clips,
     detect_changes,
 )
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
-from barista_bench.benchmarks.barista.lexical_task import after_last, domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical import content_words, overlap
-from barista_bench.benchmarks.barista.lexical_task import Compared, LexicalTask, ReferenceFact
-from barista_bench.benchmarks.barista.priors import most_typical, remembered
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered
+from barista_bench.benchmarks.barista.lexical import content_words, most_typical, overlap
+from barista_bench.benchmarks.barista.lexical_task import (
+    Compared,
+    LexicalTask,
+    ReferenceFact,
+    after_last,
+    domain_vocabulary,
+    labelled,
+)
 from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,

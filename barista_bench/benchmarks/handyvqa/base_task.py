@@ -8,9 +8,14 @@ from typing import ClassVar
 
 from PIL import Image
 
-from barista_bench.benchmarks.handyvqa.release import ClipFrames, QuestionClip, choose_frames
 from barista_bench.benchmarks.handyvqa.masks import thinned_size
-from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, HandyvqaRelease
+from barista_bench.benchmarks.handyvqa.release import (
+    ClipFrames,
+    HandyvqaQuestion,
+    HandyvqaRelease,
+    QuestionClip,
+    choose_frames,
+)
 from barista_bench.core.options import Option
 from barista_bench.core.release_task import Release, ReleaseTask
 from barista_bench.core.task import Example, FrameRef, Sampling, SkippedExample

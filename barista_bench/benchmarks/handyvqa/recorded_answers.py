@@ -26,9 +26,7 @@ from msgspec import Meta
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
-from barista_bench.benchmarks.handyvqa.choice_tasks import Action, ChoiceTask, Location, Parts, Process, State
-from barista_bench.benchmarks.handyvqa.release import QuestionClip
-from barista_bench.benchmarks.handyvqa.choice_tasks import letters
+from barista_bench.benchmarks.handyvqa.choice_tasks import Action, ChoiceTask, Location, Parts, Process, State, letters
 from barista_bench.benchmarks.handyvqa.masks import FrameMask, write_masks
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.record_files import (
@@ -41,7 +39,7 @@ from barista_bench.benchmarks.handyvqa.record_files import (
     RunLengths,
     read_records,
 )
-from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, checked_questions
+from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, QuestionClip, checked_questions
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts, SegmentationTask
 from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.core.task import Example

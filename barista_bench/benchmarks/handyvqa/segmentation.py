@@ -18,19 +18,23 @@ import numpy as np
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, HandyvqaTask
-from barista_bench.benchmarks.handyvqa.release import ClipFrames
 from barista_bench.benchmarks.handyvqa.masks import (
     FrameMask,
     MaskFields,
+    MaskScore,
+    Size,
     answered_masks,
+    bounds,
+    box_mask,
     frame_masks,
     mask_on,
     masks_schema,
     parse_masks,
+    score_frame,
+    thinned_size,
     write_masks,
 )
-from barista_bench.benchmarks.handyvqa.masks import MaskScore, Size, bounds, box_mask, score_frame, thinned_size
-from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
+from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from barista_bench.benchmarks.tog_bench.annotations import ObjectRecord, VideoRecord
-from barista_bench.benchmarks.tog_bench.release import BEYOND
 from barista_bench.benchmarks.tog_bench.columns import (
     InstructionEvidence,
     InstructionInputs,
     InstructionMetadata,
     RequiredObject,
     RequiredObjects,
+    snapped,
 )
-from barista_bench.benchmarks.tog_bench.release import FiledTask, TogRelease
+from barista_bench.benchmarks.tog_bench.release import BEYOND, FiledTask, TogRelease
 from barista_bench.benchmarks.tog_bench.scores import count_group, duration_bin
-from barista_bench.benchmarks.tog_bench.columns import snapped
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import DataError

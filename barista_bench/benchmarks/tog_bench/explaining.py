@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from barista_bench.benchmarks.tog_bench.columns import Corners, RequiredObject, corners
+from barista_bench.benchmarks.tog_bench.columns import Corners, RequiredObject, corners, snapped
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
 from barista_bench.benchmarks.tog_bench.scores import (
     T_IOU,
@@ -14,7 +14,6 @@ from barista_bench.benchmarks.tog_bench.scores import (
     shown_times,
     true_objects,
 )
-from barista_bench.benchmarks.tog_bench.columns import snapped
 from barista_bench.core.task import (
     AnswerFailure,
     Example,

@@ -18,9 +18,9 @@ from barista_bench.benchmarks.tog_bench.columns import (
     RequiredObjects,
     corners,
     ranges,
+    snapped,
 )
 from barista_bench.benchmarks.tog_bench.recognition import Recogniser, assign
-from barista_bench.benchmarks.tog_bench.columns import snapped
 from barista_bench.core.statistics import Figures, Floats, Sums, SumStatistics, share
 from barista_bench.core.task import Example, Json, Prediction, Scored
 from barista_bench.metrics.spatio_temporal_grounding import (

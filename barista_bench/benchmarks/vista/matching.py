@@ -19,10 +19,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from barista_bench.benchmarks.vista.columns import EntryEvidence, MatchingInputs, MatchingMetadata, MatchingTarget
-from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemSet
+from barista_bench.benchmarks.vista.columns import (
+    HIGHEST,
+    LOWEST,
+    EntryEvidence,
+    LabelScores,
+    MatchingInputs,
+    MatchingMetadata,
+    MatchingTarget,
+    read_answer,
+    write_answer,
+)
 from barista_bench.benchmarks.vista.release import VistaRelease
-from barista_bench.benchmarks.vista.columns import HIGHEST, LOWEST, LabelScores, read_answer, write_answer
+from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemSet
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.choice_scores import read_scores
 from barista_bench.core.options import Option

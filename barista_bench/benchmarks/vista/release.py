@@ -22,10 +22,8 @@ from barista_bench.benchmarks.vista.release_files import (
     FIRST_LEVEL,
     TYPES,
     LabelledVideo,
-    ProblemSet,
-)
-from barista_bench.benchmarks.vista.release_files import (
     MetadataRow,
+    ProblemSet,
     SetMetadata,
     VideoEntry,
     read_description,

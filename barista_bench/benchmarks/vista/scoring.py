@@ -16,8 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from barista_bench.benchmarks.vista.columns import MatchingInputs, MatchingMetadata, MatchingTarget
-from barista_bench.benchmarks.vista.columns import MISSING, LabelScores
+from barista_bench.benchmarks.vista.columns import (
+    MISSING,
+    LabelScores,
+    MatchingInputs,
+    MatchingMetadata,
+    MatchingTarget,
+)
 from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, share
 from barista_bench.core.task import Json, Scored
 from barista_bench.metrics.sequence_matching.inputs import LabelledScores

@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # the comparisons are tests, which are not installed
 
 from barista_bench.benchmarks import get_benchmark, get_task  # noqa: E402
+from barista_bench.benchmarks.barista.common import rules_of  # noqa: E402
 from barista_bench.benchmarks.barista.marked_relations import mark_order  # noqa: E402
-from barista_bench.benchmarks.barista.protocols import RULES  # noqa: E402
 from barista_bench.benchmarks.barista.released_sampling import released_sampling  # noqa: E402
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks  # noqa: E402
 from barista_bench.core.graph_task import GraphTask  # noqa: E402
@@ -171,10 +171,10 @@ def page(
 ) -> str:
     compared = [f"| `{task}` | {what} | {counts[task, what]} | {counts[task, what]} |" for task, what in sorted(counts)]
     effect_rows = [
-        f"| `{task}` | {effect} | {'; '.join(rule.rule for rule in RULES[task] if rule.changes == effect)} | {said} |"
+        f"| `{task}` | {effect} | {'; '.join(r.rule for r in rules_of(task) if r.changes == effect)} | {said} |"
         for task in TASKS
         for effect, said in changed.get(task, {}).items()
-        if any(rule.changes == effect for rule in RULES[task])
+        if any(rule.changes == effect for rule in rules_of(task))
     ]
     return "\n".join(
         [

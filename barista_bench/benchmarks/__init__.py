@@ -95,11 +95,9 @@ def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
 
 def task_class(benchmark: str, name: str) -> type[Task]:
     """As `get_task`, without reading any prompts."""
-    for task in BENCHMARKS[benchmark].tasks if benchmark in BENCHMARKS else ():
-        if name in (task.name, task.upstream_name):
-            return task
-    if benchmark not in BENCHMARKS:
-        raise ConfigError(f"no benchmark {benchmark!r}. Remedy: use one of {', '.join(BENCHMARKS)}")
+    task = get_benchmark(benchmark).task_called(name)
+    if task is not None:
+        return task
     known = task_names(benchmark)
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}? There are" if near else "use one of"
@@ -134,4 +132,4 @@ def task_names(benchmark: str) -> tuple[str, ...]:
     Raises:
         ConfigError: there is no such benchmark.
     """
-    return tuple(task.name for task in get_benchmark(benchmark).tasks)
+    return get_benchmark(benchmark).task_names

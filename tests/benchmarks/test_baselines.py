@@ -14,9 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista import TASKS, Grounding, HandObject
+from barista_bench.benchmarks.barista import TASKS
 from barista_bench.benchmarks.barista.box_answers import usual_boxes
 from barista_bench.benchmarks.barista.common import most_frequent, remembered
+from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.interactions import InteractionTarget, TrueInteraction
 from barista_bench.benchmarks.barista.lexical import content_words, most_typical
 from barista_bench.benchmarks.barista.marked_relations import (

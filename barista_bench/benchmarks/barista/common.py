@@ -1,4 +1,13 @@
-"""What all BARISTA tasks share: their prompt folder, and metadata that analysis groups by."""
+"""What all BARISTA tasks share: metadata that analysis groups by, protocols, what is usual, how the release reads JSON.
+
+A benchmark whose examples are alike can be answered without looking. How well, is what the tasks' `prior_answer`
+measures: it knows how the true answers of other videos are distributed, and of the example only its question.
+
+The released parsers (`read_released`, docs/upstream/barista.md) are strict in some places and generous in others: a
+fence counts only where its first line ends right after a plain tag, an entry that is not valid rejects a list of
+interactions but not one of relations, numbers may be texts. Where the released run stops, at a number without bounds
+or at nesting too deep, the answer cannot be read here.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +16,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import cache, lru_cache, wraps
+from importlib import resources
 from typing import ParamSpec, TypeVar
+
+import msgspec
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.prompt_sets import FROZEN_QUESTION, packaged_prompts
-from barista_bench.core.task import Example, Fields, ParseError, Prediction, Task
+from barista_bench.core.task import Example, Fields, ParseError, Prediction, ProtocolRule, Task
 from barista_bench.core.typed_fields import Int64, TypedFields
+from barista_bench.files.yaml_files import load_yaml
 from barista_bench.scene_graph import VideoGraph
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
@@ -53,13 +66,26 @@ def frozen_sentence(task: Task, **values: str) -> str:
     return texts.text(FROZEN_QUESTION, **values)
 
 
+def packaged_data(name: str) -> object:
+    """The content of a YAML file beside this module; every scalar is text."""
+    text = resources.files(PROMPT_PACKAGE).joinpath(name).read_text(encoding="utf-8")
+    return load_yaml(text, name, text_only=True)
+
+
+@cache
+def _rules() -> dict[str, tuple[ProtocolRule, ...]]:
+    return msgspec.convert(packaged_data("protocols.yaml"), dict[str, tuple[ProtocolRule, ...]])
+
+
+def rules_of(task: str) -> tuple[ProtocolRule, ...]:
+    """Where the paper and its released code differ on a task: `protocols.yaml`."""
+    return _rules()[task]
+
+
 KEPT = 256
 """Sets of examples of which the outcome is kept: more than a benchmark has videos."""
 
-
 Result = TypeVar("Result")
-
-
 Name = TypeVar("Name", str, int, tuple[str, ...])
 
 

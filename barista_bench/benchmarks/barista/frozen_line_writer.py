@@ -9,12 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from barista_bench.benchmarks.barista.activity import Activity
-from barista_bench.benchmarks.barista.grounding import Grounding
-from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.referring import Referring
-from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.task import Example, Fields, Json
 from barista_bench.scene_graph.release import VIDEO_FILE
 
@@ -28,13 +22,14 @@ def released_record(example: Example, question: str | None = None) -> Fields:
     Args:
         question: the frozen sentence of referring and activity, for examples that hold none; None leaves it out.
     """
-    label, metadata, data = _WRITERS[example.task](example)
+    upstream_name, write = _WRITERS[example.task]
+    label, metadata, data = write(example)
     asked = example.metadata.get("question", question)
-    if asked is not None and example.task in (Referring.name, Activity.name):
+    if asked is not None and example.task in ("referring", "activity"):
         data["question"] = asked
     return {
         "example_id": example.example_id,
-        "task_name": _UPSTREAM_NAMES[example.task],
+        "task_name": upstream_name,
         "label": label,
         "frames": [
             {
@@ -168,14 +163,12 @@ def _temporal_vqa(example: Example) -> _Parts:
     return str(example.target["answer"]), metadata, data
 
 
-_WRITERS: dict[str, Callable[[Example], _Parts]] = {
-    Grounding.name: _grounding,
-    HandObject.name: _hand_object,
-    Referring.name: _referring,
-    Activity.name: _activity,
-    Relations.name: _relations,
-    TemporalVQA.name: _temporal_vqa,
+_WRITERS: dict[str, tuple[str, Callable[[Example], _Parts]]] = {
+    "grounding": ("grounding", _grounding),
+    "hand_object": ("hand_object", _hand_object),
+    "referring": ("referring", _referring),
+    "activity": ("activity_mcq", _activity),
+    "relations": ("relation_extraction", _relations),
+    "temporal_vqa": ("visual_qa", _temporal_vqa),
 }
-_UPSTREAM_NAMES = {
-    task.name: task.upstream_name for task in (Grounding, HandObject, Referring, Activity, Relations, TemporalVQA)
-}
+"""By our name of a task: the release's, and what makes its lines."""

@@ -6,10 +6,11 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
+import msgspec
+
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, packaged_data
 from barista_bench.benchmarks.barista.lexical import Overlap, is_said, lexical_statistics, overlap, unexpected
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.graph_task import GraphTask
@@ -23,7 +24,6 @@ from barista_bench.core.task import (
     Prediction,
     Scored,
 )
-from barista_bench.files.yaml_files import load_yaml
 
 
 def labelled(text: str, label: str) -> str:
@@ -57,10 +57,7 @@ def after_last(text: str, marker: str) -> str:
 @cache
 def domain_vocabulary() -> dict[str, str]:
     """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
-    text = resources.files(PROMPT_PACKAGE).joinpath("vocabulary.yaml").read_text(encoding="utf-8")
-    content = load_yaml(text, "vocabulary.yaml")
-    assert isinstance(content, dict)
-    return {str(name): str(description) for name, description in content["categories"].items()}
+    return msgspec.convert(packaged_data("vocabulary.yaml"), dict[str, Any])["categories"]
 
 
 class Compared(NamedTuple):

@@ -25,7 +25,7 @@ import numpy as np
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields, box_size
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence, remembered
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence, remembered, rules_of
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
 from barista_bench.benchmarks.barista.lexical import most_typical
 from barista_bench.benchmarks.barista.lexical_task import (
@@ -35,7 +35,6 @@ from barista_bench.benchmarks.barista.lexical_task import (
     domain_vocabulary,
     labelled,
 )
-from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
@@ -137,7 +136,7 @@ class Referring(LexicalTask):
     sampling = Sampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
     sampling_uses = frozenset({"in_activities", "frame_step", "per_frame", "per_class"})
     row_note = "a frame and a box, and what a description of that object must say"
-    protocol_rules = RULES[name]
+    protocol_rules = rules_of(name)
 
     inputs_type = ReferringInputs
     target_type = ReferringTarget

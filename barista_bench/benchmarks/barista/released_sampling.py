@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from barista_bench.benchmarks.barista.activity import Activity
-from barista_bench.benchmarks.barista.grounding import Grounding
-from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.referring import Referring
-from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.benchmarks.barista import TASKS
 from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Fields
 from barista_bench.errors import ConfigError
 
 PARAMETERS: dict[str, dict[str, str]] = {
-    Grounding.name: {
+    "grounding": {
         "min_bbox_area": "min_area",
         "sample_fraction": "fraction",
         "activity_filter": "in_activities",
@@ -23,30 +18,30 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "bbox_scale": "box_scale",
         "seed": "draw_seed",
     },
-    HandObject.name: {
+    "hand_object": {
         "interaction_relation_type": "relation_type",
         "sample_fraction": "fraction",
         "bbox_scale": "box_scale",
     },
-    Referring.name: {
+    "referring": {
         "frame_step": "frame_step",
         "activity_filter": "in_activities",
         "max_objects_per_frame": "per_frame",
         "max_objects_per_category": "per_class",
     },
-    Activity.name: {
+    "activity": {
         "frames_per_example": "frames",
         "num_choices": "choices",
         "max_per_class": "per_class",
         "min_same_verb_distractors": "same_verb",
     },
-    Relations.name: {
+    "relations": {
         "frame_step": "frame_step",
         "mask_alpha": "mask_alpha",
         "alpha_segmentation_boundary": "boundary_alpha",
         "font_size": "font_size",
     },
-    TemporalVQA.name: {
+    "temporal_vqa": {
         "clip_length_in_frames": "frames",
         "frame_spacing": "spacing",
         "max_examples_per_category": "per_class",
@@ -56,17 +51,16 @@ PARAMETERS: dict[str, dict[str, str]] = {
 }
 """By task: what the release calls a parameter, and the field of `Sampling` that it is."""
 _UNSET: dict[str, dict[str, object]] = {
-    Grounding.name: {"in_activities": False, "with_relations": False, "fraction": 1.0, "min_area": 0.0},
-    HandObject.name: {"fraction": 1.0},
-    Referring.name: {"in_activities": False, "frame_step": 10, "per_frame": None, "per_class": None},
-    Activity.name: {"frames": 4, "choices": 4, "per_class": None, "same_verb": 0},
-    Relations.name: {"frame_step": 1, "font_size": 12},
-    TemporalVQA.name: {"frames": 4, "spacing": 30, "per_class": None, "max_frames": None},
+    "grounding": {"in_activities": False, "with_relations": False, "fraction": 1.0, "min_area": 0.0},
+    "hand_object": {"fraction": 1.0},
+    "referring": {"in_activities": False, "frame_step": 10, "per_frame": None, "per_class": None},
+    "activity": {"frames": 4, "choices": 4, "per_class": None, "same_verb": 0},
+    "relations": {"frame_step": 1, "font_size": 12},
+    "temporal_vqa": {"frames": 4, "spacing": 30, "per_class": None, "max_frames": None},
 }
 """What a parameter is that the release's configuration leaves out: its code's defaults, not the published values."""
 _NULL: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "draw_seed": None}
 """What null means where our field says it otherwise."""
-_TASKS = {task.name: task for task in (Grounding, HandObject, Referring, Activity, Relations, TemporalVQA)}
 
 
 def released_sampling(
@@ -93,7 +87,8 @@ def released_sampling(
             overrides[ours] = _NULL[ours] if value is None and ours in _NULL else value
     if params.get("video_id") is not None:
         overrides["videos"] = (str(params["video_id"]),)
-    return _TASKS[task].sampling.with_overrides(overrides, _TASKS[task].sampling_uses)
+    sampled = TASKS.named(task)
+    return sampled.sampling.with_overrides(overrides, sampled.sampling_uses)
 
 
 _OF_RUNS = frozenset(

@@ -30,7 +30,7 @@ from barista_bench.benchmarks.barista.change_detection import (
     clips,
     detect_changes,
 )
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered
+from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered, rules_of
 from barista_bench.benchmarks.barista.lexical import content_words, most_typical, overlap
 from barista_bench.benchmarks.barista.lexical_task import (
     Compared,
@@ -40,7 +40,6 @@ from barista_bench.benchmarks.barista.lexical_task import (
     domain_vocabulary,
     labelled,
 )
-from barista_bench.benchmarks.barista.protocols import RULES
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
     QaPair,
@@ -120,7 +119,7 @@ class TemporalVQA(LexicalTask):
     sampling = Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
     sampling_uses = frozenset({"frames", "spacing", "per_class", "draw_seed", "max_frames", "pairs"})
     row_note = "frames of a clip, and a question about what changes in it"
-    protocol_rules = RULES[name]
+    protocol_rules = rules_of(name)
 
     inputs_type = TemporalInputs
     target_type = TemporalTarget

@@ -38,6 +38,7 @@ from barista_bench.benchmarks.barista.common import (
     rules_of,
 )
 from barista_bench.benchmarks.barista.frame_arrays import even_places
+from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.core.choice_scores import read_scores
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
@@ -47,7 +48,6 @@ from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     Fields,
     FrameRef,
     ParseError,
@@ -259,12 +259,11 @@ class Activity(GraphTask):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         truth, chosen = _truth_and_chosen(example, prediction)
-        is_right = truth == chosen
-        rows = [ExplanationRow("hit" if is_right else "miss", f"{truth.choice_id}: {truth.text}")]
-        if chosen is not None and not is_right:
-            note = "same verb, another object" if chosen.verb == truth.verb else "another verb"
-            rows.append(ExplanationRow("wrong", f"{chosen.choice_id}: {chosen.text} ({note})"))
-        return Explanation(tuple(rows))
+        shown = f"{truth.choice_id}: {truth.text}"
+        if truth == chosen:
+            return explanation([shown])
+        note = "same verb, another object" if chosen and chosen.verb == truth.verb else "another verb"
+        return explanation(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return f"ANSWER: {example.target['choice_id']}"

@@ -12,6 +12,7 @@ import msgspec
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, packaged_data
 from barista_bench.benchmarks.barista.lexical import Overlap, is_said, lexical_statistics, overlap, unexpected
+from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.graph_task import GraphTask
 from barista_bench.core.statistics import SumStatistics
@@ -19,7 +20,6 @@ from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     FailureKind,
     Prediction,
     Scored,
@@ -140,10 +140,11 @@ class LexicalTask(GraphTask):
         """By words alone: a fact is a hit where the answer has all its content words, whatever they refer to."""
         answer = self.text_of(prediction)
         facts = dict.fromkeys((fact.text, fact.shown) for fact in self.facts(example))
-        rows = [ExplanationRow("hit" if is_said(text, answer) else "miss", shown) for text, shown in facts]
-        wrong = self._unexpected(example, prediction)
-        extra = [ExplanationRow("wrong", f"not in the reference: {word}") for word in wrong]
-        return Explanation((*sorted(rows, key=lambda row: row.verdict == "miss"), *extra))
+        return explanation(
+            (shown for text, shown in facts if is_said(text, answer)),
+            (shown for text, shown in facts if not is_said(text, answer)),
+            (f"not in the reference: {word}" for word in self._unexpected(example, prediction)),
+        )
 
     def _overlap(self, example: Example, prediction: Prediction | None) -> Overlap | None:
         """None without a readable answer."""

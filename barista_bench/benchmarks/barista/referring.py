@@ -146,7 +146,7 @@ class Referring(LexicalTask):
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
         index = FrameArrays(video)
         frames = index.frames(sampling)
-        for frame, facts in zip(frames.tolist(), frame_facts(video, frames), strict=True):
+        for frame, facts in zip(frames.tolist(), frame_facts(index, frames), strict=True):
             for position in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
                 number = int(video.instances_table.object[position])
                 yield Candidate(video.video_id, frame, video.objects[number].category, position)
@@ -167,7 +167,7 @@ class Referring(LexicalTask):
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
         frames = sorted({candidate.frame for candidate in candidates})
-        facts = dict(zip(frames, frame_facts(video, np.array(frames, dtype=np.int64)), strict=True))
+        facts = dict(zip(frames, frame_facts(FrameArrays(video), np.array(frames, dtype=np.int64)), strict=True))
         for candidate in candidates:
             yield self.stamped(_example(video, candidate, facts[candidate.frame], every_context=self.follows_paper))
 

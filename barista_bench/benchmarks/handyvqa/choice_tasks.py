@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
 from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
 from barista_bench.benchmarks.parsing import MAX_ANSWER
@@ -27,7 +28,6 @@ from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, sha
 from barista_bench.core.task import (
     Example,
     Explanation,
-    ExplanationRow,
     FailureKind,
     Fields,
     ParseError,
@@ -165,15 +165,10 @@ class ChoiceTask(HandyvqaTask):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Right, missed and wrong options."""
         texts, correct, named = self.choices(example), correct_labels(example), self.counted(prediction)
-        groups: tuple[tuple[Verdict, list[str]], ...] = (
-            ("hit", [label for label in correct if label in named]),
-            ("miss", [label for label in correct if label not in named]),
-            ("wrong", [label for label in named if label not in correct]),
-        )
-        return Explanation(
-            tuple(
-                ExplanationRow(verdict, f"({label}) {texts[label]}") for verdict, labels in groups for label in labels
-            )
+        return explanation(
+            (f"({label}) {texts[label]}" for label in correct if label in named),
+            (f"({label}) {texts[label]}" for label in correct if label not in named),
+            (f"({label}) {texts[label]}" for label in named if label not in correct),
         )
 
     @staticmethod

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
+from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, HandyvqaTask
 from barista_bench.benchmarks.handyvqa.masks import (
     FrameMask,
@@ -42,7 +43,6 @@ from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     FailureKind,
     Fields,
     Overlay,
@@ -197,13 +197,12 @@ class SegmentationTask(HandyvqaTask):
         return tuple(failures)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        rows: dict[Verdict, list[ExplanationRow]] = {"hit": [], "miss": [], "wrong": []}
+        rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
         for index, score, has_mask in _scored_frames(example, prediction):
             verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if has_mask else "miss"
             note = " (no mask)" if verdict == "miss" else ""
-            text = f"frame {example.frames[index].frame_index}: J {score.j:.2f}, F {score.f:.2f}{note}"
-            rows[verdict].append(ExplanationRow(verdict, text))
-        return Explanation(tuple(row for group in rows.values() for row in group))
+            rows[verdict].append(f"frame {example.frames[index].frame_index}: J {score.j:.2f}, F {score.f:.2f}{note}")
+        return explanation(*rows.values())
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return self._answer(example, true_masks(example))

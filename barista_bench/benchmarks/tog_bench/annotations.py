@@ -15,7 +15,6 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from barista_bench.errors import DataError
 from barista_bench.scene_graph.problems import ProblemLog
 
 FORMAT = "tog_bench"
@@ -172,13 +171,11 @@ def converted_record(raw: object, number: int) -> tuple[VideoRecord, TaskRecord]
 def read_v_star(
     content: dict[str, object] | list[object], log: ProblemLog
 ) -> tuple[list[VideoRecord], list[TaskRecord]]:
-    """All videos and tasks of one decoded file. A record that cannot be used is left out and logged.
-
-    Raises:
-        DataError: there are more than `MAX_TASKS`.
-    """
+    """All videos and tasks of one decoded file. A record that cannot be used is left out and logged; so is a file of
+    more than `MAX_TASKS`."""
     if len(content) > MAX_TASKS:
-        raise DataError(f"{log.file}: more than {MAX_TASKS} records. Remedy: split the file")
+        log.error("", f"more than {MAX_TASKS} records; the file is left out", "split the file")
+        return [], []
     videos: dict[str, VideoRecord] = {}
     tasks: list[TaskRecord] = []
     numbers: Counter[str] = Counter()
@@ -187,11 +184,13 @@ def read_v_star(
         name = str(raw.get("vid")) if isinstance(raw, dict) else ""
         try:
             video, task = converted_record(raw, numbers[name] + 1)
-            if videos.setdefault(video.id, video) != video:
-                raise DataError(f"says other things of the video {video.id!r:.80} than an earlier record")
-        except (DataError, msgspec.ValidationError) as error:
+        except msgspec.ValidationError as error:
             log.error(where, f"{error!s:.300}; the record is left out", "correct it")
-        else:
-            numbers[name] += 1
-            tasks.append(task)
+            continue
+        if videos.setdefault(video.id, video) != video:
+            what = f"says other things of the video {video.id!r:.80} than an earlier record; the record is left out"
+            log.error(where, what, "correct it")
+            continue
+        numbers[name] += 1
+        tasks.append(task)
     return list(videos.values()), tasks

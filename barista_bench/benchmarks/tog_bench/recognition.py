@@ -68,9 +68,11 @@ def sentence_encoder(name: str) -> SentenceEncoder:
     try:
         return SentenceEncoder.load(name)
     except (ModelError, DataError) as error:
+        what, _, remedy = str(error).partition(". Remedy: ")
         raise ConfigError(
-            f"option encoder: {error}; or choose matcher=exact or matcher=synonyms, which need no model; a run that is "
-            "finished is scored anew, without asking the model, by `barista-bench score RUN --option matcher=synonyms`"
+            f"option encoder: {what}. Remedy: {remedy or 'name another encoder'}; or choose matcher=exact or "
+            "matcher=synonyms, which need no model; a run that is finished is scored anew, without asking the model, "
+            "by `barista-bench score RUN --option matcher=synonyms`"
         ) from error
 
 

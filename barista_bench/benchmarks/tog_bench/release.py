@@ -32,7 +32,7 @@ BEYOND = 1.0
 
 
 class _Broken(ValueError):
-    """A task cannot be used: where, what and the remedy."""
+    """A task, or a file, cannot be used: where, what and the remedy."""
 
     def __init__(self, key: str, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -222,10 +222,9 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
             videos, tasks = read_v_star(content, log)
             rows = list(enumerate(tasks))
         else:
-            raise DataError("neither in our format nor in V-STaR's")
-    except DataError as error:
-        remedy = "correct the file, or convert it as docs/tog_bench.md shows"
-        log.error("", f"{error}; the file is left out", remedy)
+            raise _Broken("", "neither in our format nor in V-STaR's", "convert it as docs/tog_bench.md shows")
+    except _Broken as broken:
+        log.error(broken.key, f"{broken.what}; the file is left out", broken.remedy)
         return {}, []
     facts = checked_videos(videos, log)
     checked = ((row, checked_task(task, f"tasks[{row}]", facts, log)) for row, task in rows)
@@ -233,25 +232,25 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
 
 
 def _content(path: Path) -> object:
-    """A decoded JSON file; of a JSONL file, the list of its lines. Raises DataError."""
+    """A decoded JSON file; of a JSONL file, the list of its lines. Raises _Broken."""
     try:
         data = bounded_bytes(path, MAX_BYTES)
         if path.suffix == ".jsonl":
             return msgspec.json.decode(b"[" + b",".join(line for line in data.splitlines() if line.strip()) + b"]")
         return msgspec.json.decode(data)
     except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})") from error
+        raise _Broken("", f"cannot be read ({error.strerror})", "check or split the file") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"not valid JSON ({error})") from error
+        raise _Broken("", f"not valid JSON ({error})", "correct the file") from error
 
 
 def _own(content: dict[str, object], log: ProblemLog) -> tuple[list[VideoRecord], list[tuple[int, TaskRecord]]]:
     """A file in our format: record by record, so that a bad one costs no other."""
     tasks, videos = content.get("tasks"), content.get("videos")
     if not isinstance(tasks, list) or not isinstance(videos, list):
-        raise DataError("tasks or videos is no list")
+        raise _Broken("", "tasks or videos is no list", "see schema.json and docs/tog_bench.md")
     if len(tasks) > MAX_TASKS:
-        raise DataError(f"has more than {MAX_TASKS} tasks")
+        raise _Broken("", f"has more than {MAX_TASKS} tasks", "split the file")
     _check_outer(content)
     return [video for _, video in _records(videos, "videos", VideoRecord, log)], list(
         _records(tasks, "tasks", TaskRecord, log)
@@ -259,11 +258,11 @@ def _own(content: dict[str, object], log: ProblemLog) -> tuple[list[VideoRecord]
 
 
 def _check_outer(content: dict[str, object]) -> None:
-    """Raise DataError for what is wrong with the file beside its records."""
+    """Raise _Broken for what is wrong with the file beside its records."""
     try:
         msgspec.convert({**content, "videos": [], "tasks": []}, AnnotationFile)
     except msgspec.ValidationError as error:
-        raise DataError(str(error)[:300]) from error
+        raise _Broken("", str(error)[:300], "see schema.json and docs/tog_bench.md") from error
 
 
 def _records(

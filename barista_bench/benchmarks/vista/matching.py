@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
+from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
     LOWEST,
@@ -43,7 +44,6 @@ from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     FailureKind,
     Fields,
     FrameRef,
@@ -53,7 +53,6 @@ from barista_bench.core.task import (
     ProtocolRule,
     Scored,
     SkippedExample,
-    Verdict,
 )
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
@@ -262,17 +261,16 @@ class Matching(ReleaseTask):
         texts, truth = self.choices(example), _truth(example)
         answer = LabelScores.read(prediction.value) if prediction else LabelScores({}, None, [])
         best = answer.best if prediction else []
-        groups: tuple[tuple[Verdict, list[str]], ...] = (
-            ("hit", [label for label in texts if label in truth and label in best]),
-            ("miss", [label for label in texts if label in truth and label not in best]),
-            ("wrong", [label for label in best if label not in truth]),
+
+        def shown(label: str) -> str:
+            score = f"{answer.scores[label]:.4g}" if label in answer.scores else "no score"
+            return f"{label} [{score}]: {texts[label]}"
+
+        return explanation(
+            (shown(label) for label in texts if label in truth and label in best),
+            (shown(label) for label in texts if label in truth and label not in best),
+            (shown(label) for label in best if label not in truth),
         )
-        rows = []
-        for verdict, labels in groups:
-            for label in labels:
-                score = f"{answer.scores[label]:.4g}" if label in answer.scores else "no score"
-                rows.append(ExplanationRow(verdict, f"{label} [{score}]: {texts[label]}"))
-        return Explanation(tuple(rows))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         """All to the true description: to the first of several, since only one may be best."""

@@ -15,7 +15,7 @@ from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.lexical_task import domain_vocabulary
+from barista_bench.benchmarks.barista.lexical import domain_vocabulary
 from barista_bench.core.prompt import BoxFormat, ImagePart
 from barista_bench.core.task import Example, ParseError, Prediction, Sampling, Scored
 from barista_bench.data.plan import plan_task

@@ -1,4 +1,4 @@
-"""Lines that the release froze as examples of ours, task by task; the inverse of `frozen_line_writer.py`.
+"""Lines that the release froze as examples of ours, task by task; the inverse of `released_sets.py`.
 
 Boxes are frozen on an integer grid, so that there are no pixel boxes: the paper's protocol, which scores against those,
 refuses such examples. What only annotations hold and no line needs (activities, device, evidence, ...) stays empty:

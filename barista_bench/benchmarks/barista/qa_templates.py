@@ -6,16 +6,16 @@ length below which a model's answer is dropped before it is written to a file, a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
+
+import msgspec
 
 from barista_bench.benchmarks.barista.change_detection import Category, Change, ClipView
 from barista_bench.benchmarks.barista.reference_text import is_place, listing
-from barista_bench.benchmarks.parsing import is_text
-from barista_bench.core.released_records import MAX_FRAMES
+from barista_bench.core.released_records import MAX_FRAMES, FrameIndex
 from barista_bench.errors import DataError
 from barista_bench.files.bounded import read_bounded_json, read_json_lines
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -216,29 +216,24 @@ def read_writer(folder: str | Path, video_id: str) -> str:
         raise DataError(f"{path}: no provenance ({error}). Remedy: {remedy}") from error
 
 
+class _StatedPair(msgspec.Struct):
+    question: str | None = None
+    answer: str | None = None
+    category: str | None = None
+
+
+class _StatedClip(msgspec.Struct):
+    """One line of a file. What a pair leaves out is empty."""
+
+    clip_index: FrameIndex
+    frame_indices: Annotated[list[FrameIndex], msgspec.Meta(max_length=MAX_FRAMES)]
+    qa_pairs: list[_StatedPair]
+
+
 def _clip_pairs(line: bytes) -> ClipPairs:
-    record = json.loads(line)
-    if not isinstance(record, dict):
-        raise TypeError("not an object")
-    index, frames, listed = (record[key] for key in ("clip_index", "frame_indices", "qa_pairs"))
-    if not _is_index(index) or not isinstance(frames, list) or not all(_is_index(frame) for frame in frames):
-        raise TypeError("clip_index and frame_indices must be whole numbers from 0")
-    if len(frames) > MAX_FRAMES:
-        raise ValueError(f"{len(frames)} frames are more than {MAX_FRAMES}")
-    if not isinstance(listed, list):
-        raise TypeError("qa_pairs is no list")
-    return ClipPairs(clip_index=index, frame_indices=frames, qa_pairs=[_pair(item) for item in listed])
-
-
-def _pair(item: object) -> QaPair:
-    if not isinstance(item, dict):
-        raise TypeError("a pair is no object")
-    texts = {name: item.get(name) or "" for name in ("question", "answer", "category")}
-    for name, text in texts.items():
-        if not is_text(text):
-            raise TypeError(f"{name} is {text!r}, not a text")
-    return QaPair(question=texts["question"], answer=texts["answer"], category=texts["category"])
-
-
-def _is_index(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    clip = msgspec.json.decode(line, type=_StatedClip)
+    pairs = [
+        QaPair(question=pair.question or "", answer=pair.answer or "", category=pair.category or "")
+        for pair in clip.qa_pairs
+    ]
+    return ClipPairs(clip_index=clip.clip_index, frame_indices=clip.frame_indices, qa_pairs=pairs)

@@ -89,7 +89,7 @@ def frame_facts(index: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFact
     video = index.video
     facts = [FrameFacts(video.objects) for _ in frames]
     table = video.attributes_table
-    held = index.attributes(range(len(table.start)))[:, frames] & index.seen[table.source][:, frames]
+    held = index.attributes(range(len(table.start)))[:, frames] & index.seen[np.ix_(table.source, frames)]
     for position, column in np.argwhere(held).tolist():
         kind, value, _, _, row = table.entry(position)
         source = int(table.source[position])

@@ -27,13 +27,13 @@ from pycocotools import mask as coco_mask
 from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields, box_size
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence, remembered, rules_of
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
-from barista_bench.benchmarks.barista.lexical import most_typical
-from barista_bench.benchmarks.barista.lexical_task import (
+from barista_bench.benchmarks.barista.lexical import (
     Compared,
     LexicalTask,
     ReferenceFact,
     domain_vocabulary,
     labelled,
+    most_typical,
 )
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,

@@ -31,14 +31,16 @@ from barista_bench.benchmarks.barista.change_detection import (
     detect_changes,
 )
 from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered, rules_of
-from barista_bench.benchmarks.barista.lexical import content_words, most_typical, overlap
-from barista_bench.benchmarks.barista.lexical_task import (
+from barista_bench.benchmarks.barista.lexical import (
     Compared,
     LexicalTask,
     ReferenceFact,
     after_last,
+    content_words,
     domain_vocabulary,
     labelled,
+    most_typical,
+    overlap,
 )
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,

@@ -12,8 +12,8 @@ import numpy as np
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.parsing import integer, json_arrays, unfenced
-from barista_bench.core.task import Fields, Json, ParseError, Prediction
+from barista_bench.benchmarks.parsing import integer, json_arrays, object_schema, unfenced
+from barista_bench.core.task import Fields, ParseError, Prediction
 from barista_bench.core.typed_fields import TypedFields
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
@@ -199,25 +199,7 @@ def mask_on(masks: Sequence[FrameMask], frame: int, size: Size) -> Rle:
 
 def masks_schema(images: int) -> Fields:
     """JSON Schema of an answer about that many images."""
-    side: Json = {"type": "integer", "minimum": 1}
-    rle: Json = {
-        "type": "object",
-        "properties": {
-            "size": {"type": "array", "items": side, "minItems": 2, "maxItems": 2},
-            "counts": {"type": "string", "minLength": 1},
-        },
-        "required": ["size", "counts"],
-        "additionalProperties": False,
-    }
-    entry: Json = {
-        "type": "object",
-        "properties": {"frame": {"type": "integer", "minimum": 0, "maximum": images - 1}, "rle": rle},
-        "required": ["frame", "rle"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"masks": {"type": "array", "items": entry}},
-        "required": ["masks"],
-        "additionalProperties": False,
-    }
+    size: Fields = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2}
+    rle = object_schema({"size": size, "counts": {"type": "string", "minLength": 1}})
+    frame: Fields = {"type": "integer", "minimum": 0, "maximum": images - 1}
+    return object_schema({"masks": {"type": "array", "items": object_schema({"frame": frame, "rle": rle})}})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections import UserDict
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -14,32 +15,16 @@ from barista_bench.core.task import ProtocolName, Task
 from barista_bench.errors import ConfigError
 
 
-class BenchmarkRegistry(MutableMapping[str, Benchmark]):
+class BenchmarkRegistry(UserDict[str, Benchmark]):
     """Benchmarks by name; each is imported when it is asked for, from the folder of that name."""
 
-    def __init__(self, *names: str) -> None:
-        self._benchmarks: dict[str, Benchmark | None] = dict.fromkeys(names)
-
     def __getitem__(self, name: str) -> Benchmark:
-        benchmark = self._benchmarks[name]
-        if benchmark is None:
-            benchmark = self._benchmarks[name] = import_module(f"{__name__}.{name}").BENCHMARK
-        return benchmark
-
-    def __setitem__(self, name: str, benchmark: Benchmark) -> None:
-        self._benchmarks[name] = benchmark
-
-    def __delitem__(self, name: str) -> None:
-        del self._benchmarks[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._benchmarks)
-
-    def __len__(self) -> int:
-        return len(self._benchmarks)
+        if self.data[name] is None:
+            self.data[name] = import_module(f"{__name__}.{name}").BENCHMARK
+        return self.data[name]
 
 
-BENCHMARKS = BenchmarkRegistry("barista", "vista", "handyvqa", "tog_bench", "egocot")
+BENCHMARKS = BenchmarkRegistry(dict.fromkeys(("barista", "vista", "handyvqa", "tog_bench", "egocot")))
 
 
 def get_benchmark(name: str) -> Benchmark:

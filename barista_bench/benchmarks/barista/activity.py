@@ -35,10 +35,10 @@ from barista_bench.benchmarks.barista.common import (
     frame_metadata,
     frozen_sentence,
     remembered,
-    rules_of,
 )
 from barista_bench.benchmarks.barista.frame_arrays import even_places
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.core.choice_scores import read_scores
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
@@ -104,7 +104,7 @@ class Activity(GraphTask):
     sampling_uses = frozenset({"frames", "choices", "per_class", "same_verb"})
     prompt_package = PROMPT_PACKAGE
     row_note = "frames of one activity, its lettered choices, and the right one"
-    protocol_rules = rules_of(name)
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = ActivityInputs
     target_type = ActivityTarget

@@ -167,13 +167,9 @@ def box_size(box: Box) -> str:
 def box_failures(
     truth: Sequence[Box], answered: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
 ) -> list[AnswerFailure]:
-    """What is wrong with boxes, given the pairs (truth, answer) that count as right.
+    """What is wrong with boxes in pixels, given the pairs (truth, answer) of indices that count as right.
 
-    Args:
-        truth: in pixels.
-        answered: in pixels.
-        pairs: indices.
-        objects: id of the object of each true box; empty, or fewer, where the data do not say.
+    `objects` are ids of the true boxes' objects; empty, or fewer, where the data do not say.
     """
 
     def named(index: int) -> tuple[str, ...]:

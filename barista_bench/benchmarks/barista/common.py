@@ -16,17 +16,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, wraps
-from importlib import resources
+from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar
-
-import msgspec
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.prompt_sets import FROZEN_QUESTION, packaged_prompts
-from barista_bench.core.task import Example, Fields, ParseError, Prediction, ProtocolRule, Task
+from barista_bench.core.task import Example, Fields, ParseError, Prediction, Task
 from barista_bench.core.typed_fields import Int64, TypedFields
-from barista_bench.files.yaml_files import load_yaml
 from barista_bench.scene_graph import VideoGraph
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
@@ -64,22 +60,6 @@ def frozen_sentence(task: Task, **values: str) -> str:
     has_it = FROZEN_QUESTION in task.prompts.extra
     texts = task.prompts if has_it else packaged_prompts(task.prompt_package, task.name)
     return texts.text(FROZEN_QUESTION, **values)
-
-
-def packaged_data(name: str) -> object:
-    """The content of a YAML file beside this module; every scalar is text."""
-    text = resources.files(PROMPT_PACKAGE).joinpath(name).read_text(encoding="utf-8")
-    return load_yaml(text, name, text_only=True)
-
-
-@cache
-def _rules() -> dict[str, tuple[ProtocolRule, ...]]:
-    return msgspec.convert(packaged_data("protocols.yaml"), dict[str, tuple[ProtocolRule, ...]])
-
-
-def rules_of(task: str) -> tuple[ProtocolRule, ...]:
-    """Where the paper and its released code differ on a task: `protocols.yaml`."""
-    return _rules()[task]
 
 
 KEPT = 256

@@ -36,7 +36,7 @@ from barista_bench.benchmarks.barista.box_answers import (
     usual_boxes,
     write_grid,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, remembered, rules_of
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, remembered
 from barista_bench.benchmarks.barista.frame_arrays import Bools, FrameArrays, Frames, any_row, thinned
 from barista_bench.benchmarks.barista.grounding_answers import (
     AnsweredBoxes,
@@ -56,6 +56,7 @@ from barista_bench.benchmarks.barista.phrases import (
     make_phrase,
     range_keys,
 )
+from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.boxes import GRID, box_names, describe_format
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
@@ -131,7 +132,7 @@ class Grounding(GraphTask):
     )
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
-    protocol_rules = rules_of(name)
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = GroundingInputs
     target_type = GroundingTarget

@@ -33,7 +33,7 @@ from barista_bench.benchmarks.barista.box_answers import (
     random_grid_box,
     write_grid,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, rules_of
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row, thinned
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
@@ -53,6 +53,7 @@ from barista_bench.benchmarks.barista.interactions import (
     usual_interactions,
 )
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.boxes import GRID, describe_format
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt
@@ -135,7 +136,7 @@ class HandObject(GraphTask):
     sampling_uses = frozenset({"fraction", "frame_step", "relation_type", "box_scale"})
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, and every interaction of a hand with an object: boxes and hand"
-    protocol_rules = rules_of(name)
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = FrameSize
     target_type = InteractionTarget

@@ -165,11 +165,7 @@ def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> lis
 def actions_at(video: VideoGraph, frame: int, contacts: Sequence[int], active: Bools) -> list[HandAction]:
     """All that hands do on a frame, by the object acted on: several hands on one object are one interaction.
 
-    Args:
-        video: the annotations.
-        frame: which frame.
-        contacts: as `contact_ranges`.
-        active: (contacts, frames) whether each holds.
+    `contacts` as `contact_ranges` gives them, `active` (contacts, frames) whether each holds.
     """
     by_target: dict[int, list[int]] = defaultdict(list)
     for number in np.flatnonzero(active[:, frame]).tolist():

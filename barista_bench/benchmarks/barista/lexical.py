@@ -19,8 +19,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, packaged_data
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.packaged import packaged_data
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.graph_task import GraphTask
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
@@ -244,7 +245,7 @@ def after_last(text: str, marker: str) -> str:
 @cache
 def domain_vocabulary() -> dict[str, str]:
     """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
-    return msgspec.convert(packaged_data("vocabulary.yaml"), dict[str, Any])["categories"]
+    return msgspec.convert(packaged_data(PROMPT_PACKAGE, "vocabulary.yaml"), dict[str, Any])["categories"]
 
 
 class Compared(NamedTuple):

@@ -178,13 +178,7 @@ NEAR_MISSES: tuple[FailureKind, ...] = ("wrong_direction", "wrong_relation", "wr
 def relation_failures(
     truth: Counter[Relation], answered: Counter[Relation], hands: set[int]
 ) -> list[tuple[FailureKind, tuple[int, ...]]]:
-    """What is wrong with relations, each with the marks that it is about.
-
-    Args:
-        truth: the true relations.
-        answered: the answered ones.
-        hands: marks of hands, which are mistaken for each other.
-    """
+    """What is wrong with relations, each with the marks that it is about; `hands` are mistaken for each other."""
     missed, wrong = list((truth - answered).elements()), list((answered - truth).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
     for kind in NEAR_MISSES:

@@ -6,7 +6,7 @@ length below which a model's answer is dropped before it is written to a file, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -47,7 +47,11 @@ class ClipPairs(TypedDict):
 
 def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
     """One question that asks for all changes of a category in a clip, and the answer that names each of them."""
-    question, answer = _WRITERS[category](changes)
+    if category in _COMPARED:
+        question, answer = _COMPARED[category], _compared(changes)
+    else:
+        write = _write_contacts if category == "action_transition" else _write_activities
+        question, answer = write(changes)
     return QaPair(question=question, answer=answer, category=category)
 
 
@@ -74,11 +78,6 @@ def describe_change(change: Change) -> str:
     return _activity(change)
 
 
-def _write_states(changes: Sequence[Change]) -> tuple[str, str]:
-    question = "How does the state of the objects in view change between the beginning and the end of this clip?"
-    return question, _compared(changes)
-
-
 def _write_contacts(changes: Sequence[Change]) -> tuple[str, str]:
     hands = list(dict.fromkeys(change.subject for change in changes))
     question = (
@@ -92,11 +91,6 @@ def _write_contacts(changes: Sequence[Change]) -> tuple[str, str]:
     return question, f"Following the frames of this clip one after the other in their given order, {'; '.join(parts)}."
 
 
-def _write_relations(changes: Sequence[Change]) -> tuple[str, str]:
-    question = "How does the place of objects relative to each other change between the beginning and end of this clip?"
-    return question, _compared(changes)
-
-
 def _write_activities(changes: Sequence[Change]) -> tuple[str, str]:
     question = "How do the activities of the person who films follow each other while this clip runs?"
     facts = [_activity(change) for change in changes_to_tell(changes)]
@@ -106,12 +100,13 @@ def _write_activities(changes: Sequence[Change]) -> tuple[str, str]:
     )
 
 
-_WRITERS: Mapping[Category, Callable[[Sequence[Change]], tuple[str, str]]] = {
-    "state_change": _write_states,
-    "action_transition": _write_contacts,
-    "relation_change": _write_relations,
-    "activity_progression": _write_activities,
+_COMPARED: Mapping[Category, str] = {
+    "state_change": "How does the state of the objects in view change between the beginning and the end of this clip?",
+    "relation_change": (
+        "How does the place of objects relative to each other change between the beginning and end of this clip?"
+    ),
 }
+"""Questions that compare the first frames with the last ones."""
 
 
 def _compared(changes: Sequence[Change]) -> str:

@@ -25,7 +25,13 @@ import numpy as np
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields, box_size
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence, remembered, rules_of
+from barista_bench.benchmarks.barista.common import (
+    PROMPT_PACKAGE,
+    FrameMetadata,
+    frame_metadata,
+    frozen_sentence,
+    remembered,
+)
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
 from barista_bench.benchmarks.barista.lexical import (
     Compared,
@@ -43,6 +49,7 @@ from barista_bench.benchmarks.barista.reference_text import (
     statements,
     structured_reference,
 )
+from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.boxes import describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
@@ -136,7 +143,7 @@ class Referring(LexicalTask):
     sampling = Sampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
     sampling_uses = frozenset({"in_activities", "frame_step", "per_frame", "per_class"})
     row_note = "a frame and a box, and what a description of that object must say"
-    protocol_rules = rules_of(name)
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = ReferringInputs
     target_type = ReferringTarget

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, rules_of
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row
 from barista_bench.benchmarks.barista.marked_relations import (
     MarkedObject,
@@ -39,6 +39,7 @@ from barista_bench.benchmarks.barista.marked_relations import (
 )
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
@@ -82,7 +83,7 @@ class Relations(GraphTask):
     sampling_uses = frozenset({"frame_step", *MarkLook.__struct_fields__})
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
-    protocol_rules = rules_of(name)
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = RelationInputs
     target_type = RelationSet

@@ -18,9 +18,10 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from barista_bench.benchmarks.barista.box_answers import box_fields
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.common import WORDING as WORDING
-from barista_bench.benchmarks.barista.common import packaged_data
 from barista_bench.benchmarks.barista.python_texts import Pieces, SourceFile
+from barista_bench.benchmarks.packaged import packaged_data
 from barista_bench.core.benchmark import ReleasedRubric
 from barista_bench.core.prompt import BoxFormat, BoxOrder, TextPart, by_hash
 from barista_bench.core.prompt_sets import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, fill
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 _SOURCE = "src/barista"
 _TASKS = f"{_SOURCE}/vlm_benchmarks/tasks"
-_HASHES = msgspec.convert(packaged_data("released_hashes.yaml"), dict[str, dict[str, Any]])
+_HASHES = msgspec.convert(packaged_data(PROMPT_PACKAGE, "released_hashes.yaml"), dict[str, dict[str, Any]])
 SHA256 = {(file, name): sha256 for file, names in _HASHES["constants"].items() for name, sha256 in names.items()}
 """SHA-256 of the release's constants as UTF-8, by file and name."""
 SHOWN: dict[str, str] = _HASHES["shown"]

@@ -30,7 +30,7 @@ from barista_bench.benchmarks.barista.change_detection import (
     clips,
     detect_changes,
 )
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, remembered, rules_of
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, remembered
 from barista_bench.benchmarks.barista.lexical import (
     Compared,
     LexicalTask,
@@ -51,6 +51,7 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
+from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.graph_task import Candidate, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.task import (
@@ -121,7 +122,7 @@ class TemporalVQA(LexicalTask):
     sampling = Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
     sampling_uses = frozenset({"frames", "spacing", "per_class", "draw_seed", "max_frames", "pairs"})
     row_note = "frames of a clip, and a question about what changes in it"
-    protocol_rules = rules_of(name)
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = TemporalInputs
     target_type = TemporalTarget

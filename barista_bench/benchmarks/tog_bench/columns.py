@@ -136,11 +136,7 @@ def read_time(value: object, shown: Sequence[float]) -> float | None:
 
 
 def snapped(time: float, grid: Sequence[float]) -> float:
-    """The time of the grid that is meant: the nearest within `SNAP`, else the time itself, in milliseconds.
-
-    Args:
-        time: seconds.
-        grid: in order.
+    """The time of the sorted grid that is meant: the nearest within `SNAP`, else the time itself, in milliseconds.
 
     >>> snapped(3.9, [0.0, 4.0]), snapped(5.12345, [0.0, 4.0]), snapped(4.2, [4.0, 4.3])
     (4.0, 5.123, 4.3)

@@ -168,9 +168,7 @@ def open_release(root: Path, videos: Path | None = None) -> TogRelease:
 
     A file in our format says so itself; V-STaR's are known by the keys of their records.
 
-    Args:
-        root: the file or folder.
-        videos: folder of the media; the annotations' where None.
+    Media lie with the annotations where `videos` is None.
 
     Raises:
         DataError: there are no annotation files.

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
     LOWEST,
@@ -50,7 +51,6 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     ProtocolName,
-    ProtocolRule,
     Scored,
     SkippedExample,
 )
@@ -63,32 +63,6 @@ _PACKAGE = "barista_bench.benchmarks.vista"
 _WORDING = "matching"
 """All environments are asked in the same words, so that they can be compared."""
 
-_RULES = (
-    ProtocolRule(
-        "nothing",
-        "general problem sets",
-        "9 descriptions and 9 videos (Minecraft: 4 and 4)",
-        "8 classes and 8 videos in virtual home (table 3)",
-    ),
-    ProtocolRule(
-        "nothing",
-        "permutations of level 2 in virtual home",
-        "33 problem sets",
-        "32 problem sets (table 3)",
-    ),
-    ProtocolRule(
-        "nothing",
-        "standardisation",
-        "sample standard deviation, plus 1e-6",
-        "`standard deviation`, without saying which",
-    ),
-    ProtocolRule(
-        "nothing",
-        "Minecraft",
-        "an older fork: frames again when scoring, 0 to 1, over the other videos; here as the other environments",
-        "prompts of its own (figures 10 to 12)",
-    ),
-)
 
 _KINDS: dict[str, FailureKind] = {
     "objects": "wrong_object",
@@ -110,7 +84,7 @@ class Matching(ReleaseTask):
     sampling_uses = frozenset({"frames"})
     prompt_package = _PACKAGE
     row_note = "frames of one video, the descriptions of one problem set, and which of them fit"
-    protocol_rules = _RULES
+    protocol_rules = rules_of(_PACKAGE, _WORDING)
     breakdown_keys = GROUPED_BY
     whole_clusters = True
     options: ClassVar[Mapping[str, Option]] = {

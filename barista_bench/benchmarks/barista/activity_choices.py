@@ -1,4 +1,4 @@
-"""The lettered choices of an activity question: which classes are drawn, in which order, and what they are called."""
+"""The lettered choices of an activity question: which are drawn, in which order, what they are called; a choice read."""
 
 from __future__ import annotations
 

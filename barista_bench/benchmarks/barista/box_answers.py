@@ -1,4 +1,9 @@
-"""Boxes in prompts and answers: asked for, read within bounds, and made up for the `chance` model."""
+"""Boxes in prompts and answers: asked for, read within bounds, made up for baselines, and what is wrong with them.
+
+Kinds of failure start from the matching of the task's own score, and only name what that leaves over. Leftovers of
+truth and answer are paired by what they have in common, the closest first; what finds no partner is missed or
+hallucinated. A schema bounds coordinates by what any box format can need for its frame.
+"""
 
 from __future__ import annotations
 

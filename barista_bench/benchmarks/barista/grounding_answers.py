@@ -1,4 +1,4 @@
-"""Answers to phrase grounding: read by the paper's protocol, with confidences of detectors; explained."""
+"""Answers to phrase grounding: read by either protocol, with confidences of detectors, explained, and scored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Hand-object interactions as examples and answers hold them, made-up exemplars, and what is usual."""
+"""Hand-object interactions: what hands do by the graph, as examples and answers hold it, read by either protocol.
+
+Which objects hands act on, with which hands, and how, depends on relations alone, not on boxes (`actions_at`).
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ therefore called `lexical_*`, and they must never be reported as the paper's Cor
 
 Words are case-folded runs of letters and digits; stop words are dropped; plural and third-person endings are cut; words
 are matched as multisets. Shares run from 0 to 1.
+
+`LexicalTask` is what tasks with free-text answers share: scores, explanations and failures by words alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a question about relations is made of: marked objects, the vocabulary, and the relations that are usual."""
+"""What a question about relations is made of, its answers as either protocol reads them, and what is usual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our examples as the release freezes them: the record of one line, for all six tasks (docs/upstream/barista.md).
+"""Our sets as the release freezes them: its parameters, and the record of a line (docs/upstream/barista.md).
 
 `label`, `metadata` and `task_data` are rebuilt from what an example holds. The sentence that the release freezes with
 referring and activity (`question`) is wording: it is that of the file where an example was read from one, else given.

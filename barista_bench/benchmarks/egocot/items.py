@@ -1,6 +1,7 @@
-"""One question of the benchmark with its annotations, checked, and what the columns of its example hold.
+"""The taxonomy of EgoCoT-Bench, one question with its annotations, checked, and the columns of its example.
 
-Times are in seconds. Boxes are [x0, y0, x1, y1] in pixels of the media as they are shown.
+Times are in seconds. Boxes are [x0, y0, x1, y1] in pixels of the media as they are shown. What each of the twelve
+subtasks (arXiv 2605.19559, "Task Definition") asks is said in our own words.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 A release is one `.json` or `.jsonl` file, or a folder of them. A JSON file holds one record, a list of records, or an
 object with one list of records. Files whose name says `manifest` or `submission` are none. The split is what a record
 or the file's name says (`dev`, `test`), else `dev` where answers are given and `test` where they are not.
+
+Third-party media are neither fetched nor cut here: the recipe is data. The format of the benchmark's own manifest is
+not public. Ours is a `.json` list or `.jsonl` file whose name says `manifest`, one `ManifestEntry` a medium;
+docs/egocot.md shows one.
 """
 
 from __future__ import annotations

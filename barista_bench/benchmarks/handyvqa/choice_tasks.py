@@ -5,6 +5,13 @@ Scored as the public script does (docs/upstream/handyvqa.md, "Scoring"): of the 
 first of the alphabet counts, and answers without one are left out (`accuracy`). Beside it the same with those counted
 as wrong (`accuracy_counted`), and the strict reading, unanswered wrong (`accuracy_strict`). Where not a single answer
 can be read, `accuracy` is 0.
+
+Letters in an answer are read in two ways.
+Released: any letter before a closing bracket anywhere in the text counts if it has an option, in alphabetical order
+(`metrics.choice_accuracy.handyvqa_letters`). Strict: only lines that begin with a bracketed capital count, and an
+answer that names a letter without an option, or another option's text behind a letter, is none.
+
+Models that score the options (`core.choice_scores`) choose those with the highest score, in both readings.
 """
 
 from __future__ import annotations
@@ -147,7 +154,7 @@ class ChoiceTask(HandyvqaTask):
         return dict(zip(letters(len(options)), options, strict=True))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """Both readings of `letter_answers`, and the scores of models that score."""
+        """Both readings, and the scores of models that score."""
         return parse_letters(text, ChoiceInputs.read(inputs).options)
 
     def facets(self, example: Example) -> Fields:

@@ -1,4 +1,10 @@
-"""Masks of questions and answers: COCO run lengths, checked before pycocotools reads them, united, resized, scored."""
+"""Masks of questions and answers: COCO run lengths, checked before pycocotools reads them, united, resized, scored.
+
+Answers are `{"masks": [{"frame": 3, "rle": {"size": [height, width], "counts": "..."}}, ...]}`.
+`frame` counts the images that were shown, from 0; `rle` is a compressed COCO run-length encoding. Masks of one frame
+are united; frames that nobody asked for are passed over. A mask has the size of the annotated frames, or that of the
+image shown where it was scaled down; one of any other size, or with damaged run lengths, is dropped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The HanDyVQA release: records checked into questions. A bad record costs that record, and is reported by name."""
+"""The HanDyVQA release: records checked into questions, where their clips lie, and which frames of them are shown.
+
+A bad record costs that record, and is reported by name.
+"""
 
 from __future__ import annotations
 

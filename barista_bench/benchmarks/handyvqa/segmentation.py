@@ -175,7 +175,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The masks of annotated frames, in the size of the annotation: see `mask_answers`."""
+        """The masks of annotated frames, in the size of the annotation: see `masks`."""
         asked = SegmentationInputs.read(inputs)
         width, height = thinned_size(asked.width, asked.height, self.max_side)
         return parse_masks(text, self._shown(asked), asked.frames, [asked.size, (height, width)])

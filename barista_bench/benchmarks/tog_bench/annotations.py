@@ -1,10 +1,14 @@
-"""Our annotation format of ToG-Bench: instructions, and the objects that each takes, with times and boxes.
+"""The annotation format of ToG-Bench as we define it, and V-STaR's files in it.
 
 The official annotations are not published; `docs/tog_bench.md` describes this format and `schema.json` is its JSON
 Schema (2020-12), exported from the records below. That page also shows how another layout is converted.
 
 Times are seconds from the first frame. Boxes are [x0, y0, x1, y1] in pixels of a frame of the width and height that
 the video's record states, with x0 < x1 and y0 < y1 (continuous corners: the width is x1 - x0).
+
+V-STaR (github.com/V-STaR-Bench/V-STaR):
+One object a question, named by `answer`, one interval, boxes in pixels at whole seconds. Questions name no object by
+its task, so all count as explicit. Facts: docs/upstream/tog_bench.md.
 """
 
 from __future__ import annotations

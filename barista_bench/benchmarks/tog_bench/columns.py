@@ -1,4 +1,4 @@
-"""What the columns of an example hold, and what an answer is read as.
+"""What the columns of an example hold, what an answer is read as, and points in time as models write them.
 
 Times are in seconds, boxes [x0, y0, x1, y1] in pixels of the video as it lies on disk.
 """

@@ -1,4 +1,4 @@
-"""From examples and answers to the metric: what is recognised, which time stamps count, and the figures of a run."""
+"""From examples and answers to the metric: what is recognised, which times count, the figures, and why they are so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""What the columns of a ViSTa example hold."""
+r"""What the columns of a ViSTa example hold, and the scores read out of an answer (docs/upstream/vista.md).
+
+The released rule takes what stands after the last "Final Scores". For each label it looks at the lines that hold the
+label as a word, in either case, drops each line up to the label's last occurrence (where it is written in the same
+case), and takes the largest number of what is left: of `4/5` that is 5. Numbers are what the released expression
+`(?<!_)([0-9]+(?:\.[0-9]+)?)` finds: without a sign, with decimals or not, and of digits behind an underscore all but
+the first (of `label_12`, 2). A label without a number scores -0.1.
+
+The strict reading wants what the prompt asks for and nothing else: one line `- (label) score` for every label, with a
+score from 0 to 5.
+"""
 
 from __future__ import annotations
 

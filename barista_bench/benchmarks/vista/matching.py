@@ -209,7 +209,7 @@ class Matching(ReleaseTask):
         return Prompt(self.prompts.fill()[0], (TextPart(text),))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The scores of a dual encoder, or those that a generative model wrote: see `score_answers.read_answer`."""
+        """The scores of a dual encoder, or those that a generative model wrote: see `columns.read_answer`."""
         return read_answer(text, MatchingInputs.read(inputs).labels)
 
     def statistics(self, samples: Sequence[Scored]) -> MatchedSets:

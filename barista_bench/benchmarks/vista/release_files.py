@@ -1,6 +1,8 @@
-"""The three kinds of files of a ViSTa release, read within bounds: each is untrusted input.
+"""What a ViSTa release holds, and its three kinds of files, read within bounds: each is untrusted input.
 
-YAML is read as text alone: label ids such as `on`, `no` or `1` stay what the JSON files call them.
+Names are the paper's: its environments are called otherwise in the release's folders, and what it calls general problem
+sets is `remix` there. YAML is read as text alone: label ids such as `on`, `no` or `1` stay what the JSON files call
+them.
 """
 
 from __future__ import annotations

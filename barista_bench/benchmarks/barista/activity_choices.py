@@ -1,4 +1,4 @@
-"""The lettered choices of an activity question: which are drawn, in which order, what they are called; a choice read."""
+"""The lettered choices of an activity question: which are drawn, in which order, their names; how one is read."""
 
 from __future__ import annotations
 

@@ -26,12 +26,15 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # the comparisons are tests, which are not installed
 
-from barista_bench.benchmarks import get_benchmark, get_task  # noqa: E402
+from barista_bench.benchmarks import (  # noqa: E402
+    get_benchmark,
+    get_task,
+    rules_of,
+)
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE  # noqa: E402
 from barista_bench.benchmarks.barista.marked_relations import mark_order  # noqa: E402
 from barista_bench.benchmarks.barista.released_sets import released_sampling  # noqa: E402
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks  # noqa: E402
-from barista_bench.benchmarks.packaged import rules_of  # noqa: E402
 from barista_bench.core.graph_task import GraphTask  # noqa: E402
 from barista_bench.core.prompt import BoxFormat  # noqa: E402
 from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName  # noqa: E402

@@ -5,17 +5,22 @@ from __future__ import annotations
 import difflib
 from collections import UserDict
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from functools import cache
+from importlib import import_module, resources
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from barista_bench.core.benchmark import Benchmark
 from barista_bench.core.options import parse_pairs
 from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
-from barista_bench.core.task import ProtocolName, Task
+from barista_bench.core.task import ProtocolName, ProtocolRule, Task
 from barista_bench.errors import ConfigError
+from barista_bench.files.yaml_files import load_yaml
 
 
-class BenchmarkRegistry(UserDict[str, Benchmark]):
+class BenchmarkRegistry(UserDict[str, Any]):
     """Benchmarks by name; each is imported when it is asked for, from the folder of that name."""
 
     def __getitem__(self, name: str) -> Benchmark:
@@ -118,3 +123,19 @@ def task_names(benchmark: str) -> tuple[str, ...]:
         ConfigError: there is no such benchmark.
     """
     return get_benchmark(benchmark).task_names
+
+
+def packaged_data(package: str, name: str) -> object:
+    """The content of a YAML file of a package; every scalar is text."""
+    data = resources.files(package).joinpath(name).read_bytes()
+    return load_yaml(data, name, text_only=True)
+
+
+@cache
+def _all_rules(package: str) -> dict[str, tuple[ProtocolRule, ...]]:
+    return msgspec.convert(packaged_data(package, "protocols.yaml"), dict[str, tuple[ProtocolRule, ...]])
+
+
+def rules_of(package: str, task: str) -> tuple[ProtocolRule, ...]:
+    """Where the paper and its released code differ on a task: the package's `protocols.yaml`."""
+    return _all_rules(package)[task]

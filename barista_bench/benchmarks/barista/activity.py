@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.activity_choices import (
     ActivityChoice,
     ActivityInputs,
@@ -38,7 +39,6 @@ from barista_bench.benchmarks.barista.common import (
 )
 from barista_bench.benchmarks.barista.frame_arrays import even_places
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
 from barista_bench.core.choice_scores import read_scores
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary

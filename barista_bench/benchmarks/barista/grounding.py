@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.box_answers import (
     CENTRE,
     annotated,
@@ -56,7 +57,6 @@ from barista_bench.benchmarks.barista.phrases import (
     make_phrase,
     range_keys,
 )
-from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.boxes import GRID, box_names, describe_format
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.box_answers import (
     FrameSize,
     as_xyxy,
@@ -53,7 +54,6 @@ from barista_bench.benchmarks.barista.interactions import (
     usual_interactions,
 )
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.boxes import GRID, describe_format
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt

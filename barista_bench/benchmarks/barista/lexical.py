@@ -21,9 +21,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
+from barista_bench.benchmarks import packaged_data
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.packaged import packaged_data
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.graph_task import GraphTask
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share

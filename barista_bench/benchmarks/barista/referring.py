@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pycocotools import mask as coco_mask
 
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields, box_size
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
@@ -49,7 +50,6 @@ from barista_bench.benchmarks.barista.reference_text import (
     statements,
     structured_reference,
 )
-from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.boxes import describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt

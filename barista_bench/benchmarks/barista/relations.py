@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row
 from barista_bench.benchmarks.barista.marked_relations import (
@@ -39,7 +40,6 @@ from barista_bench.benchmarks.barista.marked_relations import (
 )
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt

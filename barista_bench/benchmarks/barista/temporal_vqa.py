@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import cast
 
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.change_detection import (
     Category,
     Change,
@@ -51,7 +52,6 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
-from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.core.graph_task import Candidate, Vocabulary
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.task import (

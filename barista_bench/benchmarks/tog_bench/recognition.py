@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.packaged import packaged_data
+from barista_bench.benchmarks import packaged_data
 from barista_bench.benchmarks.sentence_similarity import DECIMALS, DEFAULT_ENCODER, SentenceEncoder
 from barista_bench.core.task import Fields
 from barista_bench.errors import ConfigError, DataError, ModelError

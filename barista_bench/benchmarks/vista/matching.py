@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.explanations import explanation
-from barista_bench.benchmarks.packaged import rules_of
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
     LOWEST,

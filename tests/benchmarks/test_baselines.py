@@ -14,21 +14,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista import TASKS, Grounding, HandObject
+from barista_bench.benchmarks.barista import TASKS
+from barista_bench.benchmarks.barista.box_answers import usual_boxes
+from barista_bench.benchmarks.barista.common import most_frequent, remembered
+from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.interactions import InteractionTarget, TrueInteraction
-from barista_bench.benchmarks.barista.lexical import content_words
+from barista_bench.benchmarks.barista.lexical import content_words, most_typical
 from barista_bench.benchmarks.barista.marked_relations import (
     MarkedObject,
     MarkLook,
     MarkSegmentation,
     RelationInputs,
     likely_relations,
-)
-from barista_bench.benchmarks.barista.priors import (
-    most_frequent,
-    most_typical,
-    remembered,
-    usual_boxes,
 )
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat

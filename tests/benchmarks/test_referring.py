@@ -15,7 +15,7 @@ from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary
+from barista_bench.benchmarks.barista.lexical import domain_vocabulary
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart
 from barista_bench.core.task import Example, ParseError, Prediction, Scored

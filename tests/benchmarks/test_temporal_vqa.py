@@ -17,9 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Change
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary
-from barista_bench.benchmarks.barista.frozen_line_writer import released_record
-from barista_bench.benchmarks.barista.lexical import is_said
+from barista_bench.benchmarks.barista.lexical import domain_vocabulary, is_said
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
     changes_to_tell,
@@ -27,6 +25,7 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_pairs,
     write_pair,
 )
+from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.benchmarks.barista import Relations
+from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example
 from barista_bench.data import frozen

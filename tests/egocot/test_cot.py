@@ -14,7 +14,7 @@ import pytest
 
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
-from barista_bench.benchmarks.egocot.taxonomy import SUBTASKS
+from barista_bench.benchmarks.egocot.items import SUBTASKS
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
 from barista_bench.core.task import Example, Prediction, Scored, SkippedExample

@@ -10,12 +10,11 @@ import json
 from pathlib import Path
 
 from barista_bench.benchmarks.egocot.evidence_sentences import rationale_of
-from barista_bench.benchmarks.egocot.items import Split
+from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, Split
 from barista_bench.benchmarks.egocot.mini_questions import CHOICES, QUESTIONS, Draft
 from barista_bench.benchmarks.egocot.mini_scene import GraphScene
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
-from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, GROUPS
 from barista_bench.core.task import Json
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined

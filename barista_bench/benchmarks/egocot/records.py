@@ -18,11 +18,13 @@ from barista_bench.benchmarks.egocot.items import (
     CotItem,
     ItemEvidence,
     Split,
+    Subtask,
     TargetObject,
     TimedBox,
     TimedRelation,
+    group_called,
+    subtask_called,
 )
-from barista_bench.benchmarks.egocot.taxonomy import Subtask, group_called, subtask_called
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.core.prompt import four_numbers
 from barista_bench.files.bounded import bounded_bytes

@@ -8,9 +8,14 @@ from typing import ClassVar
 
 from PIL import Image
 
-from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames, QuestionClip, choose_frames
 from barista_bench.benchmarks.handyvqa.masks import thinned_size
-from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, HandyvqaRelease
+from barista_bench.benchmarks.handyvqa.release import (
+    ClipFrames,
+    HandyvqaQuestion,
+    HandyvqaRelease,
+    QuestionClip,
+    choose_frames,
+)
 from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.options import Option

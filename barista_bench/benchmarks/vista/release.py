@@ -17,15 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barista_bench.benchmarks.vista.problem_sets import (
+from barista_bench.benchmarks.vista.release_files import (
     ENVIRONMENTS,
     FIRST_LEVEL,
     TYPES,
     LabelledVideo,
-    ProblemSet,
-)
-from barista_bench.benchmarks.vista.release_files import (
     MetadataRow,
+    ProblemSet,
     SetMetadata,
     VideoEntry,
     read_description,

@@ -18,15 +18,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from barista_bench.core.bootstrap import DRAWS, LEVEL
+from barista_bench.core.statistics import DRAWS, LEVEL
 from barista_bench.errors import DataError
-from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.opening import open_tasks
-from barista_bench.runs.ask.runner import run_config
-from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.ask.config import RunConfig, Shard, checked
+from barista_bench.runs.ask.runner import open_tasks, run_config
 from barista_bench.runs.run_folder import CONFIG_FILE
-from barista_bench.runs.score.result_files import options_of_each
-from barista_bench.runs.score.scoring import ScoredRun, read_scored, score_tasks
+from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, named
 

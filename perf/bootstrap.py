@@ -13,8 +13,7 @@ import time
 from dataclasses import replace
 
 from barista_bench.core.task import FrameRef
-from barista_bench.runs.score.figures import counted_samples, intervals
-from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.samples import ScoredSample, counted_samples, intervals
 from barista_bench.runs.score.scoring import score
 
 EXAMPLES, VIDEOS, RUNS = 1000, 100, 3

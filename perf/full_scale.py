@@ -26,6 +26,7 @@ import numpy as np
 from generate_release import generate
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
+from barista_bench.data.origin import split_videos
 from barista_bench.data.plan import plan_tasks
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -51,7 +52,7 @@ def everything(root: str, num_proc: int) -> Row:
     The videos themselves are absent, which is reported.
     """
     wanted = [(task, task.sampling) for task in TASKS]
-    made = plan_tasks(SceneGraph(root), wanted, num_proc=num_proc, check_masks=True)
+    made = plan_tasks(SceneGraph(root), wanted, split=split_videos, num_proc=num_proc, check_masks=True)
     assert made.validation is not None
     others = [problem for problem in made.validation.problems if not problem.file.endswith(".mp4")]
     assert not others, others[:3]

@@ -20,18 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench import __version__
-from barista_bench.runs.ask.inputs import INPUTS_FILE
-from barista_bench.runs.description import checked_description
 from barista_bench.runs.diff import diff
-from barista_bench.runs.log.compaction import compact
-from barista_bench.runs.log.keys import sample_key
-from barista_bench.runs.log.log_reader import finished_samples, read_folder
-from barista_bench.runs.log.record import sample_digest, seal
-from barista_bench.runs.log.sample_log import log_files
+from barista_bench.runs.log.asked import INPUTS_FILE, sample_keys
+from barista_bench.runs.log.log_reader import LogReader, compact, finished_samples
+from barista_bench.runs.log.sample_log import log_files, sample_digest, seal
 
 RANKS = 4
 MODEL = {"name": "org/model", "revision": "0" * 40, "settings": {"dtype": "bfloat16"}}
 GENERATION = {"temperature": 0.7, "max_new_tokens": 4096}
+KEY_OF = sample_keys(MODEL, GENERATION)
 DESCRIBED = {
     "barista_bench": __version__,
     "identity": {
@@ -56,8 +53,7 @@ ANSWER = [{"subject": "left hand", "relation": "holding", "object": f"portafilte
 def write_run(folder: Path, count: int, changed_each: int) -> None:
     """A run folder; the first answer and every `changed_each`-th after it are others."""
     folder.mkdir()
-    path = folder / "run.json"
-    path.write_text(json.dumps(checked_description(DESCRIBED, path)))
+    (folder / "run.json").write_text(json.dumps(DESCRIBED))
     files = [(folder / f"samples-{rank}.jsonl").open("wb") for rank in range(RANKS)]
     with (folder / INPUTS_FILE).open("wb") as inputs:
         for number in range(0, count, 3):
@@ -81,7 +77,7 @@ def made_record(number: int, change: str) -> dict[str, object]:
     fingerprint = hashlib.sha256(b"%d" % (number // 3)).hexdigest()
     example_id, run = f"relations:P{number // 3 % 185:03}_kitchen:{number // 3}", number % 3
     return {
-        "key": sample_key(example_id, fingerprint, MODEL, GENERATION, run),
+        "key": KEY_OF(example_id, fingerprint, run),
         "fingerprint": fingerprint,
         "example_id": example_id,
         "run": run,
@@ -125,7 +121,8 @@ def naive_latest(folder: Path) -> int:
 
 
 def read(folder: Path) -> int:
-    return sum(record.text is not None for record in read_folder(folder))
+    with LogReader(folder) as reader:
+        return sum(record.text is not None for record in reader)
 
 
 def ask_for_each(folder: Path) -> float:
@@ -179,7 +176,7 @@ def main() -> None:
         row("naive: dict of the last records", latest_seconds, latest_peak - base)
         for name, step, expected, beside in (
             ("finished_samples (resume)", resume, count, (plain_seconds, plain_peak)),
-            ("read_folder (scoring)", read, count, (latest_seconds, latest_peak)),
+            ("LogReader (scoring)", read, count, (latest_seconds, latest_peak)),
             ("diff of two such runs", compare, (count - 1) // 10, (2 * latest_seconds, 2 * latest_peak - base)),
             ("compact", tidy, count, (latest_seconds, latest_peak)),
         ):

@@ -20,8 +20,8 @@ from PIL import Image
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models import Completion, GenerationConfig, Request
 from barista_bench.models.served import client as served_client
-from barista_bench.models.served.concurrency import AdaptiveLimit, LimitChange
 from barista_bench.models.served.model import ServedModel
+from barista_bench.models.served.state import AdaptiveLimit, LimitChange
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.served_standin import ServedStandIn

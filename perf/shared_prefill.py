@@ -1,4 +1,4 @@
-"""Our decode loop (`models/local/shared_prefill.py`) beside transformers' `generate`, on a tiny checkpoint on the CPU.
+"""Our decode loop (`models/local/decoding.py`) beside transformers' `generate`, on a tiny checkpoint on the CPU.
 
     python perf/shared_prefill.py [--family gemma3|llava|idefics3] [--new-tokens 32] [--quick]
 
@@ -10,6 +10,7 @@ the time of the loop, which runs each prompt once (the best of several rounds ea
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -22,10 +23,12 @@ from PIL import Image
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models.base import GenerationConfig, Request
+from barista_bench.models.local.decoding import decode_after_shared_prefill, sampling_processors
 from barista_bench.models.local.model import TransformersModel
-from barista_bench.models.local.sampling import sampling_processors
-from barista_bench.models.local.shared_prefill import decode_after_shared_prefill
-from barista_bench.models.tiny import make_tiny_model
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # tests are not installed
+
+from tests.tiny_families import make_tiny_model
 
 IMAGES = 6
 CASES = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.data.card import published_card
+from barista_bench.data.manifest import published_card
 
 if __name__ == "__main__":
     for name in BENCHMARKS:

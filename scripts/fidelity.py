@@ -26,12 +26,16 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # the comparisons are tests, which are not installed
 
-from barista_bench.benchmarks import get_benchmark, get_task  # noqa: E402
+from barista_bench.benchmarks import (  # noqa: E402
+    get_benchmark,
+    get_task,
+    rules_of,
+)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE  # noqa: E402
 from barista_bench.benchmarks.barista.marked_relations import mark_order  # noqa: E402
-from barista_bench.benchmarks.barista.protocols import RULES  # noqa: E402
-from barista_bench.benchmarks.barista.released_sampling import released_sampling  # noqa: E402
+from barista_bench.benchmarks.barista.released_sets import released_sampling  # noqa: E402
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks  # noqa: E402
-from barista_bench.core.graph_task import GraphTask  # noqa: E402
+from barista_bench.core.deriving import GraphTask  # noqa: E402
 from barista_bench.core.prompt import BoxFormat  # noqa: E402
 from barista_bench.core.task import Example, ParseError, Prediction, ProtocolName  # noqa: E402
 from barista_bench.data.frozen import read_frozen  # noqa: E402
@@ -170,11 +174,12 @@ def page(
     counts: dict[tuple[str, str], int], changed: dict[str, dict[str, str]], pack: str, versions: dict[str, int]
 ) -> str:
     compared = [f"| `{task}` | {what} | {counts[task, what]} | {counts[task, what]} |" for task, what in sorted(counts)]
+    rules = {task: rules_of(PROMPT_PACKAGE, task) for task in TASKS}
     effect_rows = [
-        f"| `{task}` | {effect} | {'; '.join(rule.rule for rule in RULES[task] if rule.changes == effect)} | {said} |"
+        f"| `{task}` | {effect} | {'; '.join(r.rule for r in rules[task] if r.changes == effect)} | {said} |"
         for task in TASKS
         for effect, said in changed.get(task, {}).items()
-        if any(rule.changes == effect for rule in RULES[task])
+        if any(rule.changes == effect for rule in rules[task])
     ]
     return "\n".join(
         [

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barista_bench.core.benchmark import Benchmark, RecordedAnswer, RecordedAnswers
-from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts
-from barista_bench.core.release_task import Release, ReleaseTask
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.statistics import SumStatistics, share
 from barista_bench.core.task import (
     Example,
@@ -35,7 +33,7 @@ from barista_bench.core.task import (
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined
 from barista_bench.media.frame_choice import evenly_spaced
-from barista_bench.media.video.facts import video_facts
+from barista_bench.media.video.readers import video_facts
 from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barista_bench.data import archives
-from barista_bench.data.archives import UnpackLimits, archive_stem, is_archive, unpack_release
+from barista_bench.data.archives import archive_stem, is_archive, unpack_release
 from barista_bench.errors import SourceError
 
 GOOD = {"v1/coco_annotation.json": b"{}", "v1/video.mp4": b"film"}
@@ -46,9 +46,9 @@ def make(tmp_path, kind, members):
     return zip_file(path, members) if kind == "zip" else tar_file(path, members, "w:gz" if "gz" in kind else "w")
 
 
-def unpack(archive, tmp_path, **options):
+def unpack(archive, tmp_path):
     target = tmp_path / "out" / "all"
-    unpack_release(archive, target, name=archive.name, **options)
+    unpack_release(archive, target, name=archive.name)
     return {str(p.relative_to(target)): p.read_bytes() for p in target.rglob("*") if p.is_file()}
 
 
@@ -186,14 +186,19 @@ def test_names_that_collide_are_refused(tmp_path, kind, again, reason):
 
 
 @KINDS
-def test_too_many_members_or_bytes_are_refused(tmp_path, kind):
+def test_too_many_members_or_bytes_are_refused(tmp_path, kind, monkeypatch):
     archive = make(tmp_path, kind, GOOD.items())
-    with pytest.raises(SourceError, match=r"more than 1 members\. Remedy: raise the limit"):
-        unpack(archive, tmp_path, limits=UnpackLimits(max_members=1))
-    with pytest.raises(SourceError, match=r"unpacks to 6 bytes, above 5\. Remedy: raise the limit"):
-        unpack(archive, tmp_path, limits=UnpackLimits(max_bytes=5))
+    with monkeypatch.context() as patch:
+        patch.setattr(archives, "MAX_MEMBERS", 1)
+        with pytest.raises(SourceError, match=r"more than 1 members\. Remedy: if you trust"):
+            unpack(archive, tmp_path)
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
+    monkeypatch.setattr(archives, "MAX_BYTES", 5)
+    with pytest.raises(SourceError, match=r"unpacks to 6 bytes, above 5\. Remedy: if you trust"):
+        unpack(archive, tmp_path)
     assert_nothing_written(tmp_path)
-    assert unpack(archive, tmp_path, limits=UnpackLimits(max_members=2, max_bytes=6)) == GOOD
+    monkeypatch.setattr(archives, "MAX_BYTES", 6)
+    assert unpack(archive, tmp_path) == GOOD
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz"])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.files import atomic as atomic_files
-from barista_bench.files.atomic import place_file, replacing, write_whole
+from barista_bench.files import writing
+from barista_bench.files.writing import place_file, replacing, write_whole
 
 
 def test_a_file_is_replaced_at_the_end_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_file_is_replaced_at_the_end_and_nothing_else_is_left(tmp_path: Path) 
 def test_a_durable_file_is_on_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log.jsonl"
     synced = []
-    monkeypatch.setattr(atomic_files, "sync", lambda what: synced.append((what.name, path.exists())))
+    monkeypatch.setattr(writing, "sync", lambda what: synced.append((what.name, path.exists())))
     with replacing(path, durable=True) as partial:
         partial.write_text("new")
     assert synced == [(partial.name, False), (tmp_path.name, True)]

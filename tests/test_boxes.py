@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.core.boxes import LARGEST, describe_format, four_numbers, from_grid, read_box, to_grid, write_box
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt import (
+    LARGEST,
+    BoxFormat,
+    describe_format,
+    four_numbers,
+    from_grid,
+    read_box,
+    to_grid,
+    write_box,
+)
 
 WIDTH, HEIGHT = 1280, 720
 FORMATS = [BoxFormat(order, scale) for order in ("xyxy", "yxyx") for scale in (1000, 1, None)]

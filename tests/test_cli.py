@@ -19,14 +19,14 @@ from barista_bench.hub.pushing import Destination
 from barista_bench.hub.submission import Target, make_submission
 from barista_bench.interchange.exporting import export_run
 from barista_bench.interchange.importing import import_run
+from barista_bench.interchange.recorded_answers import import_recorded
+from barista_bench.interchange.submission_file import write_submission_file
 from barista_bench.judging.config import JudgeConfig, QuestionConfig
 from barista_bench.mini import write_kitchen
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.diff import diff
-from barista_bench.runs.imports.recorded_answers import import_recorded
-from barista_bench.runs.imports.submission_file import write_submission_file
-from barista_bench.runs.log.compaction import compact
+from barista_bench.runs.log.log_reader import compact
 from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.statistics import statistics

@@ -26,21 +26,21 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from barista_bench.api import compare, load_results
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.data import card
+from barista_bench.data import manifest
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.compaction import compact
-from barista_bench.runs.log.keys import sample_seed
-from barista_bench.runs.log.log_reader import read_folder
+from barista_bench.runs.log.asked import sample_seed
+from barista_bench.runs.log.log_reader import compact
 from barista_bench.runs.log.sample_log import log_files
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score
 from tests.conftest import MadeOnce, undrawn_figures
 from tests.made_benchmark import BENCHMARK, Words
+from tests.runs.made_logs import read_folder
 from tests.video_samples import render
 
 HISTORIES = 300
@@ -79,10 +79,10 @@ def project(made_once: MadeOnce) -> Iterator[Path]:
         (root / "release/questions.json").write_text(json.dumps(questions))
         rebuild(root, SAMPLINGS[0])
 
-    about = card._packaged
+    about = manifest._packaged
     with pytest.MonkeyPatch.context() as patch, undrawn_figures():
         patch.setitem(BENCHMARKS, "words", BENCHMARK)
-        patch.setattr(card, "_packaged", lambda name: "Words.\n\n## Limits\n" if "words" in name else about(name))
+        patch.setattr(manifest, "_packaged", lambda name: "Words.\n\n## Limits\n" if "words" in name else about(name))
         yield made_once("histories/project", make)
 
 

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from barista_bench.data.sources import open_source
+from barista_bench.data.origin import open_source
 from barista_bench.errors import SourceError
 from tests.hub_standin import ANNOTATION, HubStandIn, release_files, video_bytes
 
@@ -66,20 +66,20 @@ def test_archives_of_video_folders_are_unpacked_once(hub, opened, caplog, name, 
     caplog.set_level(logging.INFO)
     sha = hub.commit("org/name", {name: PACKERS[name](release_files(["v1", "v2"], prefix))})
     source = opened(revision=sha)
-    source.ensure_videos(["v1", "v2"])
+    source.fetch_videos(["v1", "v2"])
     release = release_files(["v1", "v2"])
     del release["README.md"]
     assert content(source.root) == release
     assert "left 1 members packed that a release does not need, such as README.md" in caplog.text
     hub.requests.clear()
-    opened(revision=sha).ensure_videos(["v1"])
+    opened(revision=sha).fetch_videos(["v1"])
     assert hub.requests == []
 
 
 def test_an_archive_per_video_takes_the_video_s_name(hub, opened):
     files = {f"{v}.zip": packed_zip({"coco_annotation.json": ANNOTATION, "video.mp4": video_bytes(v)}) for v in "ab"}
     source = opened(revision=hub.commit("org/name", files))
-    source.ensure_videos(["a", "b"])
+    source.fetch_videos(["a", "b"])
     assert (source.root / "b" / "video.mp4").read_bytes() == video_bytes("b")
 
 
@@ -88,7 +88,7 @@ def test_videos_in_archives_beside_plain_annotations_come_when_needed(hub, opene
     files |= {f"videos/{v}.tar": packed_tar({f"{v}/video.mp4": video_bytes(v)}) for v in ("v1", "v2", "v3")}
     source = opened(revision=hub.commit("org/name", files))
     assert not any(path.endswith(".tar") for path in hub.downloads())
-    source.ensure_videos(["v2"])
+    source.fetch_videos(["v2"])
     assert [path for path in hub.downloads() if path.endswith(".tar")] == ["videos/v2.tar"]
     assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
 

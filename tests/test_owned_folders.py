@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.errors import ConfigError
-from barista_bench.files import owned_folders
-from barista_bench.files.owned_folders import (
+from barista_bench.files import writing
+from barista_bench.files.writing import (
     DATASET,
     KITCHEN,
     REPORT,
@@ -364,4 +364,4 @@ def test_the_list_is_added_to_what_the_manifest_says(tmp_path: Path) -> None:
         "benchmark": "barista",
         "files": {"a": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
     }
-    assert owned_folders.owner(tmp_path / "out") is DATASET
+    assert writing.owner(tmp_path / "out") is DATASET

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.prompt import TextPart
-from barista_bench.core.prompt_sets import PromptTexts, fill, load_prompts, released_clone
+from barista_bench.core.prompt import PromptTexts, TextPart, fill, load_prompts, released_clone
 from barista_bench.errors import ConfigError
 
 GOOD = "version: 3\nsystem: Look.\nuser: 'Find {what}'\n"
@@ -38,11 +37,11 @@ def test_values_are_never_filled_again() -> None:
     [
         ("version: 1\nsystem: a\n", "Remedy: give exactly"),
         (GOOD + "more: 1\n", "Remedy: give exactly"),
-        ("- a\n", "Expected `object`, got `array`"),
-        ("version: one\nsystem: a\nuser: b\n", "got `str` - at `.\\.version`"),
-        ("version: 1\nsystem: 2\nuser: b\n", "got `int` - at `.\\.system`"),
+        ("- a\n", "the whole: Input should be a valid dict"),
+        ("version: one\nsystem: a\nuser: b\n", "version: Input should be a valid integer"),
+        ("version: 1\nsystem: 2\nuser: b\n", "system: Input should be a valid string"),
         ("version: [\n", "no YAML"),
-        ("version: true\nsystem: a\nuser: b\n", "got `bool` - at `.\\.version`"),
+        ("version: true\nsystem: a\nuser: b\n", "version: Input should be a valid integer"),
         ("version: 2026-13-45\nsystem: a\nuser: b\n", "no YAML"),
         ("version: 1\nsystem: &a x\nuser: *a\n", "alias"),
         ("[" * 3000, "no YAML"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.data.sources import open_source
+from barista_bench.data.origin import open_source
 from barista_bench.errors import ConfigError, SourceError
 from tests.hub_standin import HubStandIn, release_files, video_bytes
 
@@ -53,7 +53,7 @@ def test_a_local_folder_is_opened_where_it_is(tmp_path, kind):
     assert source.root == root.resolve()
     assert source.identity["kind"] == "local"
     assert source.identity["id"] == str(root.resolve())
-    source.ensure_videos(["v1"])
+    source.fetch_videos(["v1"])
     assert content(root) == release_files()
 
 
@@ -99,7 +99,7 @@ def test_only_annotations_come_at_first_and_only_needed_videos_later(hub, opened
     source = opened(revision=sha)
     assert sorted(hub.downloads()) == [f"v{i}/coco_annotation.json" for i in (1, 2, 3)]
     assert source.identity == {"kind": "hub", "id": "org/name", "sha": sha, "requested_revision": sha}
-    source.ensure_videos(["v2"])
+    source.fetch_videos(["v2"])
     assert hub.downloads()[3:] == ["v2/video.mp4"]
     assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
     assert not (source.root / "v1" / "video.mp4").exists()
@@ -108,16 +108,16 @@ def test_only_annotations_come_at_first_and_only_needed_videos_later(hub, opened
 
 def test_nothing_is_asked_twice_of_a_pinned_commit(hub, opened):
     sha = hub.commit("org/name", release_files())
-    opened(revision=sha).ensure_videos(["v1"])
+    opened(revision=sha).fetch_videos(["v1"])
     hub.requests.clear()
     source = opened(revision=sha)
-    source.ensure_videos(["v1"])
+    source.fetch_videos(["v1"])
     assert hub.requests == []
     assert (source.root / "v1" / "video.mp4").read_bytes() == video_bytes("v1")
 
 
 def test_a_file_is_stored_once_where_hard_links_exist(hub, opened, tmp_path):
-    opened(revision=hub.commit("org/name", release_files())).ensure_videos(["v1"])
+    opened(revision=hub.commit("org/name", release_files())).fetch_videos(["v1"])
     stored = {}
     for path in tmp_path.rglob("*"):
         if path.is_file() and path.stat().st_size == len(video_bytes("v1")):
@@ -131,17 +131,8 @@ def test_without_hard_links_files_are_copied(hub, opened, monkeypatch):
 
     monkeypatch.setattr(os, "link", refuse)
     source = opened(revision=hub.commit("org/name", release_files()))
-    source.ensure_videos(["v1"])
+    source.fetch_videos(["v1"])
     assert (source.root / "v1" / "video.mp4").read_bytes() == video_bytes("v1")
-
-
-def test_progress_counts_the_videos_that_are_there(hub, opened):
-    names = [f"v{i:02}" for i in range(11)]
-    source = opened(revision=hub.commit("org/name", release_files(names)))
-    source.ensure_videos(["v00"])
-    calls = []
-    source.ensure_videos(names, progress=lambda present, total: calls.append((present, total)))
-    assert calls == [(1, 11), (9, 11), (11, 11)]
 
 
 def test_a_revision_pins_what_is_read_after_the_branch_has_moved(hub, opened):
@@ -171,7 +162,7 @@ def test_a_branch_or_tag_is_resolved_to_its_commit(hub, opened, caplog):
 @pytest.mark.parametrize("prefix", ["data/", "a/b/c/"])
 def test_videos_below_a_sub_folder_are_found(hub, opened, prefix):
     source = opened(revision=hub.commit("org/name", release_files(prefix=prefix)))
-    source.ensure_videos(["v1", "v3"])
+    source.fetch_videos(["v1", "v3"])
     assert sorted(p.name for p in source.root.iterdir()) == ["v1", "v2", "v3"]
     assert (source.root / "v3" / "video.mp4").read_bytes() == video_bytes("v3")
 
@@ -179,7 +170,7 @@ def test_videos_below_a_sub_folder_are_found(hub, opened, prefix):
 def test_splits_in_two_folders_become_one_release(hub, opened):
     files = release_files(["v1"], "train/") | release_files(["v2"], "test/")
     source = opened(revision=hub.commit("org/name", files))
-    source.ensure_videos(["v1", "v2"])
+    source.fetch_videos(["v1", "v2"])
     assert set(content(source.root)) == {
         f"{v}/{f}" for v in ("v1", "v2") for f in ("coco_annotation.json", "video.mp4")
     }
@@ -193,7 +184,7 @@ def test_a_video_in_two_folders_is_ambiguous(hub, opened):
 
 def test_names_with_pattern_characters_fetch_only_themselves(hub, opened):
     source = opened(revision=hub.commit("org/name", release_files(["v[12]", "v1", "v*", "vx"])))
-    source.ensure_videos(["v[12]", "v*"])
+    source.fetch_videos(["v[12]", "v*"])
     fetched = [path for path in hub.downloads() if path.endswith("mp4")]
     assert sorted(fetched) == ["v*/video.mp4", "v[12]/video.mp4"]
     assert (source.root / "v[12]" / "video.mp4").read_bytes() == video_bytes("v[12]")
@@ -203,21 +194,21 @@ def test_a_cache_that_has_lost_a_file_is_named(hub, opened, tmp_path, monkeypatc
     source = opened(revision=hub.commit("org/name", release_files()))
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **options: str(tmp_path))
     with pytest.raises(SourceError, match=r"v1/video.mp4: .*is missing .* run it again"):
-        source.ensure_videos(["v1"])
+        source.fetch_videos(["v1"])
 
 
 def test_an_unknown_video_is_named(hub, opened):
     source = opened(revision=hub.commit("org/name", release_files()))
     for name in ("v9", "../v1", ""):
         with pytest.raises(SourceError, match=r"has no video .*Remedy: choose among v1, v2, v3"):
-            source.ensure_videos(["v1", name])
+            source.fetch_videos(["v1", name])
 
 
 def test_a_video_that_the_data_set_lacks_is_named_and_costs_no_other(hub, opened, caplog):
     files = release_files()
     del files["v2/video.mp4"]
     source = opened(revision=hub.commit("org/name", files))
-    assert source.ensure_videos(["v1", "v2"]) == ("v2",)
+    source.fetch_videos(["v1", "v2"])
     assert "holds no video.mp4 of v2" in caplog.text
     assert (source.root / "v1" / "video.mp4").is_file()
 
@@ -238,7 +229,7 @@ def test_a_connection_that_breaks_midway_goes_on_where_it_stopped(hub, opened, m
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1000)
     source = opened(revision=hub.commit("org/name", release_files()))
     hub.drop_after["v1/video.mp4"] = 5000
-    source.ensure_videos(["v1"])
+    source.fetch_videos(["v1"])
     asked = [r for r in hub.requests if r.method == "GET" and r.path.endswith("v1/video.mp4")]
     assert [r.range for r in asked] == [None, "bytes=5000-"]
     assert (source.root / "v1" / "video.mp4").read_bytes() == video_bytes("v1")
@@ -248,13 +239,13 @@ def test_after_a_failure_the_second_call_fetches_only_what_is_missing(hub, opene
     source = opened(revision=hub.commit("org/name", release_files()))
     hub.fail_with["v2/video.mp4"] = 500
     with pytest.raises(SourceError, match=r"downloading the videos v1, v2, v3 failed .*run it again"):
-        source.ensure_videos(["v1", "v2", "v3"])
+        source.fetch_videos(["v1", "v2", "v3"])
     assert not (source.root / "v2" / "video.mp4").exists()
     del hub.fail_with["v2/video.mp4"]
     first = hub.downloads()
     blobs = {path.read_bytes() for path in (tmp_path / "cache/hub").rglob("blobs/*")}
     finished = [f"{v}/video.mp4" for v in ("v1", "v3") if video_bytes(v) in blobs]
-    source.ensure_videos(["v1", "v2", "v3"])
+    source.fetch_videos(["v1", "v2", "v3"])
     again = hub.downloads()[len(first) :]
     assert "v2/video.mp4" in again
     assert not (set(again) & set(finished))
@@ -263,9 +254,9 @@ def test_after_a_failure_the_second_call_fetches_only_what_is_missing(hub, opene
 
 KILLED = """
 import sys
-from barista_bench.data.sources import open_source
+from barista_bench.data.origin import open_source
 source = open_source("org/name", revision=sys.argv[1], cache_dir=sys.argv[2], endpoint=sys.argv[3])
-source.ensure_videos(["v1", "v2"])
+source.fetch_videos(["v1", "v2"])
 """
 
 
@@ -284,7 +275,7 @@ def test_after_the_process_is_killed_midway_the_next_one_finishes(hub, opened, t
     hub.stall_after.clear()
     hub.requests.clear()
     source = opened(revision=sha)
-    source.ensure_videos(["v1", "v2"])
+    source.fetch_videos(["v1", "v2"])
     assert hub.downloads() == ["v2/video.mp4"]
     assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
 
@@ -322,13 +313,13 @@ def test_an_unreachable_hub_is_a_source_error(tmp_path, monkeypatch):
 
 def test_offline_a_cached_commit_works_and_an_unpinned_one_names_the_cached_ones(hub, opened, monkeypatch):
     sha = hub.commit("org/name", release_files())
-    opened(revision=sha).ensure_videos(["v1"])
+    opened(revision=sha).fetch_videos(["v1"])
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     hub.requests.clear()
     source = opened(revision=sha)
-    source.ensure_videos(["v1"])
+    source.fetch_videos(["v1"])
     with pytest.raises(SourceError, match=r"HF_HUB_OFFLINE"):
-        source.ensure_videos(["v2"])
+        source.fetch_videos(["v2"])
     with pytest.raises(SourceError, match=rf"in the cache: {sha}.*pin a revision"):
         opened()
     assert hub.requests == []

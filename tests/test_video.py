@@ -21,13 +21,11 @@ import pytest
 from barista_bench.errors import ConfigError, VideoError
 from barista_bench.media.video import (
     FrameIndexError,
-    cache,
     close_readers,
     open_reader,
     pyav_reader,
     read_frames,
-    registry,
-    set_reader_limit,
+    readers,
 )
 from tests.video_samples import (
     CUT,
@@ -50,13 +48,12 @@ def sample(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _fresh_cache():
     yield
-    set_reader_limit(4)
     close_readers()
 
 
 def need(backend: str) -> str:
     try:
-        registry.reader_class(backend)
+        readers.reader_class(backend)
     except ConfigError as error:
         pytest.skip(str(error))
     return backend
@@ -292,20 +289,18 @@ def test_a_changed_file_is_opened_anew(sample, tmp_path):
     assert painted(read_frames(path, [10])) == [40]
 
 
-def test_the_cache_keeps_the_readers_used_last_and_closes_the_others(sample):
-    set_reader_limit(2)
+def test_the_cache_keeps_the_readers_used_last_and_closes_the_others(sample, monkeypatch):
+    monkeypatch.setattr(readers, "_MOST_OPEN", 2)
     names = ["cfr.mp4", "no_b_frames.mp4", "open_gop.mp4"]
     read_frames(sample(names[0]), [0])
-    first = next(iter(cache._cache.readers.values()))
+    first = next(iter(readers._cache.readers.values()))
     for name in names[1:]:
         read_frames(sample(name), [0])
-    assert [Path(stamp.path).name for stamp, _ in cache._cache.readers] == names[1:]
+    assert [Path(stamp.path).name for stamp, _ in readers._cache.readers] == names[1:]
     with pytest.raises(VideoError, match=r"cfr\.mp4.*closed"):
         first.read([0])
     close_readers()
-    assert not cache._cache.readers
-    with pytest.raises(ConfigError, match="at least 1"):
-        set_reader_limit(0)
+    assert not readers._cache.readers
 
 
 def test_a_pickled_reader_is_opened_anew(sample):

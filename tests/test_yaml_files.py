@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
+from barista_bench.files.bounded import MAX_YAML, load_yaml
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20) | st.dates()
 VALUES = st.recursive(
@@ -63,7 +63,7 @@ def test_an_empty_file_holds_nothing():
         ("a: 1\n---\nb: 2", "line 2: but found another document"),
         (b"a: \xff", "decode|invalid start byte"),
         ("a: \x00", "special characters are not allowed"),
-        ("#" * (MAX_BYTES + 1), f"more than {MAX_BYTES}"),
+        ("#" * (MAX_YAML + 1), f"more than {MAX_YAML}"),
     ],
 )
 def test_what_is_refused_is_named_with_its_line(text, said):

@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from importlib import import_module
+from collections import UserDict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module, resources
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from barista_bench.core.benchmark import Benchmark
 from barista_bench.core.options import parse_pairs
-from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
-from barista_bench.core.task import ProtocolName, Task
+from barista_bench.core.prompt import PromptTexts, load_prompts, released_clone
+from barista_bench.core.task import ProtocolName, ProtocolRule, Task
 from barista_bench.errors import ConfigError
+from barista_bench.files.bounded import load_yaml
 
 
-class BenchmarkRegistry(MutableMapping[str, Benchmark]):
+class BenchmarkRegistry(UserDict[str, Any]):
     """Benchmarks by name; each is imported when it is asked for, from the folder of that name."""
 
-    def __init__(self, *names: str) -> None:
-        self._benchmarks: dict[str, Benchmark | None] = dict.fromkeys(names)
-
     def __getitem__(self, name: str) -> Benchmark:
-        benchmark = self._benchmarks[name]
-        if benchmark is None:
-            benchmark = self._benchmarks[name] = import_module(f"{__name__}.{name}").BENCHMARK
-        return benchmark
-
-    def __setitem__(self, name: str, benchmark: Benchmark) -> None:
-        self._benchmarks[name] = benchmark
-
-    def __delitem__(self, name: str) -> None:
-        del self._benchmarks[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._benchmarks)
-
-    def __len__(self) -> int:
-        return len(self._benchmarks)
+        if self.data[name] is None:
+            self.data[name] = import_module(f"{__name__}.{name}").BENCHMARK
+        return self.data[name]
 
 
-BENCHMARKS = BenchmarkRegistry("barista", "vista", "handyvqa", "tog_bench", "egocot")
+BENCHMARKS = BenchmarkRegistry(dict.fromkeys(("barista", "vista", "handyvqa", "tog_bench", "egocot")))
 
 
 def get_benchmark(name: str) -> Benchmark:
@@ -95,11 +85,9 @@ def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
 
 def task_class(benchmark: str, name: str) -> type[Task]:
     """As `get_task`, without reading any prompts."""
-    for task in BENCHMARKS[benchmark].tasks if benchmark in BENCHMARKS else ():
-        if name in (task.name, task.upstream_name):
-            return task
-    if benchmark not in BENCHMARKS:
-        raise ConfigError(f"no benchmark {benchmark!r}. Remedy: use one of {', '.join(BENCHMARKS)}")
+    task = get_benchmark(benchmark).task_called(name)
+    if task is not None:
+        return task
     known = task_names(benchmark)
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}? There are" if near else "use one of"
@@ -134,4 +122,20 @@ def task_names(benchmark: str) -> tuple[str, ...]:
     Raises:
         ConfigError: there is no such benchmark.
     """
-    return tuple(task.name for task in get_benchmark(benchmark).tasks)
+    return get_benchmark(benchmark).task_names
+
+
+def packaged_data(package: str, name: str) -> object:
+    """The content of a YAML file of a package; every scalar is text."""
+    data = resources.files(package).joinpath(name).read_bytes()
+    return load_yaml(data, name, text_only=True)
+
+
+@cache
+def _all_rules(package: str) -> dict[str, tuple[ProtocolRule, ...]]:
+    return msgspec.convert(packaged_data(package, "protocols.yaml"), dict[str, tuple[ProtocolRule, ...]])
+
+
+def rules_of(package: str, task: str) -> tuple[ProtocolRule, ...]:
+    """Where the paper and its released code differ on a task: the package's `protocols.yaml`."""
+    return _all_rules(package)[task]

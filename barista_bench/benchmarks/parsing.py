@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TypeGuard
 
+from barista_bench.core.task import Fields
+
 MAX_ANSWER = 1_000_000
 """Characters of an answer that are looked at."""
 MAX_STARTS = 2_000
@@ -115,3 +117,12 @@ def integer(value: object) -> int | None:
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) < 20:
         return int(value)
     return None
+
+
+def object_schema(properties: Fields) -> Fields:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,25 +1,35 @@
-"""The command itself, and what its parts share."""
+"""The command itself, and what its parts share; flags are made from tables of settings, each written down once."""
 
 from __future__ import annotations
 
 import errno
+import inspect
 import logging
 import os
 import sys
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
+from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
 from barista_bench import __version__
-from barista_bench.cli.interruption import INTERRUPTED, LINE, ending_at_once
+from barista_bench.cli import INTERRUPTED, LINE, ending_at_once
+from barista_bench.core.options import parse_pairs
 from barista_bench.errors import BaristaError
-from barista_bench.files.atomic import NO_SPACE
 from barista_bench.files.text_out import LogFormatter, echo
+from barista_bench.files.writing import NO_SPACE
+from barista_bench.runs.ask.config import ModelSettings
+
+if TYPE_CHECKING:
+    from barista_bench.judging.asking import AskCounts
+    from barista_bench.runs.ask.asking import Session
+    from barista_bench.runs.score.scoring import ScoredRun
 
 
 class Commands(TyperGroup):
@@ -69,6 +79,27 @@ Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if i
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
 
 
+def scored_runs(
+    folders: list[Path], data: str | None, root: Path | None, option: list[str] | None
+) -> tuple[ScoredRun, ...]:
+    """The runs that a command is about, scored as its flags say."""
+    from barista_bench.api import load_results
+
+    return load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+
+
+def exit_on_failures(counts: Session | AskCounts, what: str, hint: str = "") -> None:
+    """End the command with exit code 1 where some of what was asked failed."""
+    if counts.failed:
+        echo(
+            f"error: {counts.failed} {what} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
+            "start the same command again; only they are asked",
+            color="red",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
 def main() -> None:
     """The entry point. What this package raises on purpose ends as one line and exit code 1."""
     with ending_at_once():
@@ -114,3 +145,70 @@ def _options(
     ] = False,
 ) -> None:
     del version
+
+
+CONFIG_FLAG = inspect.Parameter(
+    "config",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` a line.")],
+)
+DRY_RUN_FLAG = inspect.Parameter(
+    "dry_run",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[bool, typer.Option("--dry-run", help="Count requests, images, tokens and cost; ask nothing.")],
+)
+
+
+def with_flags(
+    function: Callable[..., None],
+    kind: type[ModelSettings],
+    *,
+    positional: str,
+    dry_run: bool = False,
+    hidden: Collection[str] = (),
+) -> Callable[..., None]:
+    """Give a function of keywords one flag a field but the `hidden` ones; `positional` may stand without its name.
+
+    No flag has a default of its own: None or an empty list is "not given", and `given` leaves those out.
+    """
+    fields = {name: field for name, field in kind.model_fields.items() if name not in hidden}
+    parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
+    parameters += [CONFIG_FLAG, DRY_RUN_FLAG] if dry_run else [CONFIG_FLAG]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return function
+
+
+def given(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags that the caller named."""
+    return {name: value for name, value in flags.items() if value not in (None, [])}
+
+
+def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Parameter:
+    shown = _help(field)
+    kind = typer.Argument(help=shown) if positional else typer.Option(help=shown)
+    annotation = Annotated[_type(field), kind]  # type: ignore[valid-type]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _help(field: FieldInfo) -> str:
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if field.is_required() or default in (None, (), {}, False):
+        return str(field.description)
+    return f"{field.description} [default: {','.join(default) if isinstance(default, tuple) else default}]"
+
+
+def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
+    """What the command line makes of a field: switches, repeated texts, choices, numbers, else text to be checked."""
+    kind = field.annotation
+    if kind is bool:
+        return bool | None
+    if get_origin(kind) is tuple:
+        return list[str] | None
+    options = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    plain = [option for option in options if option is not type(None)]
+    if len(plain) == 1 and (plain[0] in (int, float) or get_origin(plain[0]) is Literal):
+        return plain[0] | None
+    return str | None

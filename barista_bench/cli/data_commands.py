@@ -48,7 +48,7 @@ def mini(
     With --benchmark and --kitchen, make a small release of another benchmark from it.
     """
     from barista_bench.benchmarks import get_benchmark
-    from barista_bench.files.owned_folders import refuse_inside, replacing_folder
+    from barista_bench.files.writing import refuse_inside, replacing_folder
     from barista_bench.mini import write_kitchen
 
     with explained():
@@ -139,7 +139,7 @@ def stats(
     progress: Progress = True,
 ) -> None:
     """Count what a release holds: layers, distributions, durations, preparation types."""
-    from barista_bench.files.owned_folders import STATISTICS, check_target
+    from barista_bench.files.writing import STATISTICS, check_target
     from barista_bench.scene_graph import SceneGraph
     from barista_bench.scene_graph.statistics import statistics
     from barista_bench.scene_graph.statistics_files import write_statistics

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import Options, Root, app, explained
-from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
-from barista_bench.core.options import parse_pairs
+from barista_bench.cli.app import Data, Options, Root, app, exit_on_failures, explained, given, scored_runs, with_flags
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import echo
 from barista_bench.judging.config import JudgeConfig, QuestionConfig
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, resolve
 
 if TYPE_CHECKING:
-    from barista_bench.judging.asking import AskCounts
     from barista_bench.judging.results import JudgedResults
 
 _ABOUT_IMAGES = {
@@ -46,12 +43,10 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
     if config.judge == "lexical":
         echo("lexical counts shared words: a floor, and no number to publish", color="yellow", err=True)
-    _exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
+    exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
 
 
-app.command(help=_JUDGE_HELP)(
-    with_flags(judge, JudgeConfig, positional="run", extra=(CONFIG_FLAG,), hidden={"model", *_ABOUT_IMAGES})
-)
+app.command(help=_JUDGE_HELP)(with_flags(judge, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES}))
 
 
 @app.command()
@@ -64,15 +59,14 @@ def judges(
     family: Annotated[
         list[str] | None, typer.Option(help="NAME=MAKER of a judge or model, if its name does not say it.")
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")] = None,
+    data: Data = None,
     root: Root = None,
     option: Options = None,
 ) -> None:
     """Compare judges: rankings, shifts, agreement, self-preference, and people's ratings where given."""
     import msgspec
 
-    from barista_bench.api import load_results
-    from barista_bench.files.owned_folders import JUDGES, check_target, replacing_folder
+    from barista_bench.files.writing import JUDGES, check_target, replacing_folder
     from barista_bench.judging.cross import cross_judge
     from barista_bench.judging.cross_text import as_markdown
     from barista_bench.judging.human import human_agreement, read_ratings
@@ -80,7 +74,7 @@ def judges(
 
     with explained():
         check_target(out, JUDGES)
-        runs = load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+        runs = scored_runs(folders, data, root, option)
         judged = [judged_run for run in runs for judged_run in all_judged(run)]
         analysis = cross_judge(judged, _families(family or []))
         people = human_agreement(judged, read_ratings(human)) if human else []
@@ -106,12 +100,10 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     )
     for reason in session.refused[:20]:
         echo(f"  left out: {reason}", color="yellow", err=True)
-    _exit_on_failures(session, "replies")
+    exit_on_failures(session, "replies")
 
 
-app.command(help=_QUESTIONS_HELP)(
-    with_flags(questions, QuestionConfig, positional="run", extra=(CONFIG_FLAG,), hidden=_ABOUT_IMAGES)
-)
+app.command(help=_QUESTIONS_HELP)(with_flags(questions, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES))
 
 
 def judged_line(results: JudgedResults) -> str:
@@ -127,17 +119,6 @@ def judged_line(results: JudgedResults) -> str:
         f"over {results.runs} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
         f"rubric {results.rubric.wording}, wording {results.answers.wording}"
     )
-
-
-def _exit_on_failures(counts: AskCounts, what: str, hint: str = "") -> None:
-    if counts.failed:
-        echo(
-            f"error: {counts.failed} {what} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
-            "start the same command again; only they are asked",
-            color="red",
-            err=True,
-        )
-        raise typer.Exit(1)
 
 
 def _families(pairs: list[str]) -> dict[str, str]:

@@ -1,19 +1,25 @@
-"""The commands `run` and `evaluate`: their flags are the fields of `RunConfig`."""
+"""Commands on runs: run, evaluate, score, report, diff, compact, compare, analyse."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import app, explained
-from barista_bench.cli.result_commands import summary_line
-from barista_bench.cli.settings import CONFIG_FLAG, given, with_flags
+from barista_bench.cli.app import Data, Options, Root, app, exit_on_failures, explained, given, scored_runs, with_flags
+from barista_bench.core.options import parse_pairs
+from barista_bench.core.statistics import DRAWS
+from barista_bench.errors import ConfigError
+from barista_bench.files import text_out
 from barista_bench.files.text_out import echo
+from barista_bench.files.writing import write_whole
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, resolve
 
 if TYPE_CHECKING:
     from barista_bench.runs.ask.asking import Session
+    from barista_bench.runs.score.results import Results
+    from barista_bench.stats import Comparison
 
 _HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
 
@@ -41,11 +47,10 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 
 
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.files.owned_folders import REPORT, check_target
+    from barista_bench.files.writing import REPORT, check_target
     from barista_bench.reporting import write_report
-    from barista_bench.runs.ask.opening import open_tasks
-    from barista_bench.runs.ask.runner import run_config
-    from barista_bench.runs.ask.shards import Shard
+    from barista_bench.runs.ask.config import Shard
+    from barista_bench.runs.ask.runner import open_tasks, run_config
     from barista_bench.runs.score.scoring import score_tasks
 
     file = flags.pop("config")
@@ -72,15 +77,190 @@ def _report_session(session: Session) -> None:
     """What a start did. Ends the command with exit code 1 where samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
-    if session.failed:
-        echo(
-            f"error: {session.failed} samples failed, first: {session.first_failure}. "
-            "Remedy: see to the cause and start the same command again; only they are asked",
-            color="red",
-            err=True,
-        )
+    exit_on_failures(session, "samples")
+
+
+app.command(help=_HELP)(with_flags(run, RunConfig, positional="data", dry_run=True))
+app.command(help=_EVALUATE_HELP)(with_flags(evaluate, RunConfig, positional="data"))
+
+
+@app.command()
+def score(
+    folders: Annotated[list[Path] | None, typer.Argument(help="Run folders.")] = None,
+    data: Data = None,
+    root: Root = None,
+    option: Options = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="Answers that another harness recorded: a file or a folder, see --format.")
+    ] = None,
+    form: Annotated[str | None, typer.Option("--format", help="Of --predictions, e.g. handyvqa.")] = None,
+    out: Annotated[Path, typer.Option(help="Parent of the run folders that --predictions become.")] = Path("runs"),
+    model: Annotated[str | None, typer.Option(help="Whose answers --predictions are, if they do not say.")] = None,
+) -> None:
+    """Score runs from their logs: writes results.json and scores.jsonl. No model is asked.
+
+    Figures by --option that the run was not started with are kept beside its own, as results.<digest>.json. With
+    --predictions, answers that another harness recorded become run folders first.
+    """
+    from barista_bench.judging import judge_folders
+    from barista_bench.judging.scoring import score_judged
+    from barista_bench.runs.score.scoring import options_of_each
+    from barista_bench.runs.score.scoring import score as score_run
+
+    with explained():
+        options = parse_pairs(option or [])
+        if predictions is not None:
+            from barista_bench.interchange.recorded_answers import import_recorded, known_formats
+
+            if form is None or folders:
+                raise ConfigError(
+                    "predictions need their format, and no run folder beside them. "
+                    f"Remedy: say --format with one of {', '.join(known_formats())}"
+                )
+            folders, options = import_recorded(predictions, out, form, model=model, options=options), {}
+        if not folders:
+            raise ConfigError("nothing to score. Remedy: name run folders, or --predictions and --format")
+        for folder, chosen in zip(folders, options_of_each(folders, options), strict=True):
+            scored = score_run(folder, data=data, root=root, options=chosen)
+            echo(summary_line(scored.results))
+            for judge in [] if chosen else judge_folders(folder):
+                score_judged(scored, judge)
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(help="Run folders of any tasks and models, together in one report.")],
+    out: Annotated[Path, typer.Option(help="Folder for the page, and tables and figures beside it.")] = Path("report"),
+    samples: Annotated[int, typer.Option(help="Samples of each task to page through at the most.")] = 1000,
+    compare: Annotated[bool, typer.Option(help="Make the paired comparisons, which take longest.")] = True,
+    data: Data = None,
+    root: Root = None,
+    option: Options = None,
+) -> None:
+    """Write a self-contained HTML page, Markdown, and tables and figures as files. Runs are read, never written."""
+    from barista_bench.files.writing import REPORT, check_target
+    from barista_bench.reporting import write_report
+
+    with explained():
+        check_target(out, REPORT)
+        scored = scored_runs(folders, data, root, option)
+        html, markdown = write_report(scored, out, samples=samples, compare=compare)
+    for run in scored:
+        echo(summary_line(run.results))
+    echo(f"wrote {html} and {markdown}")
+
+
+@app.command()
+def diff(
+    first: Annotated[Path, typer.Argument(help="Run folder.")],
+    second: Annotated[Path, typer.Argument(help="Another run folder.")],
+    show: Annotated[int, typer.Option(help="Samples of each kind to name at the most.")] = 5,
+) -> None:
+    """Name what differs between two runs: settings, prompts, pixels, versions, answers, scores. Exit code 1 if any."""
+    from barista_bench.runs.diff import as_text
+    from barista_bench.runs.diff import diff as compare_runs
+
+    with explained():
+        difference = compare_runs(first, second, shown=show)
+    echo(*as_text(difference).removesuffix("\n").split("\n"))
+    if not difference.same:
         raise typer.Exit(1)
 
 
-app.command(help=_HELP)(with_flags(run, RunConfig, positional="data"))
-app.command(help=_EVALUATE_HELP)(with_flags(evaluate, RunConfig, positional="data", extra=(CONFIG_FLAG,)))
+@app.command()
+def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
+    """Merge the logs of all processes of a run into one, without lines that a later one replaced."""
+    from barista_bench.runs.log.log_reader import compact as compact_logs
+
+    with explained():
+        done = compact_logs(folder)
+    echo(f"{done.before} records became {done.after}, {done.bytes} bytes less")
+
+
+def summary_line(results: Results) -> str:
+    """One line with the primary figure, its spread, the coverage, and what the order of the examples decides of it."""
+    from barista_bench.runs.score.results import tie_spread
+
+    figure, coverage = results.figures[results.primary], results.coverage
+    std = f" ± {figure.std:.3f}" if figure.std is not None else ""
+    statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
+    incomplete = "" if coverage.complete else " INCOMPLETE"
+    options = f", {words}" if (words := results.comparability.options_in_words) else ""
+    spread = tie_spread(results)
+    order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
+    return (
+        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.name}: "
+        f"{results.primary} {figure.mean:.3f}{std} over {len(figure.runs)} run(s), "
+        f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
+        f"wording {results.prompts.wording}{options}{order}"
+    )
+
+
+Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
+Draws = Annotated[int, typer.Option(min=100, max=100_000, help="Draws of the bootstrap and of the permutation test.")]
+
+
+@app.command()
+def compare(
+    folders: Folders,
+    draws: Draws = DRAWS,
+    csv: Annotated[Path | None, typer.Option(help="Write the table to this file too.")] = None,
+    data: Data = None,
+    root: Root = None,
+    option: Options = None,
+) -> None:
+    """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
+    from barista_bench.files.writing import check_place
+    from barista_bench.stats import compare_runs, differing_circumstances
+    from barista_bench.stats.tables import comparison_table
+
+    with explained():
+        if csv is not None:
+            check_place(csv)
+        runs = scored_runs(folders, data, root, option)
+        comparisons = compare_runs(runs, draws=draws)
+        if csv is not None:
+            write_whole(csv, text_out.csv(comparison_table(comparisons)))
+    for item in comparisons:
+        echo(comparison_line(item))
+    for line in differing_circumstances(runs):
+        echo(f"beside: {line}")
+    if csv is not None:
+        echo(f"wrote {csv}")
+
+
+@app.command()
+def analyse(
+    folders: Folders,
+    out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
+    draws: Draws = DRAWS,
+    data: Data = None,
+    root: Root = None,
+    option: Options = None,
+) -> None:
+    """Write all analyses as CSV: figures, breakdowns, comparisons, rank agreement, propagation, baselines, failures."""
+    from barista_bench.files.writing import ANALYSIS, check_target
+    from barista_bench.stats.tables import analysis_tables, write_tables
+
+    with explained():
+        check_target(out, ANALYSIS)
+        runs = scored_runs(folders, data, root, option)
+        tables, left_out = analysis_tables(runs, draws=draws)
+        for path in write_tables(tables, out):
+            echo(f"wrote {path}")
+    for name, reason in left_out.items():
+        echo(f"no {name}: {reason}")
+
+
+def comparison_line(item: Comparison) -> str:
+    """One pair of models in words."""
+    interval = "no interval" if item.low is None or item.high is None else f"95% [{item.low:+.3f}, {item.high:+.3f}]"
+    effect = "none" if item.effect_size is None else f"{item.effect_size:+.2f}"
+    part = "" if item.samples == item.expected_samples else f" of {item.expected_samples}: INCOMPLETE"
+    return (
+        f"{item.task}, {item.name}: {item.first} {item.first_value:.3f} - {item.second} {item.second_value:.3f} "
+        f"= {item.difference:+.3f} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
+        f"{item.sample_name} {item.sample_difference:+.3f}, d {effect}, "
+        f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
+        f"{item.examples} examples in {item.videos} videos, {item.samples} samples{part}"
+    )

@@ -1,12 +1,11 @@
 """The contracts that all rooms share.
 
-What a task is       `task` (the contract) and its parts `question`, `scoring` and `display`; `graph_task` and
-                     `release_task` derive examples from a scene graph, or take them from a benchmark's files
-What it asks with    `prompt` (text and images), `prompt_sets` (wordings as data), `boxes` (box formats), `options` (a
-                     task's settings), `sampling` (how a frozen set is drawn), `typed_fields` (columns of an example)
-What is recorded     `example` (Example, Prediction, Status), `released_records` (frozen lines of a release),
-                     `choice_scores` (answers of dual encoders), `explanation` (why a sample scored as it did)
-Figures              `statistics` (each figure stated once), `interval`, `bootstrap`, `prices`
+What a task is       `task` (the contract: what is asked, how it is scored, how it is shown), `deriving` (the draw, and
+                     tasks that derive examples from a scene graph or take them from a benchmark's files), `options`
+What it asks with    `prompt` (text and images, wordings as data, and how models write boxes)
+What is recorded     `example` (Example, Prediction, Status, typed columns), `released_records` (frozen lines of a
+                     release)
+Figures              `statistics` (each figure stated once, and its intervals), `costs` (seconds and dollars)
 Benchmarks           `benchmark` (what a benchmark is), `paper_tables` (tables and charts of a paper as data)
-Machinery            `timing` (seconds by stage), `worker_processes` (processes that end with this one)
+Machinery            `worker_processes` (processes that end with this one)
 """

@@ -8,14 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
 from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
+    from barista_bench.core.deriving import Release
     from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable
-    from barista_bench.core.prompt_sets import PromptTexts
-    from barista_bench.core.release_task import Release
+    from barista_bench.core.prompt import PromptTexts
     from barista_bench.core.released_records import FrozenLine, ReleaseRoot
 
 
@@ -68,6 +68,29 @@ def on_demand(name: str) -> Callable[..., Any]:
     return call
 
 
+class TasksOnDemand(Sequence[type[Task]]):
+    """Tasks in the order of the paper, each imported when it is asked for.
+
+    Args:
+        modules: from a task's name to `package.module:Class`.
+    """
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self._modules = modules
+        self.names = tuple(modules)
+
+    def named(self, name: str) -> type[Task]:
+        module, _, task = self._modules[name].partition(":")
+        return getattr(import_module(module), task)
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  # a task, or several of a slice
+        names = self.names[index]
+        return self.named(names) if isinstance(names, str) else tuple(map(self.named, names))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark.
@@ -106,7 +129,7 @@ class Benchmark:
     name: str
     title: str
     description: str
-    tasks: tuple[type[Task], ...]
+    tasks: Sequence[type[Task]]
     licence: str
     homepage: str
     citation: str
@@ -133,4 +156,10 @@ class Benchmark:
 
     @property
     def task_names(self) -> tuple[str, ...]:
-        return tuple(task.name for task in self.tasks)
+        return self.tasks.names if isinstance(self.tasks, TasksOnDemand) else tuple(task.name for task in self.tasks)
+
+    def task_called(self, name: str) -> type[Task] | None:
+        """The task of that name, or of that name in frozen files; None where there is none."""
+        if isinstance(self.tasks, TasksOnDemand) and name in self.tasks.names:
+            return self.tasks.named(name)
+        return next((task for task in self.tasks if name in (task.name, task.upstream_name)), None)

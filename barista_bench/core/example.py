@@ -1,20 +1,36 @@
-"""One question and one answer: Example, Prediction, Status.
+"""One question and one answer: Example, Prediction, Status; the typed columns of a question; answers that are scores.
 
 An example reads from left to right: `inputs` is all that the model and the parser may see, `target` is what scoring
-compares with, `metadata` is what analysis groups by, `evidence` leads back into the scene graph.
+compares with, `metadata` is what analysis groups by, `evidence` leads back into the scene graph. Each of these columns
+is declared once (`TypedFields`), which gives the checks, the types and the `datasets` features.
+
+Models that score given texts answer `{"scores": {"A": 0.31, "B": 0.27}}`, a finite number for each of `Task.choices`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from barista_bench.errors import DataError
+
+if TYPE_CHECKING:
+    from datasets import Features
+
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Fields: TypeAlias = dict[str, "Json"]
+MAX_TEXT = 2**20
+"""Characters of an answer that are read."""
+_DTYPES = {int: "int32", float: "float64", str: "string", bool: "bool"}
 
 
 class Status(StrEnum):
@@ -95,3 +111,95 @@ def content_seed(*parts: str | int) -> int:
     """A 63-bit seed made from content, the same on every machine and in every order of work."""
     digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
+
+
+Int64 = Annotated[int, msgspec.Meta(extra={"dtype": "int64"})]
+"""A whole number that may pass 32 bits; plain `int` is an int32 column."""
+PixelBox = Annotated[list[float], msgspec.Meta(min_length=4, max_length=4)]
+"""Four numbers; the field that holds it says in which order and unit."""
+GridBox = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]
+"""Four whole numbers on the release's grid."""
+
+
+class TypedFields(msgspec.Struct):
+    """The fields of one column of an example, or of records inside of it. Fields that it does not name are left out."""
+
+    @classmethod
+    def read(cls, fields: Fields) -> Self:
+        """The fields, checked.
+
+        Raises:
+            DataError: a field is absent or of another kind; a dataset may come from anywhere.
+        """
+        try:
+            return msgspec.convert(fields, cls)
+        except msgspec.ValidationError as error:
+            raise DataError(f"an example's {cls.__name__}: {error}. Remedy: build the dataset again") from error
+
+    def write(self) -> dict[str, Any]:
+        """JSON values, in the order declared."""
+        return msgspec.to_builtins(self)
+
+
+def features_of(kind: type[TypedFields]) -> Features:
+    """The `datasets` features of a column.
+
+    >>> class Inputs(TypedFields): boxes: list[PixelBox]; row: Int64
+    >>> features_of(Inputs)["row"]
+    Value('int64')
+    """
+    from datasets import Features
+
+    return Features({name: _feature(hint) for name, hint in get_type_hints(kind, include_extras=True).items()})
+
+
+def _feature(hint: Any) -> Any:  # noqa: ANN401  # type hints and features have no common type
+    from datasets import List, Value
+
+    if get_origin(hint) is Annotated:
+        plain, *notes = get_args(hint)
+        meta = next((note for note in notes if isinstance(note, msgspec.Meta)), msgspec.Meta())
+        if meta.extra and "dtype" in meta.extra:
+            return Value(meta.extra["dtype"])
+        feature = _feature(plain)
+        is_fixed = meta.min_length is not None and meta.min_length == meta.max_length
+        return List(feature.feature, length=meta.min_length) if is_fixed else feature
+    if get_origin(hint) in (Union, UnionType):
+        (present,) = (choice for choice in get_args(hint) if choice is not type(None))
+        return _feature(present)
+    if get_origin(hint) is list:
+        return List(_feature(get_args(hint)[0]))
+    if isinstance(hint, type) and issubclass(hint, TypedFields):
+        return dict(features_of(hint))
+    return Value(_DTYPES[hint])
+
+
+class _ScoredChoices(msgspec.Struct, forbid_unknown_fields=True):
+    scores: dict[str, float]
+
+
+def write_scores(scores: Mapping[str, float]) -> str:
+    """The answer of a model that scores; rounded to six decimals, so that hardware does not change it.
+
+    >>> write_scores({"A": 0.31000000001, "B": -0.5})
+    '{"scores": {"A": 0.31, "B": -0.5}}'
+    """
+    return json.dumps({"scores": {label: round(float(value), 6) for label, value in scores.items()}})
+
+
+def read_scores(text: str, labels: Collection[str]) -> dict[str, float] | None:
+    """The scores of such an answer, in the order of `labels`; None where the text is anything else.
+
+    >>> read_scores('{"scores": {"B": 1, "A": 0.5}}', ["A", "B"])
+    {'A': 0.5, 'B': 1.0}
+    >>> read_scores("(A)", ["A", "B"])
+    """
+    if len(text) > MAX_TEXT or not text.lstrip().startswith("{"):
+        return None
+    try:
+        scores = msgspec.json.decode(text, type=_ScoredChoices).scores
+    except (msgspec.MsgspecError, UnicodeError):
+        return None
+    if set(scores) != set(labels) or not all(map(math.isfinite, scores.values())):
+        return None
+    return {label: scores[label] for label in labels}

@@ -1,14 +1,34 @@
-"""Prompts: text and places for images; and the format in which a model writes boxes.
+"""What stands between tasks and models: prompts, their wordings as data, and boxes as a model writes them.
 
-Tasks write prompts and models read them; neither knows the other. Media come first and the question last, so that
-requests over the same frames share a prefix.
+Media come first in a prompt and the question last, so that requests over the same frames share a prefix. Ground truth
+is always `[x0, y0, x1, y1]` in pixels of the displayed frame; the release freezes it on an integer grid of 0..1000
+(`to_grid`), and models write in their declared `BoxFormat`, which is never guessed from an answer.
+
+A wording is a versioned YAML file, and users may bring their own: `{version: int, system: text, user: text}`, with
+`{name}` places that the task fills; tasks that ask in several steps or wordings have further texts in
+`extra: {name: text}`. A set is one such file for one task, or a folder of files called `<task>.yaml`. Results hold its
+hash and its origin: runs of different wording are never compared.
+
+Images stand where the user text has a place for them: `{image}` is the next one, `{images}` all that are left, each
+after the text `extra.image` where there is one (`{number}` in it counts from 1). One line break on either side of
+such a place belongs to it. A user text without any comes after the images.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
 from typing import Literal, TypeAlias
+
+from pydantic import Field, ValidationError
+
+from barista_bench.errors import ConfigError
+from barista_bench.files.bounded import MAX_YAML, Strict, first_complaint, load_yaml, read_bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +106,240 @@ def by_hash(kind: str, sha256: str) -> str:
     'clone:01234567'
     """
     return f"{kind}:{sha256[:8]}"
+
+
+GRID = 1000
+LARGEST = 1e9
+"""Larger coordinates are refused: arithmetic on them could overflow."""
+_NAMES = {"xyxy": ("x_min", "y_min", "x_max", "y_max"), "yxyx": ("y_min", "x_min", "y_max", "x_max")}
+
+Xyxy = tuple[float, float, float, float]
+
+
+def four_numbers(values: object, limit: float = LARGEST) -> list[float] | None:
+    """The values if they are a list of four numbers from `-limit` to `limit` (booleans are none), else None.
+
+    >>> four_numbers([1, 2.5, 3, 4]), four_numbers([1, 2, 3, True]), four_numbers([1, 2, 3, 1e400])
+    ([1.0, 2.5, 3.0, 4.0], None, None)
+    """
+    if not isinstance(values, list | tuple) or len(values) != 4:
+        return None
+    # An int of any length compares with a float without overflow; NaN compares false.
+    usable = all(isinstance(v, int | float) and not isinstance(v, bool) and -limit <= v <= limit for v in values)
+    return [float(value) for value in values] if usable else None
+
+
+def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:
+    """The annotation's `[x, y, width, height]` as corners, pixels.
+
+    >>> xywh_to_xyxy((10, 20, 30, 40))
+    (10, 20, 40, 60)
+    """
+    x, y, width, height = box
+    return x, y, x + width, y + height
+
+
+def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
+    """Pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))`
+    (docs/upstream/barista.md).
+
+    >>> to_grid((0, 90, 640, 400), 640, 360)
+    [0, 250, 1000, 1000]
+    """
+    return [min(GRID, max(0, round(value / size * GRID))) for value, size in zip(box, (width, height) * 2, strict=True)]
+
+
+def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) -> Xyxy:
+    """The release's grid of 0..scale, xyxy, to pixels; in the released order of operations, to the last digit.
+
+    >>> from_grid([0, 250, 1000, 1000], 640, 360)
+    (0.0, 90.0, 640.0, 360.0)
+    """
+    x0, y0, x1, y1 = (value / scale * size for value, size in zip(box, (width, height) * 2, strict=True))
+    return x0, y0, x1, y1
+
+
+def write_box(box: Xyxy, boxes: BoxFormat, width: int, height: int) -> list[int] | list[float]:
+    """A pixel box as a model of this format writes it: integers, or fractions of four decimals for scale 1.
+
+    >>> write_box((0, 90, 640, 360), BoxFormat("yxyx", 1000), 640, 360)
+    [250, 0, 1000, 1000]
+    """
+    x0, y0, x1, y1 = box
+    scaled = [
+        value if boxes.scale is None else value / size * boxes.scale
+        for value, size in zip((x0, y0, x1, y1), (width, height) * 2, strict=True)
+    ]
+    if boxes.order == "yxyx":
+        scaled = [scaled[1], scaled[0], scaled[3], scaled[2]]
+    if boxes.scale == 1:
+        return [min(1.0, max(0.0, round(value, 4))) for value in scaled]
+    limit = boxes.scale or max(width, height)
+    return [min(limit, max(0, round(value))) for value in scaled]
+
+
+def read_box(numbers: Sequence[float], boxes: BoxFormat, width: int, height: int) -> Xyxy:
+    """Four numbers of a model of this format as a pixel box. Inverted and degenerate boxes stay as they are.
+
+    >>> read_box([250, 0, 1000, 1000], BoxFormat("yxyx", 1000), 640, 360)
+    (0.0, 90.0, 640.0, 360.0)
+    """
+    a, b, c, d = numbers
+    x0, y0, x1, y1 = (b, a, d, c) if boxes.order == "yxyx" else (a, b, c, d)
+    if boxes.scale is None:
+        return float(x0), float(y0), float(x1), float(y1)
+    return from_grid((x0, y0, x1, y1), width, height, boxes.scale)
+
+
+def describe_format(boxes: BoxFormat) -> str:
+    """The format in words, for prompts.
+
+    >>> describe_format(BoxFormat("yxyx", 1000))
+    '[y_min, x_min, y_max, x_max], integers from 0 to 1000 relative to the size of the image'
+    """
+    names = ", ".join(_NAMES[boxes.order])
+    if boxes.scale is None:
+        return f"[{names}], integers in pixels of the image"
+    if boxes.scale == 1:
+        return f"[{names}], fractions from 0 to 1 of the size of the image"
+    return f"[{names}], integers from 0 to {boxes.scale} relative to the size of the image"
+
+
+def box_names(boxes: BoxFormat) -> str:
+    """The order alone, e.g. `y_min, x_min, y_max, x_max`."""
+    return ", ".join(_NAMES[boxes.order])
+
+
+IMAGE_PLACES = frozenset({"image", "images"})
+IMAGE_TEXT = "image"
+"""Name of the further text before each of `{images}`."""
+FROZEN_QUESTION = "frozen_question"
+"""Name of the further text that a release freezes with every example; a wording without it uses ours."""
+_CLONE = "release:"
+_IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTexts:
+    """The wording of one task. `sha256` is of the file's bytes.
+
+    `wording` is its origin: `ours v<version>`, `file:<hash>` (also where a run does not name it), `release@<commit>`,
+    `clone:<hash>` of a clone that is not the release's, or another harness's own.
+    """
+
+    version: int
+    system: str
+    user: str
+    sha256: str
+    extra: Mapping[str, str] = field(default_factory=dict)
+    wording: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.wording:
+            object.__setattr__(self, "wording", by_hash("file", self.sha256))
+
+    def text(self, name: str, **values: str) -> str:
+        """One of the further texts, with values for its places.
+
+        Raises:
+            ConfigError: the wording has no such text.
+        """
+        if name not in self.extra:
+            raise ConfigError(f"the prompt file has no text extra.{name}, which this task asks. Remedy: write one")
+        return fill(self.extra[name], values)
+
+    def fill(self, **values: str) -> tuple[str, str]:
+        """System and user text with values for their `{name}` places. Other braces stay: prompts show JSON.
+
+        >>> PromptTexts(1, 'Answer {"a": 1}', "Find {what}", "").fill(what="cups")
+        ('Answer {"a": 1}', 'Find cups')
+        """
+        return fill(self.system, values), fill(self.user, values)
+
+    def prompt(self, image_count: int, /, **values: str) -> Prompt:
+        """The texts with values for their places, and `image_count` images where the user text places them.
+
+        Raises:
+            ConfigError: it places more images or fewer.
+
+        >>> PromptTexts(1, "", "Frame:\\n{image}\\nFind {what}", "").prompt(1, what="cups").parts
+        (TextPart(text='Frame:'), ImagePart(index=0), TextPart(text='Find cups'))
+        """
+        parts = tuple(self._parts(image_count, values))
+        placed = sum(isinstance(part, ImagePart) for part in parts)
+        if placed != image_count:
+            raise ConfigError(
+                f"the user text of the wording {self.wording} places {placed} images, but {image_count} are shown. "
+                "Remedy: write {image} once for each, {images} once for all, or neither to have them come first"
+            )
+        return Prompt(fill(self.system, values), parts)
+
+    def _parts(self, image_count: int, values: Mapping[str, str]) -> Iterator[TextPart | ImagePart]:
+        pieces = _IMAGE_PLACE.split(self.user)  # before values are put in: an example's own text places nothing
+        if len(pieces) == 1:
+            yield from map(ImagePart, range(image_count))
+        placed = 0
+        for index, piece in enumerate(pieces):
+            if index % 2 == 0:
+                yield from (TextPart(fill(piece, values)),) if piece else ()
+            elif piece == "image":
+                yield ImagePart(placed)
+                placed += 1
+            else:
+                for image in range(placed, image_count):
+                    if IMAGE_TEXT in self.extra:
+                        yield TextPart(fill(self.extra[IMAGE_TEXT], {"number": str(image + 1)}))
+                    yield ImagePart(image)
+                placed = max(placed, image_count)
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Put values into their `{name}` places, in one pass: places inside of values stay as they are."""
+    if not values:
+        return template
+    places = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
+    return places.sub(lambda place: values[place[0][1:-1]], template)
+
+
+@functools.cache
+def packaged_prompts(package: str, task: str) -> PromptTexts:
+    """Our own wording of a task: `prompts/<task>.yaml` in the benchmark's package."""
+    path = resources.files(package).joinpath("prompts", f"{task}.yaml")
+    texts = _parse(path.read_bytes(), f"{package}/prompts/{task}.yaml")
+    return replace(texts, wording=f"ours v{texts.version}")
+
+
+def released_clone(path: str | Path) -> Path | None:
+    """The folder of a setting `release:FOLDER`, a clone to read a release's wording from; None for other paths."""
+    text = str(path)
+    return Path(text.removeprefix(_CLONE)).expanduser() if text.startswith(_CLONE) else None
+
+
+def load_prompts(path: str | Path, task: str) -> PromptTexts:
+    """The wording of `task` from a file, or from `<task>.yaml` in a folder.
+
+    Raises:
+        ConfigError: there is no such file, or it is no prompt file; names file and key.
+    """
+    file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
+    remedy = "write one, which holds the text for one task, or leave --prompts out"
+    data = read_bounded(file, MAX_YAML, what="no prompt file", remedy=remedy, error=ConfigError)
+    return _parse(data, str(file))
+
+
+class _PromptFile(Strict):
+    version: int
+    system: str
+    user: str
+    extra: dict[str, str] = Field(default_factory=dict)
+
+
+def _parse(data: bytes, name: str) -> PromptTexts:
+    try:
+        content = _PromptFile.model_validate(load_yaml(data, name), strict=True)
+    except ValidationError as error:
+        raise ConfigError(
+            f"{name}: {first_complaint(error)}. Remedy: give exactly version (a whole number), system and user "
+            "(texts), and extra (names and texts) where a task has it"
+        ) from error
+    return PromptTexts(sha256=hashlib.sha256(data).hexdigest(), **content.model_dump())

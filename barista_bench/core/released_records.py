@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -103,10 +105,8 @@ class ReleaseRoot:
         Raises:
             DataError: there are none; says that the file leaves `what` out.
         """
-        try:
+        with _needed_for(what):
             return self._graph[video_id]
-        except DataError as error:
-            raise DataError(f"the file holds no {what}, and the annotations cannot be read: {error}") from error
 
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
         """(relation type, value) pairs over all videos: reads the release once.
@@ -114,10 +114,8 @@ class ReleaseRoot:
         Raises:
             DataError: there is none.
         """
-        try:
+        with _needed_for("vocabulary"):
             return self._relation_labels
-        except DataError as error:
-            raise DataError(f"the file holds no vocabulary, and the annotations cannot be read: {error}") from error
 
     @cached_property
     def _relation_labels(self) -> tuple[tuple[str, str], ...]:
@@ -144,3 +142,15 @@ class ReleaseRoot:
             raise DataError(f"the file holds no frame size, and {path} is missing. Remedy: fetch the video")
         with open_reader(path) as reader:
             return reader.size
+
+
+@contextmanager
+def _needed_for(what: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        problem = str(error).partition(" Remedy:")[0].rstrip(".")
+        raise DataError(
+            f"the file holds no {what}, and the annotations cannot be read: {problem}. "
+            "Remedy: say with --root where the whole release lies"
+        ) from error

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
-from barista_bench.core.display import Display
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
 from barista_bench.core.example import Example as Example
 from barista_bench.core.example import Fields as Fields
 from barista_bench.core.example import FrameRef as FrameRef
@@ -16,24 +21,296 @@ from barista_bench.core.example import Prediction as Prediction
 from barista_bench.core.example import Scored as Scored
 from barista_bench.core.example import SkippedExample as SkippedExample
 from barista_bench.core.example import Status as Status
+from barista_bench.core.example import TypedFields, features_of
 from barista_bench.core.example import content_seed as content_seed
 from barista_bench.core.example import evidence_objects as evidence_objects
-from barista_bench.core.explanation import FAILURE_KINDS as FAILURE_KINDS
-from barista_bench.core.explanation import AnswerFailure as AnswerFailure
-from barista_bench.core.explanation import Explanation as Explanation
-from barista_bench.core.explanation import ExplanationRow as ExplanationRow
-from barista_bench.core.explanation import FailureKind as FailureKind
-from barista_bench.core.explanation import Judged as Judged
-from barista_bench.core.explanation import Overlay as Overlay
-from barista_bench.core.explanation import OverlayKind as OverlayKind
-from barista_bench.core.explanation import Rationale as Rationale
-from barista_bench.core.explanation import Verdict as Verdict
 from barista_bench.core.options import Option, OptionValue, effective
-from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
-from barista_bench.core.question import Question
-from barista_bench.core.sampling import Sampling as Sampling
-from barista_bench.core.scoring import Scoring
+from barista_bench.core.prompt import BoxFormat, Prompt, PromptTexts, packaged_prompts
+from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+    from barista_bench.core.deriving import Sampling
+
+Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
+OverlayKind: TypeAlias = Literal["truth", "predicted", "given"]
+FailureKind: TypeAlias = Literal[
+    "format",
+    "missed",
+    "hallucinated",
+    "duplicate",
+    "loose_box",
+    "loose_mask",
+    "loose_hand",
+    "wrong_hand",
+    "wrong_object",
+    "wrong_verb",
+    "wrong_attribute",
+    "wrong_relation",
+    "wrong_direction",
+    "wrong_time",
+    "wrong_order",
+    "wrong_option",
+]
+FAILURE_KINDS: dict[FailureKind, str] = {
+    "format": "no readable answer",
+    "missed": "true and asked for, but nothing of it is in the answer",
+    "hallucinated": "answered, and nothing true is like it",
+    "duplicate": "answered more often than it is true",
+    "loose_box": "the right place, but the box overlaps the true one too little",
+    "loose_mask": "the right place, but the mask overlaps the true one too little",
+    "loose_hand": "the right interaction and hand, but the hand's box overlaps the true one too little",
+    "wrong_hand": "right but for which hand it is",
+    "wrong_object": "right but for the object",
+    "wrong_verb": "another verb than the true one",
+    "wrong_attribute": "another property than the true one",
+    "wrong_relation": "the right two objects, in another relation",
+    "wrong_direction": "the right relation, the wrong way round",
+    "wrong_time": "the right object, at another time",
+    "wrong_order": "the right actions, in another order",
+    "wrong_option": "another of the given options than the true one",
+}
+"""What can be wrong with an answer, for all tasks; each uses those that fit it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judge is shown of one sample: the question, the reference made from the annotations, and the answer."""
+
+    question: str
+    reference: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rationale:
+    """What a judge of reasoning is shown of one sample: the answer, why it was given, and what is true."""
+
+    question: str
+    correct_answer: str
+    reference_reasoning: str
+    answer: str
+    reasoning: str
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.reasoning.strip()
+
+
+class AnswerFailure(NamedTuple):
+    """One thing that is wrong with an answer. `objects` are ids of the annotated objects that it is about, if any."""
+
+    kind: FailureKind
+    objects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationRow:
+    """One reason for a score: `hit` is right, `miss` is true but not answered, `wrong` is answered but not true."""
+
+    verdict: Verdict
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a sample scored as it did, for people."""
+
+    rows: tuple[ExplanationRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """One box to draw over an image of a sample, for people.
+
+    Args:
+        image: which of `Task.images`, from 0.
+        box: [x0, y0, x1, y1] in pixels of that image; a predicted one may lie outside of it.
+        kind: `truth` is what scoring compares with, `predicted` what was answered, `given` what the question shows.
+        label: a few words.
+    """
+
+    image: int
+    box: tuple[float, float, float, float]
+    kind: OverlayKind
+    label: str = ""
+
+
+class Question(ABC):
+    """The first part of a task. Nothing here but `reference_answer` and `has_answer` looks at an example's target."""
+
+    benchmark: ClassVar[str]
+    name: ClassVar[str]
+    inputs_type: ClassVar[type[TypedFields]]
+    target_type: ClassVar[type[TypedFields]]
+    metadata_type: ClassVar[type[TypedFields]]
+    evidence_type: ClassVar[type[TypedFields]]
+    """What the columns of an example hold."""
+
+    def features(self) -> Features:
+        """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`."""
+        from datasets import Features
+
+        columns = ("inputs", "target", "metadata", "evidence")
+        return Features({name: dict(features_of(getattr(self, f"{name}_type"))) for name in columns})
+
+    @abstractmethod
+    def prompt(self, example: Example, boxes: BoxFormat) -> Prompt:
+        """What is asked; depends on `inputs` and the model's box format alone."""
+
+    def follow_up(self, example: Example, answers: tuple[str, ...], boxes: BoxFormat) -> Prompt | None:
+        """What is asked next, in a conversation of its own, after these answers; None: the last of them is the answer.
+
+        Every task that asks once has None. May count images, which are those of the example.
+        """
+        return None
+
+    def frozen_question(self, example: Example) -> str | None:
+        """The sentence that the benchmark's own release freezes with an example; None where it freezes none."""
+        return None
+
+    def choices(self, example: Example) -> Mapping[str, str]:
+        """Label to text of what the answer is chosen from, in the order asked, for models that score given texts.
+
+        They answer as `choices.read_scores` reads. Empty where nothing is given to choose from.
+        """
+        return {}
+
+    def has_answer(self, example: Example) -> bool:
+        """Whether the truth is known: questions with hidden answers are asked, and never scored."""
+        return True
+
+    def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
+        """The images that the prompt counts, from the example's frames, each (height, width, 3) RGB; here those."""
+        return tuple(map(Image.fromarray, frames))
+
+    def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+        """What a run shows of an example's images, as its options say (resolution, a choice of frames); here all.
+
+        Applied to stored and to decoded images alike: sets hold what `images` gives.
+        """
+        return tuple(images)
+
+    def request_inputs(self, example: Example) -> Fields:
+        """The question as data for models that read no prompt, as the run's options put it; here the `inputs`."""
+        return example.inputs
+
+    @abstractmethod
+    def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+        """Read an answer of a model that writes boxes as `boxes` says. Never raises, and never sees the target."""
+
+    def answer_schema(self, example: Example) -> Fields | None:
+        """JSON Schema of the answer that the prompt asks for; None where it is no JSON."""
+        return None
+
+    @abstractmethod
+    def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
+        """The ground truth as a model would write it: what the `oracle` model says."""
+
+    @abstractmethod
+    def random_answer(self, example: Example, rng: random.Random, boxes: BoxFormat) -> str:
+        """A valid answer that knows nothing of the image: what the `chance` model says."""
+
+    def prior_answer(self, example: Example, others: Sequence[Example], boxes: BoxFormat) -> str:
+        """What one would answer who knows only how the truths of `others` are distributed: the `prior` model.
+
+        Args:
+            others: examples of other videos than this one's, in the order of the set; may be empty.
+
+        Raises:
+            ConfigError: the task has no such answer.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} has no prior baseline. Remedy: use chance")
+
+    def centre_answer(self, example: Example, boxes: BoxFormat) -> str:
+        """One box in the middle of the image for everything that is asked for: the `centre_box` model.
+
+        Raises:
+            ConfigError: the task asks for no boxes.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use chance or prior")
+
+
+class Scoring(ABC):
+    """The second part of a task."""
+
+    primary: ClassVar[str]
+    """The figure that stands for the task in tables."""
+    sample_score: ClassVar[str]
+    """The score that stands for one sample."""
+    breakdown_keys: ClassVar[tuple[str, ...]]
+    """Keys of `metadata` by which every result is broken down."""
+    whole_clusters: ClassVar[bool] = False
+    """Whether the examples of a cluster are scored together, so that analysis must not group by what cuts one apart."""
+
+    @abstractmethod
+    def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
+        """What the figures of these samples of one run are made of. No readable answer scores as the protocol says."""
+
+    def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
+        """The figures of one sample; of many, ask their `statistics` once."""
+        scores = self.statistics([Scored(example, prediction)]).scores()
+        return {name: float(value[0]) for name, value in scores.items()}
+
+    def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
+        """The task's figures over all samples of one run, and the tables beside them."""
+        return self.statistics(samples).published()
+
+    def cluster(self, example: Example) -> str:
+        """What the example belongs to when intervals are made: what is drawn with all that belongs to it."""
+        return example.video_id
+
+
+class Display(ABC):
+    """The third part of a task: for people and judges; no figure is made of it."""
+
+    row_note: ClassVar[str]
+    """What one example is, in a line, for dataset cards."""
+    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "hallucinated"}
+    """The kind of failure that a row of `explain` tells of, where `failures` is not overridden."""
+
+    @abstractmethod
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """Why the example scores as it does, hits first, then misses, then wrong answers."""
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+        """What is wrong with an answer, by the matching that its score is made of; empty where nothing is.
+
+        An answer that cannot be read fails once, in all objects of the example's evidence. Here misses and wrong
+        answers as `explain` tells them, of the `failure_kinds`; tasks that know more override it.
+        """
+        if prediction is None:
+            return self.unreadable(example)
+        rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
+        return tuple(AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds)
+
+    @staticmethod
+    def unreadable(example: Example) -> tuple[AnswerFailure, ...]:
+        """The failures of an answer that cannot be read."""
+        return (AnswerFailure("format", evidence_objects(example)),)
+
+    def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
+        """Boxes to draw over the example's images. Without a prediction, those of the question and the truth alone."""
+        return ()
+
+    def image_captions(self, example: Example) -> tuple[str, ...]:
+        """What each of `images` shows, in their order."""
+        return tuple(f"frame {frame.frame_index}" for frame in example.frames)
+
+    def facets(self, example: Example) -> Fields:
+        """What analysis may group examples by beside `metadata`: from question and truth, never from an answer."""
+        return {}
+
+    def judged(self, example: Example, prediction: Prediction) -> Judged | None:
+        """What a judge is shown; None for a task that no judge scores. The criteria stand in `rubrics/<name>.yaml`."""
+        return None
+
+    def rationale(self, example: Example, prediction: Prediction) -> Rationale | None:
+        """What a judge of reasoning is shown; None for a task that asks for none."""
+        return None
+
 
 ProtocolName: TypeAlias = Literal["release", "paper"]
 PROTOCOLS: tuple[ProtocolName, ...] = ("release", "paper")

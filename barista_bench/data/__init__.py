@@ -2,10 +2,10 @@
 
 | what | where |
 |---|---|
-| the release: opened, fetched from the Hub, unpacked | `origin`, `sources`, `archives` |
-| which examples a set holds | `plan`, `survey`, `splits` |
-| `build`: frames added, configs prepared, a folder written | `folder`, `builder`, `media`, `tables`, `card` |
-| formats of both sides: rows, frozen lines, the manifest | `rows`, `frozen`, `manifest` |
-| a built set, read with its frames | `dataset`, `built_rows`, `shared_frames`, `shared_values`, `trace` |
-| the library `datasets`: its cache, our names in `load_dataset` | `cache_entries`, `register` |
+| the release: opened, and split by video; fetched from the Hub, unpacked | `origin`; `hub_source`, `archives` |
+| which examples a set holds | `plan` |
+| `build`: frames added, configs prepared, a folder written | `folder`, `builder`, `tables` |
+| formats of both sides: rows, frozen lines, the folder's manifest and card | `rows`, `frozen`, `manifest` |
+| a built set, read with its frames; one frame followed through all tasks | `dataset`, `shared_frames`; `trace` |
+| the names of benchmarks in `load_dataset`, in one process | `register` |
 """

@@ -39,19 +39,15 @@ _CHUNK_BYTES = 1 << 20
 _MAX_HEADER_BYTES = 16 << 20
 # Below this size, a ratio says nothing: an empty mask repeated over a short video compresses very well.
 _RATIO_FREE_BYTES = 256 << 20
+MAX_MEMBERS = 200_000
+MAX_BYTES = 2 << 40
+"""Unpacked, of one archive."""
+MAX_RATIO = 200.0
+"""Unpacked bytes for each packed one."""
 _DAMAGED = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error,
     OSError, EOFError, ValueError, RuntimeError, NotImplementedError,
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class UnpackLimits:
-    """Bounds on one archive: number of members, bytes unpacked in all, and unpacked bytes per packed byte."""
-
-    max_members: int = 200_000
-    max_bytes: int = 2 << 40
-    max_ratio: float = 200.0
 
 
 class _Member(NamedTuple):
@@ -77,7 +73,7 @@ def archive_stem(name: str) -> str:
     return _SUFFIX.sub("", name.rsplit("/", 1)[-1])
 
 
-def unpack_release(archive: Path, target: Path, *, name: str, limits: UnpackLimits | None = None) -> None:
+def unpack_release(archive: Path, target: Path, *, name: str) -> None:
     """Unpack the release files of `archive` to `target`/<video_id>/, all or nothing, once.
 
     `name` is the archive's name where it came from (a cached file has none); its suffix tells the format. A
@@ -89,7 +85,7 @@ def unpack_release(archive: Path, target: Path, *, name: str, limits: UnpackLimi
     with TemporaryDirectory(prefix=".unpacking-", dir=target.parent, ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary, "release")
         folder.mkdir()
-        unpacker = _Unpacker(name, folder, archive.stat().st_size, limits or UnpackLimits())
+        unpacker = _Unpacker(name, folder, archive.stat().st_size)
         members = _zip_members(archive) if name.lower().endswith(".zip") else _tar_members(archive)
         try:
             with closing(members):
@@ -167,7 +163,6 @@ class _Unpacker:
     archive: str
     folder: Path
     packed_bytes: int
-    limits: UnpackLimits
     members: int = 0
     unpacked_bytes: int = 0
     names: set[str] = field(default_factory=set)
@@ -214,17 +209,17 @@ class _Unpacker:
     def _check_size(self, member: _Member) -> None:
         self.members += 1
         self.unpacked_bytes += member.size
-        limits, unpacked = self.limits, self.unpacked_bytes
+        unpacked = self.unpacked_bytes
         reason = None
-        if self.members > limits.max_members:
-            reason = f"the archive has more than {limits.max_members} members"
-        elif member.size < 0 or unpacked > limits.max_bytes:
-            reason = f"up to it the archive unpacks to {unpacked} bytes, above {limits.max_bytes}"
-        elif unpacked > max(_RATIO_FREE_BYTES, limits.max_ratio * self.packed_bytes):
-            ratio = f"{limits.max_ratio:g} to 1"
+        if self.members > MAX_MEMBERS:
+            reason = f"the archive has more than {MAX_MEMBERS} members"
+        elif member.size < 0 or unpacked > MAX_BYTES:
+            reason = f"up to it the archive unpacks to {unpacked} bytes, above {MAX_BYTES}"
+        elif unpacked > max(_RATIO_FREE_BYTES, MAX_RATIO * self.packed_bytes):
+            ratio = f"{MAX_RATIO:g} to 1"
             reason = f"the archive's {self.packed_bytes} bytes unpack to {unpacked} or more, above {ratio}"
         if reason:
-            raise self._refuse(member, reason, "raise the limit (UnpackLimits) if the archive is known to be sound")
+            raise self._refuse(member, reason)
 
     def _write(self, member: _Member, video_id: str, file_name: str) -> None:
         key = (unicodedata.normalize("NFC", video_id).casefold(), file_name)

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import datasets
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 from tqdm import tqdm
 
 from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.benchmark import Benchmark
-from barista_bench.core.task import ProtocolName
+from barista_bench.core.task import Example, ProtocolName, Task
 from barista_bench.data.manifest import LostExample
-from barista_bench.data.media import JPEG_QUALITY, render_rows
-from barista_bench.data.origin import GraphOrigin, Origin, open_origin
+from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
-from barista_bench.data.rows import FramesMode, row_features
-from barista_bench.data.splits import SPLITS
+from barista_bench.data.rows import FramesMode, file_sha256, link, row_features, to_row
 from barista_bench.data.tables import table_features, video_table
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.media.video import FrameReader, open_reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
+JPEG_QUALITY = 75
+"""What the released harness sends: Pillow's default quality at native resolution (docs/upstream/barista.md)."""
+BATCH = 8
+"""Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
 Part = tuple[str, str]
 """A split and a video: the unit by which work is divided."""
 _SPLIT_ORDER = ("train", "validation", "dev", "test")
@@ -39,18 +48,7 @@ _SPLIT_ORDER = ("train", "validation", "dev", "test")
 
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):
-    """Settings of one config.
-
-    Args:
-        source: the release: for BARISTA a folder of `<video_id>/{coco_annotation.json, video.mp4}`, for other
-            benchmarks the folder of their annotations.
-        videos: folder of the media, where they do not lie below `source`.
-        frames: `frozen` stores what the model sees; `linked` stores {video, indices}, decoded on access.
-        sampling: overrides of the task's published sampling, e.g. {"frame_step": 100}.
-        split_file: JSON file with the video ids of `train` and `test`; None derives the split. BARISTA alone.
-        jpeg_quality: of frozen frames, Pillow's scale.
-        protocol: whose rules the examples follow where the release and the paper differ.
-    """
+    """Settings of one config, as in `build`; `sampling` is of this task alone."""
 
     source: str | None = None
     videos: str | None = None
@@ -93,8 +91,6 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     config: BenchmarkConfig
     progress = False
     """Whether rendering shows a progress bar."""
-    _origin: Origin | None = None
-    _plan: Plan | None = None
     _notes: Path | None = None
     """Where each part of the work notes its lost examples: with `num_proc` it is done by copies of this object."""
 
@@ -106,40 +102,30 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     def is_task(self) -> bool:
         return self.config.name in self.benchmark.task_names
 
-    @property
+    @cached_property
     def origin(self) -> Origin:
-        if self._origin is None:
-            config = self.config
-            if not config.source:
-                raise ConfigError(f"{config.name}: no source. Remedy: pass source=<folder of the release>")
-            # A Path: only `build` fetches from the Hub.
-            self._origin = open_origin(
-                self.benchmark.name, Path(config.source), videos=config.videos, split_file=config.split_file
-            )
-        return self._origin
+        config = self.config
+        if not config.source:
+            raise ConfigError(f"{config.name}: no source. Remedy: pass source=<folder of the release>")
+        # A Path: only `build` fetches from the Hub.
+        source = Path(config.source)
+        return open_origin(self.benchmark.name, source, videos=config.videos, split_file=config.split_file)
 
-    @origin.setter
-    def origin(self, origin: Origin) -> None:
-        self._origin = origin
-
-    @property
+    @cached_property
     def plan(self) -> Plan:
-        if self._plan is None:
-            task = get_task(self.benchmark.name, self.config.name, protocol=self.config.protocol)
-            sampling = task.sampling.with_overrides(self.config.sampling, task.sampling_uses)
-            drawn = self.origin.plans([(task, sampling)])
-            if drawn.empty:
-                raise drawn.empty[task.name]
-            self._plan = drawn.plans[task.name]
-        return self._plan
-
-    @plan.setter
-    def plan(self, plan: Plan) -> None:
-        self._plan = plan
+        sampling = self._task.sampling.with_overrides(self.config.sampling, self._task.sampling_uses)
+        drawn = self.origin.plans([(self._task, sampling)])
+        if drawn.empty:
+            raise drawn.empty[self._task.name]
+        return drawn.plans[self._task.name]
 
     @property
+    def _task(self) -> Task:
+        return get_task(self.benchmark.name, self.config.name, protocol=self.config.protocol)
+
+    @cached_property
     def lost(self) -> list[LostExample]:
-        return self.__dict__.setdefault("_lost", [])
+        return []
 
     def download_and_prepare(self, *args: object, **kwargs: object) -> None:
         """As in `datasets`; with `num_proc` on several processes. Fills `lost`."""
@@ -158,24 +144,19 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
             description=f"{self.benchmark.title}: {self.benchmark.description}",
-            features=self._features(),
+            features=row_features(self._task, self.config.frames) if self.is_task else table_features(self.config.name),
             homepage=self.benchmark.homepage,
             license=self.benchmark.licence,
             citation=self.benchmark.citation,
         )
-
-    def _features(self) -> datasets.Features:
-        if not self.is_task:
-            return table_features(self.config.name)
-        task = get_task(self.benchmark.name, self.config.name, protocol=self.config.protocol)
-        return row_features(task, self.config.frames)
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         if self.is_task:
             parts: Sequence[Part] = self.plan.parts
             names: Sequence[str] = sorted({split for split, _ in parts}, key=_split_order)
         else:
-            parts = [(split, video_id) for video_id, split in self._graph_origin.splits.items()]
+            assert isinstance(self.origin, GraphOrigin)
+            parts = [(split, video_id) for video_id, split in self.origin.splits.items()]
             names = [name for name in SPLITS if any(split == name for split, _ in parts)]
         return [
             datasets.SplitGenerator(name, gen_kwargs={"parts": [part for part in parts if part[0] == name]})
@@ -185,14 +166,10 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     def _generate_tables(self, parts: list[Part]) -> Iterator[tuple[int, pa.Table]]:
         return enumerate(self._task_tables(parts) if self.is_task else self._graph_tables(parts))
 
-    @property
-    def _graph_origin(self) -> GraphOrigin:
-        assert isinstance(self.origin, GraphOrigin)
-        return self.origin
-
     def _graph_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
+        assert isinstance(self.origin, GraphOrigin)
         for _, video_id in parts:
-            yield video_table(self.config.name, self._graph_origin.graph[video_id])
+            yield video_table(self.config.name, self.origin.graph[video_id])
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
         """One row a table: a row with its pictures is megabytes."""
@@ -217,3 +194,84 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
 
 def _split_order(name: str) -> tuple[int, str]:
     return (_SPLIT_ORDER.index(name) if name in _SPLIT_ORDER else len(_SPLIT_ORDER), name)
+
+
+def render_rows(
+    video_path: Callable[[str], Path],
+    task: Task,
+    examples: Sequence[tuple[int, Example]],
+    mode: FramesMode,
+    jpeg_quality: int,
+) -> Iterator[dict[str, Any] | LostExample]:
+    """Rows of (position, example) pairs with their media: by video id, within a video in order of frames.
+
+    The order is that of the videos, not of the draw, so that parts made apart fit together. `video_path` says where
+    a video lies, by its id.
+    """
+    by_video: dict[str, list[tuple[int, Example]]] = {}
+    for position, example in examples:
+        by_video.setdefault(example.video_id, []).append((position, example))
+    for video_id, group in sorted(by_video.items()):
+        try:
+            path = video_path(video_id)
+            if not path.exists():
+                raise DataError(f"{path}: missing. Remedy: fetch the video")
+            yield from _render_video(path, task, group, mode, jpeg_quality)
+        except DataError as error:
+            yield from (LostExample(example.example_id, str(error)) for _, example in group)
+
+
+def _render_video(
+    path: Path, task: Task, examples: Sequence[tuple[int, Example]], mode: FramesMode, jpeg_quality: int
+) -> Iterator[dict[str, Any] | LostExample]:
+    """Walks through the video once: examples in order of their frames, a few at a time."""
+    digest = file_sha256(path)
+    in_order = iter(sorted(examples, key=lambda item: (item[1].frames[0].frame_index, item[0])))
+    with open_reader(path) as reader:
+        while batch := list(islice(in_order, BATCH)):
+            decoded = {} if mode == "linked" else _decode_ahead(reader, [example for _, example in batch])
+            for position, example in batch:
+                row = to_row(example, position, digest)
+                try:
+                    if mode == "linked":
+                        late = [f.frame_index for f in example.frames if f.frame_index >= len(reader)]
+                        if late:
+                            end = f"is past the end ({len(reader)} frames). Remedy: fetch the right video"
+                            raise DataError(f"{path}: frame {late[0]} {end}")
+                        row["frames"] = link(example)
+                    else:
+                        row["images"] = _images(reader, decoded, task, example, jpeg_quality)
+                except DataError as error:
+                    yield LostExample(example.example_id, str(error))
+                else:
+                    yield row
+
+
+def _decode_ahead(reader: FrameReader, examples: Sequence[Example]) -> dict[int, NDArray[np.uint8]]:
+    """The frames of a batch by index; nothing if one of them cannot be decoded, so that each is tried alone."""
+    wanted = sorted({frame.frame_index for example in examples for frame in example.frames})
+    try:
+        return dict(zip(wanted, reader.read(wanted), strict=True))
+    except DataError:
+        return {}
+
+
+def _images(
+    reader: FrameReader, decoded: dict[int, NDArray[np.uint8]], task: Task, example: Example, jpeg_quality: int
+) -> list[dict[str, Any]]:
+    indices = [frame.frame_index for frame in example.frames]
+    frames = [decoded[index] for index in indices] if decoded else list(reader.read(indices))
+    return [
+        encode_image(image, overlay=position >= len(frames), jpeg_quality=jpeg_quality)
+        for position, image in enumerate(task.images(example, frames))
+    ]
+
+
+def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int) -> dict[str, Any]:
+    """A frame as JPEG, an overlay as PNG (its thin outlines and numbers do not survive JPEG)."""
+    buffer = io.BytesIO()
+    if overlay:
+        image.save(buffer, "PNG", compress_level=6)
+    else:
+        image.save(buffer, "JPEG", quality=jpeg_quality)
+    return {"bytes": buffer.getvalue(), "path": None}

@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.core.costs import StageClock
 from barista_bench.core.task import Example, Task
-from barista_bench.core.timing import StageClock
-from barista_bench.data.built_rows import local_configs, open_rows, unloadable
 from barista_bench.data.frozen import content_hash, frozen_line, read_frozen, refuse_other_version
 from barista_bench.data.manifest import MANIFEST, read_manifest
-from barista_bench.data.media import file_sha256
-from barista_bench.data.rows import from_row
+from barista_bench.data.rows import file_sha256, from_row, local_configs, open_rows, reading_datasets
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import LazyFrames
@@ -67,20 +65,15 @@ class LinkedMedia:
 
     def frames(self, store: FrameStore, video_id: str) -> list[NDArray[np.uint8]]:
         """Read-only uint8 RGB frames, each (height, width, 3). Raises DataError, see `LoadedExample.images`."""
-        with store.clock("decode"):
-            self._check_video()
-        return store.frames(self.lazy, video_id)
-
-    def _check_video(self) -> None:
         path = Path(self.lazy.path)
-        if not path.exists():
-            raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
-        sha256 = file_sha256(path)
+        with store.clock("decode"):
+            sha256 = _video_sha256(path)
         if sha256 != self.sha256:
             raise DataError(
                 f"{path}: is another video (SHA-256 {sha256[:12]}) than the dataset was made from "
                 f"({self.sha256[:12]}). Remedy: fetch that one, or build the dataset again"
             )
+        return store.frames(self.lazy, video_id)
 
 
 class ExampleSet(ABC):
@@ -146,13 +139,8 @@ def config_names(data: str | Path) -> tuple[str, ...]:
         raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
     if (Path(data) / MANIFEST).is_file():
         return local_configs(Path(data))
-    from barista_bench.data.cache_entries import quiet_datasets
-
-    with quiet_datasets():
-        try:
-            return tuple(datasets.get_dataset_config_names(str(data)))
-        except unloadable() as error:
-            raise DataError(f"{data}: no dataset here ({error}). Remedy: run `barista-bench build`") from error
+    with reading_datasets(f"{data}: no dataset here", "run `barista-bench build`"):
+        return tuple(datasets.get_dataset_config_names(str(data)))
 
 
 class FrozenExamples(ExampleSet):
@@ -180,10 +168,7 @@ class FrozenExamples(ExampleSet):
             raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
         file = get_benchmark(example.benchmark).video_file(example.video_id)
         link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
-        path = Path(link.path)
-        if not path.exists():
-            raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
-        return _linked(example, link, file_sha256(path))
+        return _linked(example, link, _video_sha256(Path(link.path)))
 
 
 class BuiltExamples(ExampleSet):
@@ -254,6 +239,12 @@ def _linked(example: Example, link: LazyFrames, sha256: str) -> LoadedExample:
     identity = [sha256, list(link.indices), example.inputs]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return LoadedExample(example, LinkedMedia(link, sha256), digest)
+
+
+def _video_sha256(path: Path) -> str:
+    if not path.exists():
+        raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
+    return file_sha256(path)
 
 
 def _data_root(data: str | Path, root: str | Path | None) -> Path:

@@ -24,21 +24,20 @@ from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
 from barista_bench.core.task import ProtocolName
 from barista_bench.core.worker_processes import forked_workers
-from barista_bench.data.builder import BenchmarkBuilder
-from barista_bench.data.cache_entries import config_id, entry_id, make_newest, quiet_datasets
-from barista_bench.data.card import write_card
+from barista_bench.data.builder import JPEG_QUALITY, BenchmarkBuilder
 from barista_bench.data.frozen import lines_digest, write_frozen, write_released
-from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_manifest
-from barista_bench.data.media import JPEG_QUALITY, file_sha256
+from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
-from barista_bench.data.rows import FramesMode
+from barista_bench.data.rows import CACHE_INFO, FramesMode, file_sha256, quiet_datasets, warn_of_others
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
+from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder
 
 log = logging.getLogger(__name__)
 
 Layout = Literal["ours", "release"]
+_DIGITS = 16
+"""Of the content's hash in an id: `datasets` keeps settings of up to 32 characters readable in names."""
 
 
 def build(
@@ -78,7 +77,7 @@ def build(
         revision: commit of a Hub dataset.
         jpeg_quality: of frozen frames.
         cache: also prepare the `datasets` cache, so that loading works from any folder. What was built before keeps its
-            entry there (`data/cache_entries.py`).
+            entry there (`data/rows.py`).
         strict: stop at the first error in the release.
         dry_run: draw the examples and count them, but touch no video and write nothing.
         num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
@@ -192,7 +191,7 @@ class _Work:
         builder = self._prepared(name)
         rows = _export(builder, self.folder / name)
         if not any(rows.values()):
-            raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")
+            raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")  # with its remedy
         infos[name] = _info(builder, self.folder / name)
         if not builder.is_task:
             return BuiltConfig(name, rows)
@@ -223,13 +222,13 @@ class _Work:
         else:
             identity += self.origin.table_identity()
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-        entry = entry_id(self.settings["frames"], content_hash)
+        entry = f"{self.settings['frames']}-{content_hash[:_DIGITS]}"
         builder = BenchmarkBuilder(
             cache_dir=str(self.cache_dir) if self.cache_dir else None,
             dataset_name=self.origin.benchmark.name,
             config_name=name,
             hash=entry,
-            config_id=config_id(name, entry),
+            config_id=datasets.BuilderConfig(name).create_config_id({"entry": entry}),  # what `entry=` will look for
             sampling=self.overrides.get(name, {}),
             **self.settings,
         )
@@ -309,3 +308,21 @@ def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:
     ids = np.asarray(dataset.with_format("numpy")["video_id"][:]) if len(dataset) else np.array([])
     starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(dataset)]
     return [dataset.select(range(low, high)) for low, high in itertools.pairwise(starts)]
+
+
+def make_newest(folder: Path, benchmark: str, config: str) -> None:
+    """Put the plain name of a config on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`.
+
+    A warning says so where the cache holds others.
+    """
+    for path in (folder, folder / CACHE_INFO):
+        os.utime(path)
+    plain = folder.parents[2] / config
+    link = plain / folder.parent.name / folder.name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(Path("..", "..", *folder.parts[-3:]))
+    for other in plain.glob("*/*"):
+        if other.is_symlink() and other != link:
+            other.unlink()
+    warn_of_others(benchmark, config)

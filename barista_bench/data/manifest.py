@@ -1,4 +1,4 @@
-"""What a built folder says of itself to programs: `barista_bench.json`."""
+"""What a built folder says of itself: `barista_bench.json` to programs, README.md (the dataset card) to people."""
 
 from __future__ import annotations
 
@@ -8,21 +8,44 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barista_bench import __version__
+from barista_bench.benchmarks import get_benchmark, get_task, task_class
+from barista_bench.core.benchmark import Benchmark
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.prompt import fill
 from barista_bench.core.task import ProtocolName
-from barista_bench.data.rows import FramesMode
+from barista_bench.data.rows import FramesMode, row_features
+from barista_bench.data.tables import GRAPH_TABLES, table_features
 from barista_bench.errors import DataError
 from barista_bench.files.bounded import read_bounded_json
-from barista_bench.files.owned_folders import DATASET, MAX_MANIFEST
+from barista_bench.files.writing import DATASET, MAX_MANIFEST
 from barista_bench.scene_graph import Problem
+
+if TYPE_CHECKING:  # `datasets` takes long to load, and whoever reads a manifest needs none of it
+    from datasets.info import DatasetInfosDict
+    from huggingface_hub import DatasetCard
 
 DEFAULT = "barista"
 """The benchmark that commands mean where none is named."""
 MANIFEST = DATASET.manifest
 """Written last into a finished folder, whose files it lists."""
+_FRAMES_NOTE = {
+    "frozen": "`images` holds what the model sees, in order: frames as JPEG, overlays as PNG.",
+    "linked": "`frames` holds `{video, indices}`, the video's path relative to the data root; "
+    "`barista_bench.media.frames.link_frames` turns it into frames that decode on access.",
+}
+_TABLE_NOTES = {
+    "graph_frames": "a frame of a video",
+    "graph_instances": "one object on one frame: box and mask",
+    "graph_attributes": "a range of frames on which an object has an attribute value",
+    "graph_relations": "a range of frames on which a relation holds between two objects",
+    "graph_activities": "an activity segment",
+    "graph_steps": "a process step",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +113,130 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     if not isinstance(manifest, dict):
         raise DataError(f"{path}: is {type(manifest).__name__}, not an object. Remedy: {remedy}")
     return manifest
+
+
+def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: FramesMode) -> None:
+    """Write README.md of a built folder: what it holds, counted and hashed."""
+    source = built.source
+    origin = f"`{source['id']}` at `{source['sha']}`" if source["kind"] == "hub" else "a local release folder"
+    rows = [
+        f"| `{c.name}` | {sum(c.rows.values())} | {c.candidates} | {len(c.skipped) + len(c.lost)} "
+        f"| {sampling_text(built.benchmark, c.name, c.sampling)} | `{c.content_hash}` |"
+        for c in built.configs
+        if c.content_hash
+    ]
+    table = [
+        "| config | examples | of candidates | skipped | sampling | SHA-256 of the frozen lines |",
+        "|---" * 6 + "|",
+    ]
+    card = _card(
+        get_benchmark(built.benchmark),
+        {config.name: tuple(config.rows) for config in built.configs},
+        infos,
+        frames,
+        made=f"By `barista_bench` {__version__} from {origin}, protocol `{built.protocol}`.",
+        provenance_table="\n".join([*table, *rows]),
+    )
+    card.save(folder / "README.md")
+
+
+def published_card(name: str) -> DatasetCard:
+    """The card of a benchmark's published sets, from its tasks alone: `dataset_cards/<name>.md` holds its text."""
+    from datasets.info import DatasetInfo, DatasetInfosDict
+
+    benchmark = get_benchmark(name)
+    tables = tuple(GRAPH_TABLES) if benchmark.open_release is None else ()
+    infos = DatasetInfosDict()
+    for config in (*benchmark.task_names, *tables):
+        is_task = config in benchmark.task_names
+        features = row_features(get_task(name, config), "frozen") if is_task else table_features(config)
+        infos[config] = DatasetInfo(features=features, config_name=config)
+    rows = [
+        f"| `{task.name}` | {task.sampling.limit or 'all'} | "
+        f"{sampling_text(name, task.name, dataclasses.asdict(task.sampling))} |"
+        for task in benchmark.tasks
+    ]
+    source = "ramblr/BARISTA" if benchmark.open_release is None else "ANNOTATIONS"
+    command = "barista-bench build" + ("" if name == DEFAULT else f" --benchmark {name}")
+    return _card(
+        benchmark,
+        dict.fromkeys(infos, benchmark.splits),
+        infos,
+        "frozen",
+        made=f"By `{command} --source {source}`, with the published parameters and protocol `release`. "
+        "The card of a built folder counts its examples and names the commit and the hash of each set.",
+        provenance_table="\n".join(["| config | examples at the most | sampling |", "|---|---|---|", *rows]),
+    )
+
+
+def sampling_text(benchmark: str, name: str, sampling: Mapping[str, Any]) -> str:
+    """The values that a task's set was drawn with: those that the task reads, and common ones that are set."""
+    default = dataclasses.asdict(Sampling())
+    reads = task_class(benchmark, name).sampling_uses | {"seed"}
+    return ", ".join(
+        f"{key}={value}"
+        for key, value in sampling.items()
+        if value is not None and (key in reads or value != default[key])
+    )
+
+
+def protocol_table(benchmark: Benchmark) -> str:
+    """Rules on which the release and the paper differ, for all tasks, as a Markdown table; empty without any."""
+    rows = [
+        f"| `{task.name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |"
+        for task in benchmark.tasks
+        for rule in task.protocol_rules
+    ]
+    if not rows:
+        return "There is none here."
+    return "\n".join(["| config | rule | release | paper | changes |", "|---" * 5 + "|", *rows])
+
+
+def _card(
+    benchmark: Benchmark,
+    splits: Mapping[str, Sequence[str]],
+    infos: DatasetInfosDict,
+    frames: FramesMode,
+    **values: str,
+) -> DatasetCard:
+    """Metadata and body; `splits` are those of each config, `values` what is known of how it was made."""
+    from datasets.utils.metadata import MetadataConfigs
+    from huggingface_hub import DatasetCard, DatasetCardData
+
+    data = DatasetCardData(
+        license=benchmark.licence,
+        pretty_name=benchmark.title,
+        task_categories=["image-text-to-text", "visual-question-answering"],
+        language=["en"],
+        tags=["egocentric", "video", *(["scene-graph"] if benchmark.open_release is None else []), "benchmark"],
+    )
+    infos.to_dataset_card_data(data)
+    MetadataConfigs(
+        {
+            name: {
+                "data_files": [{"split": split, "path": f"{name}/{split}-*"} for split in names],
+                **({"default": True} if name == benchmark.task_names[0] else {}),
+            }
+            for name, names in splits.items()
+        }
+    ).to_dataset_card_data(data)
+    notes = {task.name: task.row_note for task in benchmark.tasks} | _TABLE_NOTES
+    intro, _, sections = _packaged(f"about/{benchmark.name}.md").partition("\n## ")
+    values |= {
+        "config_table": "\n".join(f"| `{name}` | {notes[name]} |" for name in splits),
+        "frames_note": _FRAMES_NOTE[frames],
+        "protocol_table": protocol_table(benchmark),
+        "citation": benchmark.citation,
+        "title": benchmark.title,
+        "name": benchmark.name,
+        "first_task": benchmark.task_names[0],
+        "intro": intro.strip(),
+        "sections": f"## {sections.strip()}",
+    }
+    body = _packaged("body.md")
+    return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{fill(body, values)}")
+
+
+def _packaged(name: str) -> str:
+    """One text of `dataset_cards/`: the body that all cards share, or the part about a benchmark."""
+    return resources.files("barista_bench.dataset_cards").joinpath(name).read_text(encoding="utf-8")

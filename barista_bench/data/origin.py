@@ -1,29 +1,40 @@
-"""What `build` reads: the opened release of one benchmark, whichever way it is laid out."""
+"""What `build` reads: the opened release of one benchmark, whichever way it is laid out, and its split.
+
+The videos of a scene graph are split 80/20 into train and test, stratified by preparation type (paper, section 3.3).
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.benchmark import Benchmark
-from barista_bench.core.graph_task import GraphTask
-from barista_bench.core.release_task import Release
-from barista_bench.core.sampling import Sampling
-from barista_bench.core.task import Task
-from barista_bench.data.media import file_sha256
+from barista_bench.core.deriving import GraphTask, Release, Sampling
+from barista_bench.core.task import Task, content_seed
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
-from barista_bench.data.sources import open_source
-from barista_bench.data.splits import split_of
+from barista_bench.data.rows import file_sha256
 from barista_bench.data.tables import GRAPH_TABLES
-from barista_bench.errors import ConfigError, SourceError
+from barista_bench.errors import ConfigError, DataError, SourceError
+from barista_bench.files.bounded import read_bounded_json
 from barista_bench.files.paths import confined
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE
 
+TRAIN, TEST = "train", "test"
+SPLITS = (TRAIN, TEST)
+_TEST_SHARE = 0.2
+MAX_SPLIT_FILE = 2**26
+"""Bytes."""
+_SPLIT_REMEDY = 'write {"train": [ids], "test": [ids]}'
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 SampledTasks = Sequence[tuple[Task, Sampling]]
 
 
@@ -89,8 +100,7 @@ class GraphOrigin(Origin):
         return self.graph.video_path(video_id)
 
     def fetch(self, video_ids: Iterable[str], *, progress: bool) -> None:
-        # Without a callback the hub client shows bars of its own.
-        self._source.ensure_videos(video_ids, None if progress else lambda present, total: None)
+        self._source.fetch_videos(video_ids, quiet=not progress)
 
     def table_identity(self) -> list[object]:
         digest = hashlib.sha256()
@@ -150,3 +160,126 @@ def config_names_of(name: str) -> tuple[str, ...]:
     """All configs of a benchmark: its tasks, and the tables of a scene graph."""
     benchmark = get_benchmark(name)
     return (*benchmark.task_names, *(GRAPH_TABLES if benchmark.open_release is None else ()))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A release that can be read. `identity` says which one: `kind`, `id`, `sha` and `requested_revision`."""
+
+    root: Path
+    identity: dict[str, str | None]
+
+    def fetch_videos(self, video_ids: Iterable[str], *, quiet: bool = False) -> None:
+        """Bring the videos' files under `root`, where the release is on the Hub; `quiet` shows no progress bar."""
+
+
+def open_source(
+    source: str | Path, *, revision: str | None = None, cache_dir: str | Path | None = None, endpoint: str | None = None
+) -> Source:
+    """Open a local release folder, or the Hub data set `org/name` at `revision` (a commit, branch or tag).
+
+    A string that names an existing folder is a folder; give a `Path` to rule the Hub out. Without a revision, the
+    newest commit is used, and a warning says how to pin it.
+
+    Args:
+        cache_dir: holds the Hub's files (in `hub`) and the releases (in `barista_bench`); by default both lie where
+            huggingface_hub keeps its cache.
+        endpoint: address of another Hub than huggingface.co.
+
+    Raises:
+        SourceError: there is no release, or it cannot be fetched.
+        ConfigError: a revision of a local folder.
+    """
+    is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
+    folder = Path(source).expanduser()
+    if is_hub_id and (revision is not None or not folder.exists()):
+        from barista_bench.data.hub_source import open_hub
+
+        return open_hub(str(source), revision, cache_dir, endpoint)
+    if revision is not None:
+        raise ConfigError(
+            f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder. "
+            "Remedy: leave the revision out, or give the data set as org/name"
+        )
+    return _open_local(folder)
+
+
+def _open_local(folder: Path) -> Source:
+    if not folder.is_dir():
+        state = "is not a folder" if folder.exists() else "does not exist"
+        raise SourceError(f"{folder}: {state}. Remedy: give the release's folder, or a Hub data set as org/name")
+    root = folder.resolve()
+    if not any(path.is_file() for path in root.glob(f"*/{ANNOTATION_FILE}")):
+        raise SourceError(f"{folder}: holds no <video_id>/{ANNOTATION_FILE}{_hint(root)}")
+    identity = {"kind": "local", "id": str(root), "sha": None, "requested_revision": None}
+    return Source(root, identity)
+
+
+def _hint(root: Path) -> str:
+    """The end of that message, about a folder that is no release: it is often the right one, one level off."""
+    if (root / ANNOTATION_FILE).is_file():
+        return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
+    below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
+    if below is not None:
+        return f": the release seems to lie one level below. Remedy: give {below.parent.parent}"
+    from barista_bench.data.archives import is_archive
+
+    archive = next((path for path in sorted(root.iterdir()) if is_archive(path.name)), None)
+    if archive is not None:
+        return f", but archives such as {archive.name}. Remedy: unpack them first"
+    return ". Remedy: give the folder that holds one folder per video"
+
+
+def split_videos(preparations: Mapping[str, str], *, seed: int = 42) -> dict[str, str]:
+    """Video id to split. Depends on ids, preparations and seed alone, not on their order.
+
+    A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type of at least
+    two videos gets one.
+
+    >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
+    {'a': 'test', 'b': 'train', 'c': 'train'}
+    """
+    strata: dict[str, list[str]] = defaultdict(list)
+    for video_id in sorted(preparations):
+        strata[preparations[video_id]].append(video_id)
+    chosen: set[str] = set()
+    for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}, _TEST_SHARE).items():
+        ranked = sorted(strata[stratum], key=lambda video_id: (content_seed("split", seed, video_id), video_id))
+        chosen.update(ranked[:count])
+    return {video_id: TEST if video_id in chosen else TRAIN for video_id in sorted(preparations)}
+
+
+def split_of(split_file: str | Path | None, preparations: Mapping[str, str]) -> dict[str, str]:
+    """Video id to split, for the preparation types of all videos: from a file (see `load_splits`), or derived."""
+    return load_splits(split_file, tuple(preparations)) if split_file else split_videos(preparations)
+
+
+def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
+    """A split from a JSON file `{"train": [video ids], "test": [video ids]}`.
+
+    Raises:
+        DataError: the file has another shape, or a video of the data is in no split or in both.
+    """
+    listed: Any = read_bounded_json(path, MAX_SPLIT_FILE, what="no split file", remedy=_SPLIT_REMEDY)
+    try:
+        splits = {name: [str(video) for video in listed[name]] for name in SPLITS}
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: no split file ({error!r}). Remedy: {_SPLIT_REMEDY}") from error
+    both = set(splits[TRAIN]) & set(splits[TEST])
+    if both:
+        raise DataError(f"{path}: {sorted(both)[0]!r} is in both splits. Remedy: keep it in one")
+    of_video = {video: name for name, videos in splits.items() for video in videos}
+    absent = [video for video in video_ids if video not in of_video]
+    if absent:
+        raise DataError(f"{path}: video {absent[0]!r} is in no split. Remedy: add it")
+    return {video: of_video[video] for video in video_ids}
+
+
+def _test_counts(sizes: Mapping[str, int], share: float) -> dict[str, int]:
+    total = round(share * sum(sizes.values()))
+    exact = {name: share * size for name, size in sizes.items()}
+    counts = {name: int(value) for name, value in exact.items()}
+    by_remainder = sorted(sizes, key=lambda name: (counts[name] - exact[name], name))
+    for name in by_remainder[: max(0, total - sum(counts.values()))]:
+        counts[name] += 1
+    return {name: max(count, int(sizes[name] >= 2)) for name, count in counts.items()}

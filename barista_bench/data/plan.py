@@ -1,35 +1,28 @@
-"""Which examples a config will hold: drawn from the graph, joined with the split, hashed. No frame is touched.
+"""Which examples a config will hold: drawn from the release, joined with the split, hashed. No frame is touched.
 
-Two passes over the release serve all tasks. The first finds where examples can be made; caps, shuffling and cutting
-work on these light candidates. The second makes the examples that were drawn, and no others.
+Two passes over a scene graph serve all tasks. The first finds where examples can be made; caps, shuffling and cutting
+work on these light candidates. The second makes the examples that were drawn, and no others. Workers read, check and
+derive; results stand in the order of videos whatever worker made them, so that their number changes nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from tqdm import tqdm
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.core.release_task import Release, ReleaseTask
-from barista_bench.core.task import Example, Sampling, SkippedExample, Task
+from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Sampling, Vocabulary
+from barista_bench.core.task import Example, SkippedExample, Task
+from barista_bench.core.worker_processes import worker_processes
 from barista_bench.data.frozen import content_hash, refuse_unusable
-from barista_bench.data.splits import split_videos
-from barista_bench.data.survey import (
-    BuildJob,
-    BuildPass,
-    SurveyPass,
-    TaskSurvey,
-    VideoSurvey,
-    joined,
-    video_passes,
-)
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.scene_graph import Problem, SceneGraph, Validation
+from barista_bench.scene_graph import Problem, SceneGraph, Validation, VideoValidation, validate_video
 
 
 class NoExamples(DataError):
@@ -93,7 +86,78 @@ class Plans:
     empty: dict[str, NoExamples]
     splits: dict[str, str]
     problems: tuple[Problem, ...]
-    validation: Validation | None
+    validation: Validation | None = None
+
+
+SampledTasks = Mapping[str, tuple[GraphTask, Sampling]]
+"""By task name: the task, and how it is sampled."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSurvey:
+    """What videos have for one task, in canonical order."""
+
+    vocabulary: Vocabulary = ()
+    candidates: tuple[Candidate, ...] = ()
+    skipped: tuple[SkippedExample, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VideoSurvey:
+    """What one video has; `tasks` by task name, `validation` where masks were to be checked."""
+
+    video_id: str
+    preparation: str
+    problems: tuple[Problem, ...]
+    tasks: dict[str, TaskSurvey]
+    validation: VideoValidation | None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildJob:
+    """By task name: candidates of one video to build, by their position, and the vocabularies of all videos."""
+
+    video_id: str
+    candidates: dict[str, dict[int, Candidate]]
+    vocabularies: dict[str, Vocabulary]
+
+
+@dataclass(frozen=True, slots=True)
+class VideoReader:
+    """Derives from one video after the other what the tasks want; a copy in each worker reads the release itself."""
+
+    graph: SceneGraph
+    tasks: SampledTasks
+    check_masks: bool
+
+    def survey(self, video_id: str) -> VideoSurvey | Problem:
+        """One video's candidates for every task; the problem where the video cannot be used at all.
+
+        Raises:
+            DataError: the graph is strict, and there is an error in the file.
+        """
+        for video in self.graph.videos([video_id]):
+            validation = validate_video(video, self.graph.video_path(video_id)) if self.check_masks else None
+            surveys = {}
+            for name, (task, sampling) in self.tasks.items():
+                items = list(task.candidates(video, sampling)) if sampling.selects(video) else []
+                surveys[name] = TaskSurvey(
+                    task.vocabulary(video, sampling),
+                    tuple(item for item in items if isinstance(item, Candidate)),
+                    tuple(item for item in items if isinstance(item, SkippedExample)),
+                )
+            return VideoSurvey(video_id, video.preparation, video.problems, surveys, validation)
+        return self.graph.failed[video_id]
+
+    def build(self, job: BuildJob) -> dict[str, dict[int, Example]]:
+        """The examples of a video's candidates, by task name and position."""
+        video = self.graph[job.video_id]
+        built = {}
+        for name, candidates in job.candidates.items():
+            task, sampling = self.tasks[name]
+            examples = task.build(video, list(candidates.values()), job.vocabularies[name], sampling)
+            built[name] = dict(zip(candidates, examples, strict=True))
+        return built
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +176,7 @@ def plan_tasks(
     graph: SceneGraph,
     wanted: Sequence[tuple[GraphTask, Sampling]],
     *,
-    split: Callable[[Mapping[str, str]], Mapping[str, str]] = split_videos,
+    split: Callable[[Mapping[str, str]], Mapping[str, str]],
     num_proc: int = 1,
     check_masks: bool = False,
     progress: bool = False,
@@ -130,17 +194,25 @@ def plan_tasks(
         DataError: a sampling names an unknown video, or the graph is strict and a file has an error.
         ConfigError: `num_proc` is less than 1.
     """
+    if num_proc < 1:
+        raise ConfigError(f"num_proc is {num_proc}. Remedy: give 1 or more")
     by_name = {task.name: (task, sampling) for task, sampling in wanted}
     for _, sampling in wanted:
         sampling.refuse_unknown_videos(graph)
-    with video_passes(graph, by_name, check_masks, num_proc) as (survey_videos, build_videos):
-        surveys = _surveyed(graph, survey_videos, progress)
+    reader = VideoReader(graph, by_name, check_masks)
+    with ExitStack() as stack:
+        each = stack.enter_context(worker_processes(num_proc)).map if num_proc > 1 else map
+        surveys = _surveyed(graph, each(reader.survey, graph.video_ids), progress)
         splits = dict(split({survey.video_id: survey.preparation for survey in surveys}))
         draws = {name: _draw(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
         problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
         validations = tuple(survey.validation for survey in surveys if survey.validation)
         del surveys
-        built = _built(build_videos, draws, progress)
+        built: dict[str, dict[int, Example]] = {name: {} for name in draws}
+        jobs = _jobs(draws)
+        for outcome in tqdm(each(reader.build, jobs), "making examples", len(jobs), unit="video", disable=not progress):
+            for name, examples in outcome.items():
+                built[name].update(examples)
     plans = {name: _plan(draw, built[name], splits) for name, draw in draws.items() if draw.selected}
     empty = {
         name: _no_examples(str(graph.root), draw.task, draw.sampling, draw.skipped)
@@ -183,7 +255,7 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
             empty[task.name] = _no_examples(str(release.root), task, sampling, skipped)
     if absent:
         raise DataError(f"{release.root}: no question about video {min(absent)!r}. Remedy: choose one of its videos")
-    return Plans(plans, empty, {}, tuple(release.problems), None)
+    return Plans(plans, empty, {}, tuple(release.problems))
 
 
 def plan_task(graph: SceneGraph, task: GraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
@@ -208,9 +280,8 @@ def _is_sampled(item: Example | SkippedExample, sampling: Sampling) -> bool:
     return isinstance(item, SkippedExample) or not sampling.splits or item.metadata.get("split") in sampling.splits
 
 
-def _surveyed(graph: SceneGraph, survey_videos: SurveyPass, progress: bool) -> list[VideoSurvey]:
+def _surveyed(graph: SceneGraph, outcomes: Iterable[VideoSurvey | Problem], progress: bool) -> list[VideoSurvey]:
     surveys = []
-    outcomes = survey_videos(graph.video_ids)
     bar = tqdm(outcomes, "reading videos", len(graph), unit="video", disable=not progress)
     for video_id, outcome in zip(graph.video_ids, bar, strict=True):
         if isinstance(outcome, Problem):
@@ -220,36 +291,39 @@ def _surveyed(graph: SceneGraph, survey_videos: SurveyPass, progress: bool) -> l
     return surveys
 
 
+def _joined(surveys: Iterable[TaskSurvey]) -> TaskSurvey:
+    """The surveys of several videos, in the order given, as one."""
+    parts = list(surveys)
+    return TaskSurvey(
+        tuple(dict.fromkeys(chain.from_iterable(part.vocabulary for part in parts))),
+        tuple(chain.from_iterable(part.candidates for part in parts)),
+        tuple(chain.from_iterable(part.skipped for part in parts)),
+    )
+
+
 def _draw(task: GraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]) -> _Draw:
     """Caps over all videos, then the draw, of the candidates in the sampled splits."""
-    inside = joined(s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits)
-    vocabulary = joined(TaskSurvey(survey.tasks[task.name].vocabulary) for survey in surveys).vocabulary
+    inside = _joined(
+        s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits
+    )
+    vocabulary = _joined(TaskSurvey(survey.tasks[task.name].vocabulary) for survey in surveys).vocabulary
     capped = list(task.select(inside.candidates, vocabulary, sampling))
     selected = [item for item in capped if isinstance(item, Candidate)]
     skipped = (*inside.skipped, *(item for item in capped if isinstance(item, SkippedExample)))
     return _Draw(task, sampling, selected, sampling.draw(range(len(selected))), vocabulary, skipped)
 
 
-def _built(build_videos: BuildPass, draws: Mapping[str, _Draw], progress: bool) -> dict[str, dict[int, Example]]:
-    """By task name: the examples drawn, by their position among the candidates selected."""
-    positions: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+def _jobs(draws: Mapping[str, _Draw]) -> list[BuildJob]:
+    """What was drawn, video by video."""
+    drawn: dict[str, dict[str, dict[int, Candidate]]] = defaultdict(lambda: defaultdict(dict))
     for name, draw in draws.items():
         for position in sorted(draw.order):
-            positions[draw.selected[position].video_id][name].append(position)
-    jobs = [
-        BuildJob(
-            video_id,
-            {name: [draws[name].selected[position] for position in drawn] for name, drawn in by_task.items()},
-            {name: draws[name].vocabulary for name in by_task},
-        )
-        for video_id, by_task in sorted(positions.items())
+            candidate = draw.selected[position]
+            drawn[candidate.video_id][name][position] = candidate
+    return [
+        BuildJob(video_id, dict(by_task), {name: draws[name].vocabulary for name in by_task})
+        for video_id, by_task in sorted(drawn.items())
     ]
-    built: dict[str, dict[int, Example]] = {name: {} for name in draws}
-    bar = tqdm(build_videos(jobs), "making examples", len(jobs), unit="video", disable=not progress)
-    for job, outcome in zip(jobs, bar, strict=True):
-        for name, examples in outcome.items():
-            built[name].update(zip(positions[job.video_id][name], examples, strict=True))
-    return built
 
 
 def _plan(draw: _Draw, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:

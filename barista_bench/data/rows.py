@@ -1,26 +1,64 @@
-"""Examples as `datasets` rows and back.
+"""Examples as `datasets` rows and back, and the rows of a built config: pictures only when the first is asked for.
 
 Common columns: position (in the drawn order, over all splits), example_id, benchmark, task, task_version, label,
 video_id, video_sha256, frame_indices, inputs, target, metadata, evidence. Frozen sets add `images`: what the model
 sees, encoded (JPEG for frames, PNG for overlays). Linked sets add `frames`: {video: path relative to the data root,
 indices}, to be cast to `VideoFrames`.
+
+Scoring and reporting read no picture. The Parquet files of a folder that `build` made are therefore read column by
+column, and `datasets`, which copies a set into its cache before it gives out a row, is called for their pictures alone.
+Files are not trusted: only the columns that examples are made of are read, and of those no more than fits.
+
+In the cache of `datasets`, entries that `build` made are told apart by content: `load_dataset(benchmark, config,
+entry=ID)` finds one, with or without this package. The plain name, `load_dataset(benchmark, config)`, is a link to the
+one built last. Nothing else lies under it: of several folders `datasets` takes the one changed last, and `map` over
+older rows, which keeps its results beside them, would change theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import glob
+import hashlib
+import logging
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.writing import DATASET
+from barista_bench.media.video.frame_folder import folder_sha256
 
 if TYPE_CHECKING:
+    import datasets
+    import pyarrow as pa
+    import pyarrow.parquet as pq
     from datasets import Features
 
+log = logging.getLogger(__name__)
+
 FramesMode = Literal["frozen", "linked"]
+CACHE_INFO = "dataset_info.json"
+"""The file by which `datasets` knows an entry of its cache."""
+MAX_COLUMNS = 2**29
+"""Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
+_SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
+_FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")
+"""Of an example, that are columns of the same name."""
+_COLUMNS = {*_FIELDS, "position", "task_version", "video_id", "video_sha256", "frame_indices", "frames"}
+"""All but pictures."""
 
 
 def row_features(task: Task, frames: FramesMode) -> Features:
@@ -47,22 +85,29 @@ def row_features(task: Task, frames: FramesMode) -> Features:
     )
 
 
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, or over a folder of frames, read once as long as size and time of change stay the same."""
+    if path.is_dir():
+        return folder_sha256(path)
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _sha256(path: Path, size: int, changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def to_row(example: Example, position: int, video_sha256: str) -> dict[str, Any]:
-    """All columns but `images`; a linked set keeps `frames` as it stands here."""
+    """All columns but `images` and `frames`."""
     return {
+        **{name: getattr(example, name) for name in _FIELDS},
         "position": position,
-        "example_id": example.example_id,
-        "benchmark": example.benchmark,
-        "task": example.task,
         "task_version": task_class(example.benchmark, example.task).version,
-        "label": example.label,
         "video_id": example.video_id,
         "video_sha256": video_sha256,
         "frame_indices": [frame.frame_index for frame in example.frames],
-        "inputs": example.inputs,
-        "target": example.target,
-        "metadata": example.metadata,
-        "evidence": example.evidence,
     }
 
 
@@ -92,14 +137,216 @@ class BuiltRow(msgspec.Struct):
 def from_row(row: Mapping[str, Any]) -> Example:
     """The example that a row was made from. Raises ValueError where a column is missing or of another type."""
     built = msgspec.convert(row, BuiltRow)
-    return Example(
-        example_id=built.example_id,
-        benchmark=built.benchmark,
-        task=built.task,
-        label=built.label,
-        frames=tuple(FrameRef(built.video_id, index) for index in built.frame_indices),
-        inputs=built.inputs,
-        target=built.target,
-        metadata=built.metadata,
-        evidence=built.evidence,
+    frames = tuple(FrameRef(built.video_id, index) for index in built.frame_indices)
+    return Example(frames=frames, **{name: getattr(built, name) for name in _FIELDS})
+
+
+class BuiltRows:
+    """`columns` are all but pictures, a row an example, in the drawn order.
+
+    Args:
+        columns: of every row, those of linked frames among them.
+        pictures: opens the rows with their `images`, in the same order; what comes is in Arrow format.
+    """
+
+    def __init__(self, columns: pa.Table, pictures: Callable[[], datasets.Dataset]) -> None:
+        self.columns = columns
+        self.is_linked = "frames" in columns.column_names
+        self._open, self._lock = pictures, Lock()
+        self._pictures: datasets.Dataset | None = None
+
+    def __getitem__(self, index: int) -> Mapping[str, Any]:
+        """One row with its media, which are not decoded.
+
+        Raises:
+            DataError: the rows cannot be opened, or are others than they were.
+        """
+        row: Mapping[str, Any] = self.columns.slice(index, 1).to_pylist()[0]
+        if self.is_linked:
+            return row
+        with self._lock:  # frames are fetched by several threads
+            if self._pictures is None:
+                self._pictures = self._open()
+        if "images" not in self._pictures.column_names:
+            raise DataError(f"{row['example_id']}: neither images nor frames. Remedy: build the dataset again")
+        full = self._pictures[index].to_pylist() if index < len(self._pictures) else []
+        if not full or full[0].get("example_id") != row["example_id"]:
+            raise DataError(f"{row['example_id']}: the dataset was changed while it was read. Remedy: start again")
+        return {**row, "images": full[0]["images"]}
+
+
+def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> BuiltRows:
+    """Rows of a folder that `build` made, a name in the `datasets` cache, or a Hub dataset.
+
+    Raises:
+        DataError, ConfigError: there is no such dataset, config or split.
+    """
+    where = f"{data}/{config}"
+    if not (Path(data) / DATASET.manifest).is_file():
+        loaded = _loaded(data, config, split)
+        light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])[:]
+        drawn = _drawn_order(light, where)[:limit]
+        return BuiltRows(light.take(drawn), lambda: loaded.select(drawn))
+    files = _files(Path(data), config, split)
+    columns = _read(files, where)
+    drawn = _drawn_order(columns, where)[:limit]
+    return BuiltRows(columns.take(drawn), lambda: _pictures(files, where).select(drawn))
+
+
+def local_configs(folder: Path) -> tuple[str, ...]:
+    """Names of the configs of a folder that `build` made."""
+    return tuple(path.name for path in sorted(folder.iterdir()) if path.is_dir() and _shards(path))
+
+
+@contextmanager
+def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
+    """`datasets` without its bars; where it finds no dataset, a DataError that begins with `problem`."""
+    import datasets
+
+    try:
+        with quiet_datasets():
+            yield
+    # RuntimeError: a dataset that is a script.
+    except (ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise DataError(f"{problem} ({error}). Remedy: {remedy}") from error
+
+
+def _shards(folder: Path) -> list[tuple[str, Path]]:
+    """Split and file, in the order of their names.
+
+    Raises:
+        DataError: a file of a split is missing.
+    """
+    shards: list[tuple[str, Path]] = []
+    numbers: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for path in sorted(folder.glob("*.parquet")):
+        if match := _SHARD.fullmatch(path.name):
+            shards.append((match[1], path))
+            numbers[match[1], int(match[3])].add(int(match[2]))
+    for (split, count), present in numbers.items():
+        if present != set(range(count)):
+            raise DataError(f"{folder}: {len(present)} of {count} files of {split} are here. Remedy: fetch them all")
+    return shards
+
+
+def _files(folder: Path, config: str, split: str) -> list[Path]:
+    """The Parquet files of a split, or of all."""
+    shards = _shards(folder / config)
+    if not shards:
+        raise DataError(f"{folder}: no config {config!r}. Remedy: run `barista-bench build`")
+    _refuse_unknown(f"{folder}/{config}", split, list(dict.fromkeys(name for name, _ in shards)))
+    return [path for name, path in shards if split in ("all", name)]
+
+
+def _read(files: Sequence[Path], where: str) -> pa.Table:
+    """Every column of `_COLUMNS` that there is."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables, size = [], 0
+    for path in files:
+        try:
+            with pq.ParquetFile(path) as file:
+                names = [name for name in file.schema_arrow.names if name in _COLUMNS]
+                if len(set(names)) < len(names):
+                    raise DataError(f"{path}: has a column twice. Remedy: build the dataset again")
+                size += _size(file, names)
+                if size > MAX_COLUMNS:
+                    raise DataError(f"{where}: over {MAX_COLUMNS} bytes without pictures. Remedy: build fewer examples")
+                tables.append(file.read(names))
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise DataError(f"{path}: cannot be read ({error}). Remedy: build the dataset again") from error
+    try:
+        return pa.concat_tables(tables)
+    except pa.ArrowException as error:
+        raise DataError(f"{where}: its files differ ({error}). Remedy: build it again") from error
+
+
+def _size(file: pq.ParquetFile, names: Collection[str]) -> int:
+    """Bytes of these columns before they are compressed."""
+    groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
+    return sum(
+        column.total_uncompressed_size
+        for group in groups
+        for column in (group.column(index) for index in range(group.num_columns))
+        if column.path_in_schema.partition(".")[0] in names
     )
+
+
+def _drawn_order(columns: pa.Table, where: str) -> NDArray[np.int64]:
+    """The rows by their position in the drawn order."""
+    import pyarrow as pa
+
+    if "position" not in columns.column_names:
+        raise DataError(f"{where}: has no column position. Remedy: build it again")
+    positions = columns["position"]
+    if not pa.types.is_integer(positions.type) or positions.null_count:
+        raise DataError(f"{where}: position is {positions.type}, or missing in a row. Remedy: build it again")
+    return np.argsort(positions.to_numpy(), kind="stable")
+
+
+def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
+    """Ids and pictures of these files, in their order and in Arrow format: images stay the bytes that they are.
+
+    By the files themselves and not by the folder's name and card, for which `datasets` would give what it kept of
+    others that look the same.
+    """
+    import datasets
+
+    names = [glob.escape(str(path.resolve())) for path in files]
+    with reading_datasets(f"{where}: its pictures cannot be read", "build it again"):
+        return datasets.Dataset.from_parquet(names).with_format("arrow")
+
+
+def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
+    """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
+    import datasets
+
+    if not Path(data).exists():
+        warn_of_others(str(data), config)
+    with reading_datasets(f"{data}: no config {config!r}", "run `barista-bench build`"):
+        loaded = datasets.load_dataset(str(data), config)
+    _refuse_unknown(f"{data}/{config}", split, list(loaded))
+    names = list(loaded) if split == "all" else [split]
+    return datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
+
+
+def _refuse_unknown(where: str, split: str, known: list[str]) -> None:
+    if split != "all" and split not in known:
+        raise ConfigError(f"{where}: no split {split!r}. Remedy: use one of all, {', '.join(known)}")
+
+
+@contextmanager
+def quiet_datasets() -> Iterator[None]:
+    """`datasets` draws a bar for every split, shard and cast; ours is one a config."""
+    import datasets
+
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
+
+
+def warn_of_others(benchmark: str, config: str) -> None:
+    """Log what the plain name of a config means now, where the cache holds more than one entry of it."""
+    import datasets
+
+    root = Path(datasets.config.HF_DATASETS_CACHE).expanduser() / benchmark
+    newest = [path.name for path in (root / config).glob("*/*") if path.is_symlink() and path.exists()]
+    built = {info.parent.name: info.stat().st_mtime for info in root.glob(f"{config}-entry=*/*/*/{CACHE_INFO}")}
+    shown = {
+        entry: f"{entry} (built {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(built[entry]))})"
+        for entry in sorted(built, key=lambda entry: built[entry], reverse=True)
+    }
+    others = [entry for entry in shown if entry not in newest]
+    if not newest or not others:
+        return
+    call = f'load_dataset("{benchmark}", "{config}"'
+    chosen = ", ".join(text for entry, text in shown.items() if entry in newest)
+    log.warning(
+        "%s) is the entry %s. Others: %s. To have the first of them: %s, entry=%r)",
+        call, chosen, ", ".join(shown[entry] for entry in others), call, others[0],
+    )  # fmt: skip

@@ -1,7 +1,8 @@
 """Files of others, read within bounds: whatever they hold, no more is held in memory than the reader asked for.
 
 `bounded_bytes` and `bounded_lines` raise OSError also for what is too large, for readers that log what they leave out;
-the functions above them raise errors of this package, which name the file and the remedy.
+the other functions raise errors of this package, which name the file and the remedy. JSON may be checked by a pydantic
+schema. YAML is what people write: plain values, each name once, no aliases.
 """
 
 from __future__ import annotations
@@ -11,11 +12,31 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from barista_bench.errors import BaristaError, DataError
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from barista_bench.errors import BaristaError, ConfigError, DataError
+
+try:  # several times as fast, and absent where PyYAML was built without libyaml
+    from yaml import CBaseLoader as _BaseLoader
+except ImportError:
+    from yaml import BaseLoader as _BaseLoader  # type: ignore[assignment]
 
 T = TypeVar("T")
+Model = TypeVar("Model", bound=BaseModel)
+
+MAX_JSON = 256 * 2**20
+"""Bytes of one JSON file that a schema describes; the largest hold the figures of a thousand runs."""
+MAX_YAML = 2**20
+"""Bytes of one YAML file."""
+_MAX_DIGITS = 400
+"""Characters of one number: far above every number that a setting can hold."""
+_MAX_SHOWN = 200
+"""Characters of what a parser says that an error shows."""
+_MAX_NAME = 100
+"""Likewise of a name."""
 
 
 def read_bounded(
@@ -125,3 +146,131 @@ def bounded_lines(
 
 def _too_large(path: str | Path, problem: str) -> OSError:
     return OSError(errno.EFBIG, problem, str(path))
+
+
+class Strict(BaseModel):
+    """Refuses fields that it does not name, and numbers that are not finite."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+def read_model(path: str | Path, schema: type[Model], *, what: str, remedy: str) -> Model:
+    """A JSON file as `schema`.
+
+    Args:
+        what: what errors say of a file that is missing or too large, such as `no results here`.
+        remedy: what errors advise.
+
+    Raises:
+        DataError: the file is missing, too large, or breaks the schema; names the field.
+    """
+    data = read_bounded(path, MAX_JSON, what=what, remedy=remedy)
+    try:
+        return schema.model_validate_json(data)
+    except ValidationError as error:
+        raise DataError(f"{path}: {first_complaint(error)}. Remedy: {remedy}") from error
+
+
+def first_complaint(error: ValidationError) -> str:
+    """`field: what is wrong` of the first thing that is wrong.
+
+    >>> try:
+    ...     Strict.model_validate({"length": 1})
+    ... except ValidationError as error:
+    ...     print(first_complaint(error))
+    length: Extra inputs are not permitted
+    """
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    # Names of fields may come from the file, and be of any length.
+    field = ".".join(map(str, first["loc"]))[:200] or "the whole"
+    return f"{field}: {first['msg']}"
+
+
+def load_yaml(
+    data: bytes | str,
+    where: str,
+    *,
+    error: type[BaristaError] = ConfigError,
+    remedy: str = "correct that line",
+    text_only: bool = False,
+) -> object:
+    """The content of one YAML document; None for an empty one.
+
+    Args:
+        data: the document, UTF-8 or UTF-16 (with its mark) where it is bytes.
+        where: what errors call it, such as a path.
+        error: what is raised.
+        remedy: what errors advise.
+        text_only: leave every scalar as text: `on`, `no` and `1` stay what they are. Tags then say nothing.
+
+    Raises:
+        BaristaError: of the kind `error`. It is larger than `MAX_YAML`, no YAML, nested too deeply, holds an alias, a
+            name that stands twice in one mapping, a number of more than 400 characters or a tag that makes objects.
+            Names the line and shows nothing of its text but such a name.
+    """
+    if len(data) > MAX_YAML:
+        raise error(f"{where}: has {len(data)} bytes, more than {MAX_YAML}. Remedy: give the file that is meant")
+    try:
+        return yaml.load(data, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
+    # Beside YAMLError, PyYAML raises what values raise that do not fit their tag, such as a date in month 13.
+    except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
+        raise error(f"{where}: is no YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
+
+
+class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
+    """Refuses repeated names, and aliases, since a few lines of them can spell gigabytes.
+
+    Composes in Python over the events of either parser: libyaml's composer crashes on deep nesting.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        # Events are the parser's, which subclasses bring.
+        if self.check_event(yaml.AliasEvent):  # type: ignore[attr-defined]
+            problem = "aliases (*name) are not read: write the value out"
+            mark = self.peek_event().start_mark  # type: ignore[attr-defined]
+            raise yaml.composer.ComposerError(None, None, problem, mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen:
+                problem = f"{key.value[:_MAX_NAME]!r} stands here twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+class _TextLoader(_StrictLoader, _BaseLoader):
+    """Lists, mappings and text."""
+
+    def __init__(self, stream: bytes | str) -> None:
+        yaml.composer.Composer.__init__(self)
+        _BaseLoader.__init__(self, stream)
+
+
+class _PlainLoader(_StrictLoader, yaml.SafeLoader):
+    """Refuses long numbers, since Python's integers take time in the square of their digits."""
+
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        if len(node.value) > _MAX_DIGITS:
+            problem = f"a number of {len(node.value)} characters"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        is_integer = node.tag == "tag:yaml.org,2002:int"
+        return self.construct_yaml_int(node) if is_integer else self.construct_yaml_float(node)
+
+
+_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_number)
+_PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_number)
+
+
+def _cause(raised: Exception) -> str:
+    """One line, without the excerpt that PyYAML shows: it may hold a secret."""
+    if isinstance(raised, yaml.MarkedYAMLError):
+        problem = " ".join((raised.problem or "").split())[:_MAX_SHOWN]
+        return f"line {raised.problem_mark.line + 1}: {problem}" if raised.problem_mark else problem
+    if isinstance(raised, RecursionError):
+        return "nested too deeply"
+    return " ".join(str(raised).split())[:_MAX_SHOWN] or type(raised).__name__

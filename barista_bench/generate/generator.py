@@ -12,8 +12,7 @@ from tqdm import tqdm
 
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.atomic import write_whole
-from barista_bench.files.owned_folders import refuse_inside, replacing_folder
+from barista_bench.files.writing import refuse_inside, replacing_folder, write_whole
 from barista_bench.generate.candidates import Candidate, Tally
 from barista_bench.generate.drawing import Item, thin
 from barista_bench.generate.family import DrawnItems, Family, family_class

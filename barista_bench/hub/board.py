@@ -34,8 +34,7 @@ from barista_bench.hub.checks import (
 )
 from barista_bench.hub.schemas import MAX_FILE, RepoId, TaskId, checked, load_yaml
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
-from barista_bench.runs.score.comparability import SHORT, Comparability, told_apart
-from barista_bench.runs.score.results import Results, read_results
+from barista_bench.runs.score.results import SHORT, Comparability, Results, read_results, told_apart
 
 RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"

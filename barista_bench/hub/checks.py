@@ -11,8 +11,7 @@ from typing import Final
 
 from barista_bench.errors import DataError
 from barista_bench.judging.results import MEAN, JudgedResults
-from barista_bench.runs.score.comparability import Comparability, differences
-from barista_bench.runs.score.results import Figure, Results
+from barista_bench.runs.score.results import Comparability, Figure, Results, differences
 
 SCALE: Final = 100
 """Published values are 0 to 100, to `DIGITS` decimals; figures of results.json and of the paper are 0 to 1."""
@@ -30,7 +29,7 @@ _ROUNDING: Final = 1e-6
 _SCORE: Final = "score the run again"
 _JUDGE: Final = "run `barista-bench judge` again"
 OURS: Final = "ours "
-"""What starts the name of our own wordings; see `prompt_sets`."""
+"""What starts the name of our own wordings; see `PromptTexts.wording`."""
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

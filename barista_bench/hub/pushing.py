@@ -93,7 +93,6 @@ class Pusher:
 
     Args:
         token: with the right to write, or to open pull requests.
-        destination: where commits go.
         endpoint: the Hub; None for `HF_ENDPOINT` or huggingface.co.
 
     Raises:

@@ -1,25 +1,33 @@
-"""From a run folder to a row of a submission: every figure is made anew from the log, and nothing else is believed."""
+"""From a run folder to a row of a submission: every figure is made anew from the log, and nothing else is believed.
+
+Every line of the log must answer what this run asks: keys and fingerprints are made anew from the dataset, the wording
+and the settings that are named, and each finished line must have one of them: answers to other questions, of other
+examples, models, settings or runs have none. That a model gave the answers is not shown by this, nor can it be.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from barista_bench.benchmarks import get_benchmark, get_task
+from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import is_floor, leaderboard, open_verdicts, published
-from barista_bench.hub.evidence import check_answers, check_verdicts, first_difference
-from barista_bench.judging.judge_folder import read_judge
-from barista_bench.judging.results import MEAN, JudgedResults, read_judged
-from barista_bench.judging.scoring import read_judged_run
+from barista_bench.judging.results import MEAN, JudgedResults
+from barista_bench.models import ModelIdentity
+from barista_bench.runs.log.asked import asked_inputs, digest, sample_keys
+from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
+from barista_bench.runs.run_folder import CONFIG_FILE, read_run, run_description
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
-
-JUDGED_PATTERN: Final = f"judges/*/{RESULTS_FILE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,11 @@ def read_row(
         # The hash of a set leaves out what does not make a question: figures by group may hang on it all the same.
         truth = read_scored(folder, data=dataset, root=root, options={})
         refuse_difference(run.results, truth.results, folder / RESULTS_FILE)
-    judged = _judged(run, judge) if is_floor(run.results) else None
+    judged = None
+    if is_floor(run.results):
+        from barista_bench.hub.judged_rows import judged_results
+
+        judged = judged_results(run, judge)
     return SubmissionRow(folder, type(run.task), run.results, judged)
 
 
@@ -110,32 +122,122 @@ def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None
         )
 
 
-def _judged(run: ScoredRun, wanted: str | None) -> JudgedResults:
-    """The judge's figures that stand for a run whose own are a floor."""
-    path = _judge_of(run, wanted)
-    check_verdicts(run, path.parent, read_judge(path.parent))
-    derived = read_judged_run(run, path.parent).results
-    refuse_difference(read_judged(path), derived, path)
-    return derived
+IMPORTED = ("released run:", "recorded:")
+"""How wordings of runs begin that other harnesses asked: what they asked is not known here."""
 
 
-def _judge_of(run: ScoredRun, wanted: str | None) -> Path:
-    folder = run.folder
-    paths = sorted(folder.glob(JUDGED_PATTERN))
-    if not paths:
+class AskedLine(NamedTuple):
+    """What one line of a log answers: `example` of a run, or what a judge was shown; `number` of the run or draw."""
+
+    example: str
+    number: int
+    fingerprint: str
+
+
+Expected = Mapping[str, AskedLine]
+"""By key, all that may stand in a log."""
+
+
+def check_answers(run: ScoredRun) -> None:
+    """Refuse a run whose log answers anything else than its `run.json` and its dataset ask.
+
+    Raises:
+        DataError: a line is damaged, answers something else, or answers again and differently; or `run.json` names
+            another wording than it holds, or another identity than the dataset gives.
+        ConfigError: the examples were frozen by another protocol.
+    """
+    where = f"{run.folder / CONFIG_FILE}"
+    run.task.refuse_other_protocol(run.examples.examples)
+    _check_wording(run.task, where)
+    remedy = "name the dataset that was run with --data, or start the run anew with another --out"
+    check_log(log_files(run.folder), _expected_answers(run, where), remedy)
+
+
+def _check_wording(task: Task, where: str) -> None:
+    """A wording must be what it is called."""
+    plain = get_task(task.benchmark, task.name).prompts
+    asked = task.prompts
+    if asked.wording == plain.wording:
+        is_true = asked == plain
+    elif asked.wording == get_benchmark(task.benchmark).released_wording:
+        is_true = _texts(asked) != _texts(plain)
+    else:
+        kind = asked.wording.partition(":")[0]
+        is_true = asked.wording == by_hash(kind, asked.sha256)
+    if not is_true:
         raise DataError(
-            f"{folder}: {run.results.primary} counts shared words: a floor, and no number to publish for "
-            f"{run.task.name}. Remedy: have it judged first: `barista-bench judge {folder} --judge ...`"
+            f"{where}: prompts: are called {asked.wording!r}, which they are not for this version of the package. "
+            "Remedy: run again"
         )
-    judges = {path: read_judged(path).judge.name for path in paths}
-    if wanted is None and len(paths) > 1:
-        # A floor beside one real judge leaves nothing to choose.
-        judges = {path: name for path, name in judges.items() if name != "lexical"}
-    if wanted is not None:
-        judges = {path: name for path, name in judges.items() if wanted in (name, path.parent.name)}
-    if len(judges) != 1:
-        known = ", ".join(sorted(path.parent.name for path in (judges or paths)))
-        trouble = "has no judge" if wanted is not None and not judges else "has several judges"
-        raise DataError(f"{folder}: {trouble}{f' {wanted!r}' if wanted else ''}. Remedy: give --judge, one of {known}")
-    (path,) = judges
-    return path
+
+
+def _texts(prompts: PromptTexts) -> tuple[str, str, dict[str, str]]:
+    return prompts.system, prompts.user, dict(prompts.extra)
+
+
+def _expected_answers(run: ScoredRun, where: str) -> Expected:
+    described, task = read_run(run.folder), run.task
+    identity = described.identity
+    if task.prompts.wording.startswith(IMPORTED):
+        records = [sample.record for sample in run.samples]
+        return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
+    model, boxes = identity.model.asked_as, identity.model.boxes
+    inputs = asked_inputs(task, run.examples, boxes)
+    same = run_description(
+        run.folder,
+        task,
+        content_hash=run.examples.content_hash,
+        prompts_hash=digest(sorted(asked.prompt for asked in inputs)),
+        model=ModelIdentity(**model),
+        boxes=boxes,
+        generation=identity.generation,
+        runs=described.runs,
+        data=described.data,
+        split=run.examples.split,
+    )
+    difference = first_difference(identity.model_dump(), same.identity.model_dump())
+    if difference:
+        raise DataError(f"{where}: identity.{difference} by the dataset. Remedy: start the run anew")
+    key_of = sample_keys(model, identity.generation)
+    return {
+        key_of(example.example_id, asked.fingerprint, number): AskedLine(example.example_id, number, asked.fingerprint)
+        for example, asked in zip(run.examples.examples, inputs, strict=True)
+        for number in range(described.runs)
+    }
+
+
+def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
+    """Refuse logs that hold anything but expected answers, each once. Failures to answer are no answers.
+
+    Raises:
+        DataError: names the first line that is damaged, not expected, or another answer to what was answered before.
+    """
+    answers: dict[str, bytes] = {}
+    for path in paths:
+        with path.open("rb") as file:
+            for number, (_, line) in enumerate(whole_lines(file), start=1):
+                record = decode_record(line)
+                where = f"{path}: line {number}"
+                if record is None:
+                    raise DataError(f"{where}: is damaged. Remedy: take it out, and ask for what is missing again")
+                if not record.finished:
+                    continue
+                if expected.get(record.key) != (record.example_id, record.run, record.fingerprint):
+                    raise DataError(
+                        f"{where}: answers something else than is asked here ({record.example_id!r:.80}, run or draw "
+                        f"{record.run}). Remedy: {remedy}"
+                    )
+                content = hashlib.sha256(line).digest()
+                if answers.setdefault(record.key, content) != content:
+                    raise DataError(f"{where}: is a second answer to a question answered before. Remedy: {remedy}")
+
+
+def first_difference(named: object, derived: object, path: str = "") -> str | None:
+    """`field: is this, not that` of the first difference of two JSON values; None where they are equal."""
+    if isinstance(named, dict) and isinstance(derived, dict):
+        for name in sorted({*named, *derived}):
+            inner = first_difference(named.get(name), derived.get(name), f"{path}.{name}" if path else str(name))
+            if inner:
+                return inner
+        return None
+    return None if named == derived else f"{path}: is {named!r:.80}, not {derived!r:.80}"

@@ -22,22 +22,19 @@ from pydantic import (
     ConfigDict,
     Field,
     HttpUrl,
-    JsonValue,
     RootModel,
     StringConstraints,
     TypeAdapter,
     ValidationError,
-    field_validator,
     model_validator,
 )
 
 from barista_bench.errors import DataError
-from barista_bench.files.schema import first_complaint
+from barista_bench.files.bounded import MAX_YAML, first_complaint
+from barista_bench.files.bounded import load_yaml as read_plain
 from barista_bench.files.text_out import first_line
-from barista_bench.files.yaml_files import MAX_BYTES
-from barista_bench.files.yaml_files import load_yaml as read_plain
 
-MAX_FILE: Final = MAX_BYTES
+MAX_FILE: Final = MAX_YAML
 """Bytes of a file that is read."""
 MAX_NOTES: Final = 1000
 FRAMEWORK: Final = "barista-bench"
@@ -121,13 +118,6 @@ class EvalResult(HubModel):
         """Dataset repository and leaderboard in it."""
         return self.dataset.id, self.dataset.task_id
 
-    @field_validator("value", mode="before")
-    @classmethod
-    def _no_switch(cls, value: object) -> object:
-        if isinstance(value, bool):
-            raise ValueError("true and false are no values")  # noqa: TRY004  (pydantic's own)
-        return value
-
 
 class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_length=1000)]]):
     """`.eval_results/<name>.yaml` of a model repository."""
@@ -141,14 +131,11 @@ class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_
 
 
 class EvalTask(HubModel):
-    """One leaderboard of a dataset. `field_spec`, `solvers` and `scorers` are for the framework inspect-ai alone."""
+    """One leaderboard of a dataset, as we write it: what the framework inspect-ai further takes is not ours."""
 
     id: TaskId
     config: TaskId | None = None
     split: Annotated[str, StringConstraints(pattern=r"^[\w.\-]+(\+[\w.\-]+)*$", max_length=100)] = "test"
-    field_spec: dict[str, JsonValue] | None = None
-    solvers: list[dict[str, JsonValue]] | None = None
-    scorers: list[dict[str, JsonValue]] | None = None
 
 
 class EvalFile(HubModel):
@@ -160,14 +147,10 @@ class EvalFile(HubModel):
     tasks: Annotated[list[EvalTask], Field(min_length=1, max_length=200)]
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _one_entry_a_task(self) -> Self:
         for name, count in Counter(task.id for task in self.tasks).items():
             if count > 1:
                 raise ValueError(f"the task {name!r} stands there twice")
-        if self.evaluation_framework != "inspect-ai":
-            for task in self.tasks:
-                if task.field_spec or task.solvers or task.scorers:
-                    raise ValueError(f"the task {task.id!r} has settings of inspect-ai, which is not the framework")
         return self
 
 
@@ -213,11 +196,6 @@ def read_eval_results(text: str | bytes, where: str) -> EvalResults:
     return checked(EvalResults, load_yaml(text, where), where)
 
 
-def read_eval_file(text: str | bytes, where: str) -> EvalFile:
-    """Check the text of an `eval.yaml`. Raises DataError: names `where` and the field."""
-    return checked(EvalFile, load_yaml(text, where), where)
-
-
 def read_model_index(content: object, where: str) -> list[dict[str, Any]]:
     """Check as much of a card's `model-index` as must hold to add to it. Raises DataError."""
     checked(RootModel[Annotated[list[_IndexedModel], Field(min_length=1)]], content, where)
@@ -225,7 +203,7 @@ def read_model_index(content: object, where: str) -> list[dict[str, Any]]:
 
 
 def load_yaml(text: str | bytes, where: str) -> object:
-    """Plain YAML, as `yaml_files` reads it. Raises DataError."""
+    """Plain YAML, as `load_yaml` reads it. Raises DataError."""
     return read_plain(text, where, error=DataError, remedy="mend or delete it")
 
 

@@ -6,13 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.hub.card import IndexResult
 from barista_bench.hub.checks import (
     SCALE,
     SELF_REPORTED,
@@ -37,7 +36,7 @@ from barista_bench.hub.schemas import (
     checked,
     valid,
 )
-from barista_bench.judging.judge_folder import JUDGES
+from barista_bench.judging import JUDGES
 from barista_bench.judging.results import JudgedResults
 from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results
 
@@ -49,6 +48,10 @@ _PUBLIC_SETTINGS: Final = frozenset(
     }
 )
 """Settings of a model that are published. Others may hold addresses of servers or what the user sent to them."""
+
+
+IndexResult: TypeAlias = Mapping[str, Any]
+"""One result as model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""
 
 
 class Target(HubModel):
@@ -142,11 +145,8 @@ def make_submission(
     Args:
         folders: scored run folders; their results must be what their logs give. Nothing is written there.
         target: fields of `Target`.
-        judge: name of the judge whose figures count, where a run has several.
+        judge, data, root, dataset: see `read_row`.
         allow_incomplete: take runs with samples or verdicts missing, and runs under a limit; the notes say so.
-        data: where the dataset that was run lies now, if it has moved.
-        root: where the videos of a linked set lie now, if they have moved.
-        dataset: the dataset whose truth counts, if not that of the runs alone: see `read_row`.
 
     Raises:
         DataError: a file is missing or broken, log, figures and dataset disagree, or there is nothing to publish;

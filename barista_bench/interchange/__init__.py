@@ -1,5 +1,7 @@
-"""Released run folders: those of the released BARISTA harness, read into runs of ours and written from them.
+"""Results of other harnesses in, and results in their formats out.
 
-`importing` and `exporting` are the entrances; `released_folder` names the files and their fields, `reading` reads and
-checks a folder, `deriving` and `summary` make one of a run of ours, and `kept` holds what a run of ours cannot say.
+Run folders of the released BARISTA harness are read into runs of ours and written from them: `importing` and
+`exporting` are the entrances, `released_folder` names the files and their fields and holds what a run of ours cannot
+say, `reading` reads and checks a folder, `summary` makes its text. `recorded_answers` makes run folders of answers in
+any format that a benchmark reads, `submission_file` writes what a benchmark's own leaderboard takes.
 """

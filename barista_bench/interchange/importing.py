@@ -13,7 +13,7 @@ folder; model, provider, settings, task and examples must be the same in all. Wh
 | otherwise | ok, or parse_error where our parser cannot read it |
 
 Scores of a judge become verdicts in a judge's folder (`judging/released_verdicts.py`); what a sample has no field for
-is kept beside the log (`kept.py`). Records stay in their order, on which the release's figures depend.
+is kept beside the log (`released_folder.py`). Records stay in their order, on which the release's figures depend.
 """
 
 from __future__ import annotations
@@ -23,19 +23,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from barista_bench.benchmarks import get_task, task_class
-from barista_bench.core.prompt import BoxFormat, by_hash
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.prompt import BoxFormat, PromptTexts, by_hash
 from barista_bench.core.task import ParseError, ProtocolName, Status, Task
-from barista_bench.data.frozen import write_frozen
-from barista_bench.data.media import file_sha256
+from barista_bench.data.rows import file_sha256
 from barista_bench.errors import ConfigError
-from barista_bench.files.owned_folders import check_target, replacing_folder
-from barista_bench.interchange.deriving import JudgeScores, released_folder
-from barista_bench.interchange.kept import Comparing, Kept, write_kept
+from barista_bench.files.writing import check_target, replacing_folder
+from barista_bench.interchange.exporting import JudgeScores, released_folder
 from barista_bench.interchange.reading import ReleasedRun, check_same, read_released_run
+from barista_bench.interchange.recorded_answers import write_imported
 from barista_bench.interchange.released_folder import (
     MEAN_SCORE,
     METRICS,
@@ -44,23 +41,29 @@ from barista_bench.interchange.released_folder import (
     PROVIDER_ERROR,
     RUNNER_METRICS,
     SCORE_PREFIX,
+    Comparing,
+    Kept,
     ReleasedPrediction,
     Usage,
+    write_kept,
 )
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.data_location import data_location
-from barista_bench.runs.log.keys import digest, sample_key
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
-from barista_bench.runs.run_folder import OWN_EXAMPLES, log_file, run_description, sessions_file, write_run
+from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.log.asked import digest, sample_keys
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.run_folder import (
+    RunDescription,
+    data_location,
+    run_description,
+    sessions_file,
+)
 from barista_bench.runs.score.samples import read_samples
 
 _CUT = ("max_tokens", "max_output_tokens", "length")
 _REFUSED = ("safety", "refus", "content_filter", "prohibited", "blocklist", "recitation", "spii")
 _ORDERS = {"qwen": "xyxy", "gemini": "yxyx", "gemma": "yxyx", "gpt": "yxyx"}
 """How the release has each family write boxes where a run's settings are not there to say it."""
-_ONLY_SHARD = Shard(0, 1)
 _KEPT_VERDICT = "our parser reads it; the release's verdict stands, so that scores are the release's"
 
 
@@ -69,10 +72,7 @@ class ImportedRun:
     """What was imported, and where our parser and our figures differ from the release's, which should be nowhere.
 
     Args:
-        folder: the new run folder.
-        task: the task's name here.
         runs: folders that were read.
-        statuses: samples by status.
         unanswered: examples times runs without any record: they are missing in the coverage.
         judged: samples with a judge's scores.
         kept_failures: samples that the release could not read and our parser could; they stay failures.
@@ -112,8 +112,6 @@ def import_run(
         root: the release; needed where the frozen file leaves something out, and to show pictures in reports.
         box_format: how the model was asked to write boxes; None takes what the run's settings say, and without
             settings the release's convention for the model's family.
-        benchmark: whose run it is.
-        protocol: whose rules it is scored by.
 
     Raises:
         DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
@@ -168,7 +166,8 @@ class _Importer:
     def __init__(self, task: Task, released: Sequence[ReleasedRun], boxes: BoxFormat) -> None:
         self.task, self.released, self.boxes, self.first = task, released, boxes, released[0]
         settings: dict[str, str | int | float | bool | None] = {"provider": self.first.provider, "harness": "released"}
-        self.model = asdict(ModelIdentity(self.first.model, settings=settings))
+        self.model = ModelIdentity(self.first.model, settings=settings)
+        self.key_of = sample_keys(asdict(self.model), self.first.generation)
         self.examples = {example.example_id: example for example in self.first.examples}
         self.statuses: Counter[Status] = Counter()
         self.scores = _judge_scores(released)
@@ -178,20 +177,18 @@ class _Importer:
 
     def write(self, folder: Path, out: Path, root: str | Path | None) -> None:
         """Write the run folder; it will be moved to `out`."""
-        write_frozen(self.first.examples, folder / OWN_EXAMPLES)
-        fingerprints = set()
-        with SampleLog(log_file(folder, _ONLY_SHARD)) as samples:
-            for run_index, run in enumerate(self.released):
-                for prediction in run.predictions:
-                    record = self._record(prediction, run_index)
-                    fingerprints.add(record.fingerprint)
-                    samples.append(record)
-        with sessions_file(folder, _ONLY_SHARD).open("w", encoding="utf-8") as file:
+        records = [
+            self._record(prediction, run_index)
+            for run_index, run in enumerate(self.released)
+            for prediction in run.predictions
+        ]
+        described = self._described({record.fingerprint for record in records}, out, root)
+        write_imported(folder, described, self.first.examples, records)
+        with sessions_file(folder, Shard()).open("w", encoding="utf-8") as file:
             for run in self.released:
                 latency = sum(prediction.latency_ms or 0.0 for prediction in run.predictions) / 1000
                 # Requests may have run side by side: no seconds of the run, and no rates are made from them.
                 file.write(json.dumps({"seconds": {"latency": latency}}) + "\n")
-        write_run(folder, self._described(fingerprints, out, root))
         if self.scores:
             write_released_judge(folder, self.first.judge, self.first.provider, self.scores)
         if self.task.protocol == "release":
@@ -222,20 +219,19 @@ class _Importer:
             other_figures=tuple(sorted(figures - RUNNER_METRICS)),
         )
 
-    def _described(self, fingerprints: set[str], out: Path, root: str | Path | None) -> dict[str, Any]:
+    def _described(self, fingerprints: set[str], out: Path, root: str | Path | None) -> RunDescription:
         """`run.json`, and in it `imported`: what it was made from."""
-        described = run_description(
+        return run_description(
+            out,
             self.task,
             content_hash=self.first.content_hash,
             prompts_hash=digest(sorted(fingerprints)),
             model=self.model,
             boxes=self.boxes,
             generation=self.first.generation,
-        )
-        return described | {
-            "runs": len(self.released),
-            "data": data_location(out, None, root, None),
-            "imported": [
+            runs=len(self.released),
+            data=data_location(out, None, root, None),
+            imported=[
                 {
                     "folder": run.folder.name,
                     "predictions_sha256": file_sha256(run.folder / PREDICTIONS),
@@ -243,7 +239,7 @@ class _Importer:
                 }
                 for run in self.released
             ],
-        }
+        )
 
     def _record(self, prediction: ReleasedPrediction, run_index: int) -> SampleRecord:
         status, reason = self._status(prediction)
@@ -253,7 +249,7 @@ class _Importer:
         usage = prediction.usage or Usage()
         is_kept = reason == _KEPT_VERDICT
         return SampleRecord(
-            key=sample_key(example_id, fingerprint, self.model, self.first.generation, run_index),
+            key=self.key_of(example_id, fingerprint, run_index),
             fingerprint=fingerprint,
             example_id=example_id,
             run=run_index,

@@ -20,8 +20,8 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, Judged, Prediction, Rationale, Status, Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.verdicts import REASONING_FORM, ReplyForm
-from barista_bench.models.scripted import ScriptedModel
-from barista_bench.runs.log.keys import digest
+from barista_bench.models.base import ScriptedModel
+from barista_bench.runs.log.asked import digest
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 
@@ -35,8 +35,6 @@ class DistinctAnswer:
 
     Args:
         item: digest of `shown`.
-        shown: all that the judge is shown.
-        text: the part of `shown` that is graded.
         sample: the first sample that gave it.
     """
 

@@ -12,8 +12,8 @@ from barista_bench.core.task import Status, content_seed
 from barista_bench.errors import ModelError
 from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
-from barista_bench.runs.ask.completions import answers_of, checked_completion
-from barista_bench.runs.log.keys import digest
+from barista_bench.runs.ask.asking import answers_of, checked_completion
+from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
 
 ReadReply = Callable[[str], object]
@@ -29,7 +29,6 @@ class RepeatedPrompt:
     Args:
         item: identity of what is asked about; `example_id` in the log.
         keys: draw -> key in the log.
-        schema: JSON Schema of a reply.
     """
 
     item: str
@@ -86,7 +85,6 @@ def ask(
     """Ask for everything that the log does not hold; each reply is appended as soon as it is there.
 
     Args:
-        log: open for writing.
         counts: what this start did is added to them.
 
     Returns:

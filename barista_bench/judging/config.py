@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 
 from barista_bench.core.task import ProtocolName
 from barista_bench.models import GenerationConfig
-from barista_bench.models.ablations import ABLATIONS
-from barista_bench.models.names import SCRIPTED, SPECIALISTS
+from barista_bench.models.base import ABLATIONS, SCRIPTED, SPECIALISTS
 from barista_bench.runs.ask.config import Count, ModelSettings, Texts
 
 OFFLINE = ("lexical", "oracle")

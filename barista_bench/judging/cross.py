@@ -20,7 +20,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.metrics.judge_score.agreement import calibration_shift, judge_agreement, kendall_tau_b
-from barista_bench.runs.score.comparability import differences
+from barista_bench.runs.score.results import differences
 
 MetricScores = Mapping[str, Mapping[str, float]]
 """Judge -> model -> score from 0 to 1."""
@@ -62,10 +62,6 @@ class JudgeComparison(msgspec.Struct, frozen=True):
     tau: float | None
     shift: float
     shift_sd: float
-
-    @property
-    def differences(self) -> tuple[float, ...]:
-        return tuple(b - a for a, b in zip(self.first, self.second, strict=True))
 
 
 class OwnFamily(msgspec.Struct, frozen=True):
@@ -208,20 +204,15 @@ def _rank(scores: Mapping[str, float], model: str) -> int:
     return 1 + sum(value > scores[model] for value in scores.values())
 
 
-def families_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Who makes each model, by the beginning of its name or of a part of it; unknown ones are absent.
+def family_of(name: str) -> str | None:
+    """Who makes a model, by the beginning of its name or of a part of it; None where that is unknown.
 
-    >>> families_of(["served:gemini-2.5-flash", "org/Qwen3.5-9B", "lexical"], {"lexical": "ours"})
-    {'served:gemini-2.5-flash': 'google', 'org/Qwen3.5-9B': 'alibaba', 'lexical': 'ours'}
+    >>> family_of("served:gemini-2.5-flash"), family_of("org/Qwen3.5-9B"), family_of("lexical")
+    ('google', 'alibaba', None)
     """
-    families = {}
-    for name in names:
-        parts = re.split(r"[/:_ -]", name.casefold())
-        makers = (maker for maker, starts in MAKERS.items() for part in parts if part.startswith(starts))
-        family = (given or {}).get(name) or next(makers, None)
-        if family:
-            families[name] = family
-    return families
+    parts = re.split(r"[/:_ -]", name.casefold())
+    makers = (maker for maker, starts in MAKERS.items() for part in parts if part.startswith(starts))
+    return next(makers, None)
 
 
 def cross_judge(judged: Sequence[JudgedRun], families: Mapping[str, str] | None = None) -> CrossJudge:
@@ -312,7 +303,7 @@ def _families(labels: Sequence[Labelled], given: Mapping[str, str]) -> dict[str,
     families = {}
     for each in labels:
         for label, name in ((each.judge, each.results.judge.name), (each.model, each.results.model)):
-            family = given.get(label) or families_of([name], given).get(name)
+            family = given.get(label) or given.get(name) or family_of(name)
             if family:
                 families[label] = family
     return families

@@ -18,16 +18,15 @@ from typing import Any
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.atomic import write_whole
+from barista_bench.files.writing import write_whole
+from barista_bench.judging import JUDGE_FILE
 from barista_bench.judging.answers import REASONING, form_id
 from barista_bench.judging.asking import draw_keys
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
-from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.asked import digest
 
-JUDGES = "judges"
-JUDGE_FILE = "judge.json"
 VERDICTS_FILE = "verdicts.jsonl"
 
 
@@ -79,16 +78,6 @@ def read_judge(folder: str | Path) -> JudgeDescription:
         return msgspec.json.decode(path.read_bytes(), type=JudgeDescription)
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
         raise DataError(f"{path}: no judge's description ({error}). Remedy: run `barista-bench judge`") from error
-
-
-def write_judge(folder: Path, described: JudgeDescription) -> None:
-    """Write the description of a judge's folder."""
-    write_json(folder / JUDGE_FILE, described)
-
-
-def judge_folders(run: str | Path) -> list[Path]:
-    """The folders of all judges of a run, by name."""
-    return sorted(path.parent for path in (Path(run) / JUDGES).glob(f"*/{JUDGE_FILE}"))
 
 
 def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str, Any]) -> str:

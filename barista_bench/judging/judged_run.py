@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from barista_bench import __version__
-from barista_bench.core.bootstrap import ratio_interval
-from barista_bench.core.prices import token_cost
+from barista_bench.core.costs import token_cost
+from barista_bench.core.statistics import ratio_interval
 from barista_bench.core.task import Status
-from barista_bench.files.atomic import replacing
+from barista_bench.files.writing import replacing
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
 from barista_bench.judging.results import (
@@ -31,11 +31,10 @@ from barista_bench.judging.results import (
     RubricInfo,
     write_judged,
 )
-from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.figures import figure
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure
-from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.samples import ScoredSample, figure
 from barista_bench.runs.score.scoring import ScoredRun
 
 MISSING = "missing"

@@ -15,8 +15,7 @@ import re
 from collections.abc import Sequence
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary
-from barista_bench.benchmarks.barista.lexical import stem
+from barista_bench.benchmarks.barista.lexical import domain_vocabulary, stem
 from barista_bench.benchmarks.barista.qa_templates import FEWEST_WORDS, QaPair
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.judging.verdicts import MAX_REPLY, Unusable

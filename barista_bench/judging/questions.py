@@ -40,14 +40,12 @@ from barista_bench.benchmarks.barista.qa_templates import (
 )
 from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.graph_task import Candidate
+from barista_bench.core.deriving import Candidate, Sampling
 from barista_bench.core.options import parse_pairs
-from barista_bench.core.prompt import Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts, load_prompts, released_clone
-from barista_bench.core.task import Sampling, Status
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, load_prompts, released_clone
+from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError
-from barista_bench.files.atomic import write_whole
-from barista_bench.files.owned_folders import check_place
+from barista_bench.files.writing import check_place, write_whole
 from barista_bench.judging.asking import AskCounts, RepeatedPrompt, ask, draw_keys
 from barista_bench.judging.config import QuestionConfig
 from barista_bench.judging.forms import judge_prompts
@@ -56,7 +54,7 @@ from barista_bench.judging.question_checks import SCHEMA, read_pair, too_short, 
 from barista_bench.judging.verdicts import Unusable
 from barista_bench.models import Model
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.log.keys import digest
+from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.scene_graph import SceneGraph
 
@@ -125,7 +123,6 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
     Videos whose file is there are left out; a video without usable questions gets an empty file.
 
     Args:
-        config: all settings.
         model: the writer, instead of the one that `config.model` names.
 
     Raises:

@@ -7,10 +7,9 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, computed_field
 
-from barista_bench.files.atomic import write_whole
-from barista_bench.files.schema import Strict, read_model
-from barista_bench.runs.score.comparability import Comparability, JudgeRecord, Recorded
-from barista_bench.runs.score.results import DatasetInfo, Figure, Wording
+from barista_bench.files.bounded import Strict, read_model
+from barista_bench.files.writing import write_whole
+from barista_bench.runs.score.results import Comparability, DatasetInfo, Figure, JudgeRecord, Recorded, Wording
 
 SCHEMA_VERSION = 2
 MEAN = "mean"

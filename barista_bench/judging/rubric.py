@@ -16,13 +16,10 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.prompt import by_hash
-from barista_bench.core.prompt_sets import released_clone
+from barista_bench.core.prompt import by_hash, released_clone
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
-from barista_bench.files.bounded import read_bounded
-from barista_bench.files.schema import first_complaint
-from barista_bench.files.yaml_files import MAX_BYTES, load_yaml
+from barista_bench.files.bounded import MAX_YAML, first_complaint, load_yaml, read_bounded
 
 TOP_SCORE = 10
 _VOCABULARY = "vocabulary.yaml"
@@ -44,8 +41,6 @@ class Criterion(_RubricModel):
     """One thing that a judge scores from 0 to 10.
 
     Args:
-        name: as it is called in the results.
-        text: what counts and what does not.
         bands: the whole scale in order, without gaps.
         steps: how to proceed; without any, the judge works them out.
         lexical: the task's own figure from 0 to 1 that the offline judge `lexical` takes for it.
@@ -123,7 +118,7 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     if clone is not None:
         return _released(task, clone)
     remedy = "write one, or leave --rubric out"
-    data = read_bounded(path, MAX_BYTES, what="no rubric file", remedy=remedy, error=ConfigError)
+    data = read_bounded(path, MAX_YAML, what="no rubric file", remedy=remedy, error=ConfigError)
     return _read(data, str(path), task.prompt_package)
 
 

@@ -15,14 +15,9 @@ from functools import partial
 from pathlib import Path
 
 from barista_bench.core.task import Status
+from barista_bench.judging import judge_folders
 from barista_bench.judging.answers import REASONING, RunAnswers
-from barista_bench.judging.judge_folder import (
-    VERDICTS_FILE,
-    JudgeDescription,
-    judge_folders,
-    read_judge,
-    verdict_keys,
-)
+from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge, verdict_keys
 from barista_bench.judging.judged_run import (
     BY_RULE,
     MISSING,
@@ -36,8 +31,7 @@ from barista_bench.judging.judged_run import (
 from barista_bench.judging.released_verdicts import METHOD as RELEASED
 from barista_bench.judging.released_verdicts import read_released_log
 from barista_bench.judging.results import MEAN
-from barista_bench.judging.verdicts import GEVAL_FORM, ReplyForm, Unusable, read_verdict
-from barista_bench.judging.weighting import splits_ten, weighted_score
+from barista_bench.judging.verdicts import GEVAL_FORM, ReplyForm, Unusable, read_verdict, splits_ten, weighted_score
 from barista_bench.metrics.judge_score.egocot import spurious_correct_rate
 from barista_bench.metrics.judge_score.scoring import judge_score
 from barista_bench.models import TokenLogprob
@@ -116,7 +110,7 @@ def _verdict(
     if isinstance(reply, Unusable):
         return SampleVerdict(criterion, draw, None, str(Status.PARSE_ERROR), "", reply.why)
     tokens = _tokens(record) if form is GEVAL_FORM else None
-    weighted = weighted_score(tokens, reply.score, form, ten_is_split=ten_is_split)
+    weighted = weighted_score(tokens, reply.score, ten_is_split=ten_is_split)
     if weighted is None:
         return SampleVerdict(criterion, draw, float(reply.score), str(Status.OK), "plain", reply.reason)
     scoring = "inferred" if weighted.inferred else "weighted"

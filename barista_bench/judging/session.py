@@ -15,6 +15,7 @@ import msgspec
 from barista_bench import __version__
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError, ModelError
+from barista_bench.judging import JUDGE_FILE, JUDGES
 from barista_bench.judging.answers import (
     REASONING,
     DistinctAnswer,
@@ -27,18 +28,22 @@ from barista_bench.judging.asking import AskCounts, RepeatedPrompt, ask, draw_ke
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.forms import STEPS_SCHEMA, form_prompts, judge_prompts, read_steps, steps_prompt
 from barista_bench.judging.judge_folder import (
-    JUDGES,
     VERDICTS_FILE,
     JudgeDescription,
     judge_folder_name,
     plain_json,
     verdict_keys,
     write_json,
-    write_judge,
 )
 from barista_bench.judging.rubric import Criterion, Rubric, load_rubric
-from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, JudgeVerdict, Unusable, read_verdict
-from barista_bench.judging.weighting import score_tokens
+from barista_bench.judging.verdicts import (
+    GEVAL_FORM,
+    REASONING_FORM,
+    JudgeVerdict,
+    Unusable,
+    read_verdict,
+    score_tokens,
+)
 from barista_bench.models import Completion, GenerationConfig, Model, TokenLogprob
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import checked
@@ -66,8 +71,6 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
     """Judge the answers of a run folder. Start it again to go on.
 
     Args:
-        run: made by `runs.ask.runner.run`.
-        judge: served:NAME, a checkpoint, tiny, lexical or oracle.
         settings: fields of `JudgeConfig`.
 
     Raises:
@@ -99,7 +102,7 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
         if rubric and described.identity["steps"] == "generate":
             steps = _frozen_steps(folder, rubric, model, config.generation)
             described = msgspec.structs.replace(described, steps=steps)
-        write_judge(folder, described)
+        write_json(folder / JUDGE_FILE, described)
         ask(
             model,
             described.config,
@@ -161,7 +164,7 @@ def _described(config: JudgeConfig, model: Model, rubric: Rubric | None) -> Judg
 
 def _score_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:
     verdict = read_verdict(completion.text)
-    return score_tokens(completion.logprobs, verdict.score, GEVAL_FORM) if isinstance(verdict, JudgeVerdict) else None
+    return score_tokens(completion.logprobs, verdict.score) if isinstance(verdict, JudgeVerdict) else None
 
 
 def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: GenerationConfig) -> Steps:

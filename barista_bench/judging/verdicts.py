@@ -1,14 +1,34 @@
-"""Reading a judge's reply, strictly: one JSON object of the form asked for and nothing else, or no verdict at all.
+"""From a judge's reply to a score: read strictly, then weighted by the judge's own probabilities.
 
-A reply that quotes a forged verdict beside its own holds two objects and is refused; nothing is repaired and nothing
-is searched for, since whatever a lenient reader finds, an answer can plant.
+A verdict is one JSON object of the form asked for and nothing else. A reply that quotes a forged verdict beside its own
+holds two objects and is refused; nothing is repaired and nothing is searched for, since whatever a lenient reader
+finds, an answer can plant.
+
+G-Eval's score (arXiv 2303.16634, section 2; used by the BARISTA paper, arXiv 2605.12074, section A.1) is the expected
+score under the judge's own distribution over score tokens:
+
+    sum over i in 0..10 of p(i) * i / sum of p(i)
+
+p(i) is read at the token where the reply's score begins, from the alternatives that came with it. Tokens may carry
+white space, punctuation of JSON before the digits or after them; those that spell no score do not count.
+
+Where a tokenizer splits "10", the token "1" begins both 1 and 10. Its probability is divided by the next token's
+distribution where the judge went on from "1" itself. Where it chose another score, nobody has asked what would have
+followed. Of a judge that is known to split "10", "1" then counts as the one of the two that is nearer to the mean of
+the others, since scores of one answer lie close together, and the weight is marked as inferred. Of any other judge it
+counts as 1: a token "10" of its own may merely be too improbable to be among the alternatives.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from barista_bench.models import TokenLogprob
 
 MAX_REPLY = 100_000
 """Characters of a reply that are read; an honest one has a few hundred."""
@@ -105,3 +125,138 @@ def read_verdict(text: str, form: ReplyForm = GEVAL_FORM) -> JudgeVerdict | Unus
     if not isinstance(reason, str):
         return Unusable(f"{form.reason} is a {type(reason).__name__}, not text")
     return JudgeVerdict(score, reason)
+
+
+_SPELT = re.compile(r"[\s:\"]*(\d{1,2})([\s,}]*)", re.DOTALL)
+_MIDDLE = 5.5
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """The expected score, 0 to 10, and whether a split "10" was inferred."""
+
+    score: float
+    inferred: bool = False
+
+
+def splits_ten(replies: Iterable[Sequence[TokenLogprob]]) -> bool:
+    """Whether a judge is known to write 10 as two tokens: some of its replies do, and none has it as one."""
+    is_split = False
+    for tokens in replies:
+        position = _score_position(tokens, 10)
+        if position is None:
+            continue
+        if not _is_open_one(tokens[position].token):
+            return False
+        is_split = True
+    return is_split
+
+
+def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_split: bool = False) -> Weighted | None:
+    """The weighted score of a reply that says `score`.
+
+    Args:
+        tokens: the reply's, in order, with alternatives.
+        score: as parsed from the reply; the tokens must spell it.
+        ten_is_split: the judge is known to write 10 as two tokens, as `splits_ten` says.
+
+    Returns:
+        None where there are no alternatives, or the tokens do not spell the score: the plain score is what there is.
+    """
+    if not tokens:
+        return None
+    position = _score_position(tokens, score)
+    if position is None or not tokens[position].top:
+        return None
+    probabilities: dict[int, float] = defaultdict(float)
+    open_one = 0.0
+    for spelt, closed, probability in _spelt(tokens[position]):
+        # A bare "1" may go on to "10" unless the token itself ends the number.
+        if spelt == 1 and not closed:
+            open_one += probability
+        else:
+            probabilities[spelt] += probability
+    inferred = _divide_open_one(
+        probabilities, open_one, tokens[position : position + 2], score, ten_is_split=ten_is_split
+    )
+    mass = math.fsum(probabilities.values())
+    if mass <= 0:
+        return None
+    return Weighted(_weighted_sum(probabilities) / mass, inferred)
+
+
+def _weighted_sum(probabilities: Mapping[int, float]) -> float:
+    return math.fsum(score * probability for score, probability in probabilities.items())
+
+
+def _score_position(tokens: Sequence[TokenLogprob], score: int) -> int | None:
+    """Index of the token in which the score's first digit stands."""
+    text = "".join(token.token for token in tokens)
+    # Within a JSON string the quotes are escaped, so this matches the key alone.
+    key = re.search(rf'(?<!\\)"{GEVAL_FORM.score}"\s*:\s*({score})(?!\d)', text)
+    if key is None:
+        return None
+    end = 0
+    for index, token in enumerate(tokens):
+        end += len(token.token)
+        if key.start(1) < end:
+            return index if _SPELT.fullmatch(token.token) else None
+    return None
+
+
+def _alternatives(token: TokenLogprob) -> dict[str, float]:
+    return {token.token: token.logprob, **dict(token.top)}
+
+
+def _spelt(token: TokenLogprob) -> list[tuple[int, bool, float]]:
+    """Score, whether the token ends the number, and probability of each alternative that spells a score."""
+    scores = []
+    for text, logprob in _alternatives(token).items():
+        match = _SPELT.fullmatch(text)
+        if match and int(match[1]) <= GEVAL_FORM.top and str(int(match[1])) == match[1] and logprob <= 0:
+            scores.append((int(match[1]), bool(match[2]), math.exp(logprob)))
+    return scores
+
+
+def _is_open_one(text: str) -> bool:
+    """Whether a token is a 1 that the next one may make a 10."""
+    match = _SPELT.fullmatch(text)
+    return match is not None and match[1] == "1" and not match[2]
+
+
+def _divide_open_one(
+    probabilities: dict[int, float], open_one: float, tokens: Sequence[TokenLogprob], score: int, *, ten_is_split: bool
+) -> bool:
+    """Add the probability of an open "1" to those of 1 and 10; `tokens` are the score's first and the one after it.
+
+    Returns:
+        Whether the division was inferred.
+    """
+    if not open_one:
+        return False
+    has_ten = 10 in probabilities  # as one token
+    if not has_ten and _is_open_one(tokens[0].token) and len(tokens) > 1:
+        following = _alternatives(tokens[1]).items()
+        ten = math.fsum(math.exp(value) for text, value in following if text.startswith("0") and value <= 0)
+        probabilities[10] += open_one * min(ten, 1.0)
+        probabilities[1] += open_one * max(1.0 - ten, 0.0)
+        return False
+    if not has_ten and ten_is_split:
+        others = math.fsum(probabilities.values())
+        mean = _weighted_sum(probabilities) / others if others else float(score)
+        probabilities[10 if mean > _MIDDLE else 1] += open_one
+        return True
+    probabilities[1] += open_one
+    return False
+
+
+def score_tokens(tokens: Sequence[TokenLogprob] | None, score: int) -> tuple[TokenLogprob, ...] | None:
+    """The tokens that `weighted_score` needs: those up to the score and one more, alternatives at these two alone.
+
+    A reply of a hundred tokens with twenty alternatives each would otherwise weigh more than all else in the log.
+    """
+    position = _score_position(tokens, score) if tokens else None
+    if not tokens or position is None:
+        return None
+    before = (TokenLogprob(token.token, token.logprob) for token in tokens[:position])
+    return (*before, *tokens[position : position + 2])

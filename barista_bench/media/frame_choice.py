@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.media.video.facts import VideoFacts
+from barista_bench.media.video.readers import VideoFacts
 
 MAX_RATE = 1000.0
 """Frames a second."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.writing import replacing
 from barista_bench.media.video import FrameReader, open_reader
 
 Picture = NDArray[np.uint8]
@@ -47,9 +48,8 @@ def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[in
         "crf": "20",
         "x264-params": f"keyint={every}:min-keyint={every}:scenecut=0:open-gop=0:bframes=2",
     }
-    part = target.with_name(f".{target.name}.part")
     written = 0
-    try:
+    with replacing(target) as part:
         with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container:
             stream = container.add_stream("libx264", rate=rate, options=options)
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
@@ -67,9 +67,6 @@ def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[in
             container.mux(stream.encode())
         if not written:
             raise DataError(f"{target}: there is no frame to write. Remedy: choose frames that the source has")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
     return target
 
 

@@ -1,17 +1,227 @@
-"""Painters of everything in the kitchen: most are lists of shapes in `sprites.yaml`, those that change are functions.
+"""Filled shapes as sprites, rasterised with whole numbers only, so that masks are the same on every machine.
 
-A painter takes the canvas, the object's colour, and a variant number whose meaning its docstring gives. Units and
-origin are those of `shapes`; standing things have y = 0 at their foot.
+Painters draw on a `Canvas` in kitchen units: one unit is one pixel of a 360 pixel high picture, y points down, the
+origin is the object's anchor. A `Sprite` is the canvas at one size: colours, opacity, and the hard-edged mask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import resources
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from barista_bench.mini.shapes import RGB, Canvas, dark, light, mix
+RGB = tuple[int, int, int]
+Point = tuple[int, int]
+
+REFERENCE_HEIGHT = 360
+"""Picture height, in pixels, at which one kitchen unit is one pixel."""
+
+FINE = 64
+"""Steps to a kitchen unit (and to a pixel) in which outlines are held."""
+
+ANGLES = 64
+"""Steps to a full turn. Angles grow clockwise, as y points down."""
+
+_QUARTER = ANGLES // 4
+_SAMPLES = 4  # per pixel and axis
+_STEP = FINE // _SAMPLES
+# Rounding to 1/4096 hides the last-bit differences between platforms' cosines.
+_COS = tuple(round(math.cos(2 * math.pi * k / ANGLES) * 4096) for k in range(ANGLES))
+
+
+def turn(x: int, y: int, angle: int) -> Point:
+    """The point (x, y) turned about the origin by `angle` steps."""
+    cos, sin = _COS[angle % ANGLES], _COS[(angle - _QUARTER) % ANGLES]
+    return (x * cos - y * sin + 2048) >> 12, (x * sin + y * cos + 2048) >> 12
+
+
+def mix(a: RGB, b: RGB, percent: int) -> RGB:
+    """`percent` of b, the rest a."""
+    red, green, blue = ((p * (100 - percent) + q * percent) // 100 for p, q in zip(a, b, strict=True))
+    return red, green, blue
+
+
+def light(colour: RGB, percent: int = 30) -> RGB:
+    return mix(colour, (255, 255, 255), percent)
+
+
+def dark(colour: RGB, percent: int = 25) -> RGB:
+    return mix(colour, (10, 8, 16), percent)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Closed outlines, filled by the even-odd rule. Points in 1/FINE units."""
+
+    outlines: tuple[tuple[Point, ...], ...]
+    colour: RGB
+    opacity: int
+    kind: str  # "paint" belongs to the object; "shade" stays within what is painted; "shadow" is nobody's
+
+
+@dataclass
+class Canvas:
+    """What a painter draws on: shapes in painter's order, later ones over earlier ones."""
+
+    shapes: list[Shape] = field(default_factory=list)
+    kind: str = "paint"
+    opacity: int = 255
+
+    def fine(self, outlines: Iterable[Iterable[Point]], colour: RGB) -> None:
+        self.shapes.append(Shape(tuple(tuple(o) for o in outlines), colour, self.opacity, self.kind))
+
+    def poly(self, points: Sequence[Point], colour: RGB) -> None:
+        self.fine([[(x * FINE, y * FINE) for x, y in points]], colour)
+
+    def rect(self, x0: int, y0: int, x1: int, y1: int, colour: RGB, radius: int = 0) -> None:
+        """The rectangle from (x0, y0) to (x1, y1), with round corners if `radius` is given."""
+        if not radius:
+            return self.poly([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], colour)
+        left, top, right, bottom = x0 + radius, y0 + radius, x1 - radius, y1 - radius
+        outline = []
+        for n, (x, y) in enumerate(((right, bottom), (left, bottom), (left, top), (right, top))):
+            outline += _arc(x, y, 2 * radius, 2 * radius, range(n * _QUARTER, (n + 1) * _QUARTER + 1, 2))
+        self.fine([outline], colour)
+
+    def oval(self, cx: int, cy: int, rx: int, ry: int, colour: RGB) -> None:
+        self.fine([_ellipse(cx, cy, rx, ry)], colour)
+
+    def ring(self, cx: int, cy: int, rx: int, ry: int, width: int, colour: RGB) -> None:
+        """An ellipse with a hole; `width` is the rim's."""
+        self.fine([_ellipse(cx, cy, rx, ry), _ellipse(cx, cy, rx - width, ry - width)], colour)
+
+    def bone(self, x0: int, y0: int, x1: int, y1: int, width: int, colour: RGB, end: int | None = None) -> None:
+        """A thick line with round ends, `width` wide at its start, `end` (default: `width`) at its end."""
+        end = width if end is None else end
+        length = max(1, math.isqrt(((x1 - x0) ** 2 + (y1 - y0) ** 2) * FINE * FINE))
+        nx, ny = (y0 - y1) * FINE, (x1 - x0) * FINE
+        corners = []
+        for x, y, half in ((x0, y0, width), (x1, y1, end), (x1, y1, -end), (x0, y0, -width)):
+            corners.append((x * FINE + nx * half * 32 // length, y * FINE + ny * half * 32 // length))
+        self.fine([corners], colour)
+        self.fine([_circle(x0, y0, width)], colour)
+        self.fine([_circle(x1, y1, end)], colour)
+
+    def shade(self, opacity: int = 255) -> Canvas:
+        """A view of this canvas that draws only within what is painted so far."""
+        return Canvas(self.shapes, "shade", opacity)
+
+    def mirrored(self) -> Canvas:
+        """The same, left and right exchanged."""
+        return Canvas(
+            [replace(s, outlines=tuple(tuple((-x, y) for x, y in o) for o in s.outlines)) for s in self.shapes]
+        )
+
+    def shadow(self, cx: int, cy: int, rx: int, ry: int) -> None:
+        """A soft shadow on whatever lies below. It belongs to no mask."""
+        for grow in (4, 2, 0):
+            Canvas(self.shapes, "shadow", 28).oval(cx, cy, rx + grow, max(1, ry + grow // 2), (20, 12, 8))
+
+
+def _ellipse(cx: int, cy: int, rx: int, ry: int) -> list[Point]:
+    return _arc(cx, cy, 2 * rx, 2 * ry, range(0, ANGLES, 1 if max(rx, ry) > 30 else 2))
+
+
+def _circle(cx: int, cy: int, diameter: int) -> list[Point]:
+    return _arc(cx, cy, diameter, diameter, range(0, ANGLES, 4 if diameter < 14 else 2))
+
+
+def _arc(cx: int, cy: int, width: int, height: int, angles: range) -> list[Point]:
+    """Points at these angles of an ellipse around (cx, cy)."""
+    return [
+        (cx * FINE + (_COS[a % ANGLES] * width >> 7), cy * FINE + (_COS[(a - _QUARTER) % ANGLES] * height >> 7))
+        for a in angles
+    ]
+
+
+@dataclass(frozen=True)
+class Sprite:
+    """A canvas in pixels.
+
+    `weighted` is colour times opacity; (left, top) is its corner relative to the anchor.
+    """
+
+    weighted: NDArray[np.uint16]  # (rows, columns, 3), at most 255 * 255
+    clear: NDArray[np.uint16]  # (rows, columns, 1), 255 - opacity
+    mask: NDArray[np.bool_]  # (rows, columns), Fortran order as the frame's object map
+    left: int
+    top: int
+
+
+def to_pixels(value: int, height: int) -> int:
+    """A length in 1/FINE units as whole pixels of a picture `height` pixels high, rounded down."""
+    return value * height // (REFERENCE_HEIGHT * FINE)
+
+
+def make_sprite(canvas: Canvas, height: int, angle: int = 0) -> Sprite:
+    """Turn the canvas by `angle`, scale it to a picture of `height` pixels and rasterise it."""
+    shapes = [(s, [_placed(o, height, angle) for o in s.outlines]) for s in canvas.shapes]
+    left, top, right, bottom = _pixel_bounds([o for s, os in shapes if s.kind != "shade" for o in os])
+    opacity = np.zeros((bottom - top, right - left), np.int64)
+    owned = np.zeros_like(opacity)
+    weighted = np.zeros((*opacity.shape, 3), np.int64)
+    for shape, outlines in shapes:
+        x0, y0, x1, y1 = _pixel_bounds(outlines)
+        x0, y0, x1, y1 = max(x0, left), max(y0, top), min(x1, right), min(y1, bottom)
+        if x0 >= x1 or y0 >= y1:
+            continue
+        cover = _coverage([o - (x0 * FINE, y0 * FINE) for o in outlines], (y1 - y0, x1 - x0))
+        part = (slice(y0 - top, y1 - top), slice(x0 - left, x1 - left))
+        alpha = cover * shape.opacity // 255
+        below = opacity[part]
+        share = alpha * below // 255 if shape.kind == "shade" else alpha
+        weighted[part] = share[..., None] * np.array(shape.colour) + weighted[part] * (255 - alpha)[..., None] // 255
+        if shape.kind != "shade":
+            opacity[part] = alpha + below * (255 - alpha) // 255
+        if shape.kind == "paint":
+            owned[part] = cover + owned[part] * (255 - cover) // 255
+    weighted = np.minimum(weighted, 255 * opacity[..., None])
+    return Sprite(
+        weighted.astype(np.uint16),
+        (255 - opacity)[..., None].astype(np.uint16),
+        np.asfortranarray(owned >= 128),
+        left,
+        top,
+    )
+
+
+def _pixel_bounds(outlines: list[NDArray[np.int64]]) -> tuple[int, int, int, int]:
+    """Left, top, right, bottom of the pixels that the outlines can touch."""
+    points = np.concatenate(outlines)
+    (left, top), (right, bottom) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    return left // FINE, top // FINE, right // FINE + 1, bottom // FINE + 1
+
+
+def _placed(outline: tuple[Point, ...], height: int, angle: int) -> NDArray[np.int64]:
+    """The outline in 1/FINE pixels."""
+    turned = [turn(x, y, angle) for x, y in outline] if angle else outline
+    return np.array(turned, np.int64) * height // REFERENCE_HEIGHT
+
+
+def _coverage(outlines: list[NDArray[np.int64]], size: tuple[int, int]) -> NDArray[np.int64]:
+    """How much of every pixel lies inside, 0..255, from a grid of sample points and exact edge crossings."""
+    rows, columns = size[0] * _SAMPLES, size[1] * _SAMPLES
+    crossed = np.zeros((rows, columns + 1), np.uint8)
+    half = _STEP // 2
+    for outline in outlines:
+        for (xa, ya), (xb, yb) in zip(outline.tolist(), np.roll(outline, -1, axis=0).tolist(), strict=True):
+            if ya > yb:
+                xa, ya, xb, yb = xb, yb, xa, ya
+            first, last = max(0, (ya + half - 1) // _STEP), min(rows, (yb + half - 1) // _STEP)
+            if first >= last:
+                continue
+            row = np.arange(first, last)
+            x = xa + (row * _STEP + half - ya) * (xb - xa) // (yb - ya)
+            crossed[row, np.clip((x + half - 1) // _STEP, 0, columns)] ^= 1
+    inside = np.bitwise_xor.accumulate(crossed, axis=1)[:, :columns]
+    blocks = inside.reshape(size[0], _SAMPLES, size[1], _SAMPLES)
+    count: NDArray[np.int64] = blocks.sum(axis=(1, 3), dtype=np.int64)
+    return count * 255 // (_SAMPLES * _SAMPLES)
 
 
 class _SpriteTables(msgspec.Struct):

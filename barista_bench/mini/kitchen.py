@@ -1,21 +1,50 @@
-"""One video of the kitchen: its script, its colours and layout, its timeline, and every frame's drawing."""
+"""Videos of the kitchen in the release layout: planned, drawn frame by frame, annotated and written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
+import pycocotools.mask as coco_mask
 from numpy.typing import NDArray
+from tqdm import tqdm
 
-from barista_bench.mini.backdrop import paint_room
-from barista_bench.mini.props import HANDS, PropPlace, props_of
-from barista_bench.mini.render import Renderer
+from barista_bench.core.worker_processes import map_in_processes
+from barista_bench.errors import ConfigError
+from barista_bench.files.writing import KITCHEN, replacing_folder
+from barista_bench.mini.cutting import Picture, encode_video
+from barista_bench.mini.drawing import REFERENCE_HEIGHT
+from barista_bench.mini.render import Renderer, paint_room
 from barista_bench.mini.scene import KitchenScene
-from barista_bench.mini.script import PREPARATIONS, script_of
-from barista_bench.mini.seeds import number, pick, spread
-from barista_bench.mini.shapes import REFERENCE_HEIGHT
-from barista_bench.mini.stage import BEATS, BeatRange, Stage
+from barista_bench.mini.script import (
+    HANDS,
+    PREPARATIONS,
+    PropPlace,
+    number,
+    pick,
+    props_of,
+    script_of,
+    spread,
+    stable_id,
+)
+from barista_bench.mini.stage import BEATS, HUMAN_ACTIONS, BeatRange, Stage
+from barista_bench.scene_graph.release import (
+    ANNOTATION_FILE,
+    VIDEO_FILE,
+    ReleaseAnnotation,
+    ReleaseAttribute,
+    ReleaseCategory,
+    ReleaseFile,
+    ReleaseRange,
+    ReleaseRelation,
+    ReleaseSegment,
+    ReleaseVideo,
+    encode,
+    rle_segmentation,
+)
 
 FPS = 30
 SECONDS = (15.0, 30.0)
@@ -72,6 +101,7 @@ class Video:
         self.colours = self._colours()
         self.keys = (*self.line.props, *HANDS)
         """All objects, in the order of the object map: number 1 is the first."""
+        self.ids = {key: stable_id(f"object:{self._text}:{key}") for key in self.keys}
 
     def _homes(self) -> dict[str, PropPlace]:
         """Small changes of the layout: all that stands free, machines apart, is shifted a little."""
@@ -116,3 +146,166 @@ class Video:
         for frame in range(self.frame_count):
             beat = self.beat(frame)
             yield renderer.frame(scene.drawn(beat), scene.camera(beat))
+
+
+class FrameAnnotator:
+    """Boxes and masks of one video's frames, from their object maps."""
+
+    def __init__(self, video: Video) -> None:
+        self._ids = list(video.ids.values())
+        self._size = (video.plan.height, video.plan.width)
+        # One buffer for all frames: asking for this much memory anew costs more than filling it.
+        self._masks = np.empty((*self._size, len(self._ids)), np.uint8, order="F")
+
+    def __call__(self, frame: int, owners: NDArray[np.uint8]) -> list[ReleaseAnnotation]:
+        """One annotation for every object that has a pixel in the object map, in the order of its numbers."""
+        numbers = (np.flatnonzero(np.bincount(owners.ravel(order="K"))[1:]) + 1).tolist()
+        if not numbers:
+            return []
+        masks = self._masks[:, :, : len(numbers)]
+        for layer, owner in enumerate(numbers):
+            np.equal(owners, owner, out=masks[:, :, layer].view(np.bool_))
+        codes = coco_mask.encode(masks)
+        return [
+            ReleaseAnnotation(
+                frame, self._ids[owner - 1], tuple(box), rle_segmentation(self._size, code["counts"].decode())
+            )
+            for owner, box, code in zip(numbers, coco_mask.toBbox(codes).tolist(), codes, strict=True)
+        ]
+
+
+def outline(video: Video) -> ReleaseFile:
+    """The graph without boxes and masks: no frame has to be drawn for it."""
+    categories = {key: prop.category for key, prop in video.line.props.items()} | HANDS
+    plan = video.plan
+    return ReleaseFile(
+        video_metadata=[
+            ReleaseVideo(
+                plan.width, plan.height, video.frame_count, float(FPS), video.frame_count * 1000 / FPS, *plan.device
+            )
+        ],
+        categories=[ReleaseCategory(_category_id(name), name) for name in sorted(set(categories.values()))],
+        object_id_to_category_id={video.ids[key]: _category_id(name) for key, name in categories.items()},
+        annotations=[],
+        attributes=_attributes(video),
+        relations=_relations(video),
+        activities=_segments(video, "activity", video.line.activities),
+        process_steps=_segments(video, "step", video.line.steps),
+    )
+
+
+def _category_id(name: str) -> str:
+    return stable_id(f"category:{name}")
+
+
+def _attributes(video: Video) -> list[ReleaseAttribute]:
+    always = [ReleaseRange(0, video.frame_count)]
+    attributes = []
+    for key in video.keys:
+        attributes.append(ReleaseAttribute(video.ids[key], "color", video.colours[key], always))
+        kind = video.line.props[key].type if key in video.line.props else ""
+        if kind:
+            attributes.append(ReleaseAttribute(video.ids[key], "type", kind, always))
+    for (key, value), beats in video.line.states.items():
+        if ranges := _ranges(video, beats):
+            attributes.append(ReleaseAttribute(video.ids[key], "state", value, ranges))
+    return attributes
+
+
+def _relations(video: Video) -> list[ReleaseRelation]:
+    hands = {name: key for key, name in HANDS.items()}
+    relations = []
+    for (source, value, target), beats in video.line.relations.items():
+        if ranges := _ranges(video, beats):
+            kind = "human_actions" if value in HUMAN_ACTIONS else "position"
+            source_id, target_id = video.ids[hands.get(source, source)], video.ids[target]
+            relations.append(ReleaseRelation(source_id, target_id, kind, value, ranges))
+    return relations
+
+
+def _ranges(video: Video, beats: list[BeatRange]) -> list[ReleaseRange]:
+    """Frames of the beats: sorted, without empty ranges, those that touch or overlap joined."""
+    joined: list[BeatRange] = []
+    for start, end in sorted(video.frames_of(b) for b in beats):
+        if start >= end:
+            continue
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return [ReleaseRange(start, end) for start, end in joined]
+
+
+def _segments(video: Video, kind: str, parts: list[tuple[BeatRange, str]]) -> list[ReleaseSegment]:
+    segments = []
+    for beats, name in parts:
+        start, end = video.frames_of(beats)
+        if start < end:
+            segments.append(ReleaseSegment(ReleaseRange(start, end), stable_id(f"{kind}:{name}"), name))
+    return segments
+
+
+def plan_kitchen(
+    *,
+    videos: int = 9,
+    seed: int = 0,
+    width: int = 640,
+    height: int = 360,
+    seconds: tuple[float, float] = SECONDS,
+) -> list[VideoPlan]:
+    """The videos of a kitchen, preparations in turn. Nothing is drawn or written."""
+    if videos < 1:
+        raise ConfigError(f"videos={videos}: a kitchen without a video. Remedy: give at least 1")
+    if width % 2 or height % 2 or width < 64 or height < 64 or width > 2 * height:
+        raise ConfigError(
+            f"{width}x{height} px cannot be drawn. "
+            "Remedy: give even sizes of at least 64, at most twice as wide as high"
+        )
+    if not 0.5 <= seconds[0] <= seconds[1]:
+        raise ConfigError(f"seconds={seconds}: no range of lengths. Remedy: give 0.5 <= shortest <= longest")
+    return [VideoPlan(n, seed, width, height, seconds) for n in range(videos)]
+
+
+def write_kitchen(
+    out: str | Path,
+    *,
+    videos: int = 9,
+    seed: int = 0,
+    width: int = 640,
+    height: int = 360,
+    num_proc: int = 2,
+    seconds: tuple[float, float] = SECONDS,
+    progress: bool = False,
+) -> list[Path]:
+    """Render a scripted coffee kitchen into the folder `out` and return its video folders, sorted.
+
+    The same arguments give the same annotation bytes, whatever `num_proc` (worker processes) is. `seconds`
+    bounds the videos' lengths: a script is stretched or squeezed to lie within. The folder appears only when
+    it is complete.
+
+    Raises:
+        ConfigError: a number cannot be used, or `out` is no folder that may be replaced: see `replacing_folder`.
+    """
+    plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds)
+    with replacing_folder(Path(out), KITCHEN) as folder:
+        written = map_in_processes(partial(write_video, root=folder), plans, num_proc)
+        for _ in tqdm(written, total=len(plans), desc="mini kitchen", unit="video", disable=not progress):
+            pass
+    return sorted(Path(out) / plan.video_id for plan in plans)
+
+
+def write_video(plan: VideoPlan, root: Path) -> Path:
+    """Render one video and its annotation into `<root>/<video_id>`."""
+    video = Video(plan)
+    release, annotate = outline(video), FrameAnnotator(video)
+    folder = root / plan.video_id
+    folder.mkdir()
+
+    def pictures() -> Iterator[Picture]:
+        for frame, (picture, owners) in enumerate(video.frames()):
+            release.annotations.extend(annotate(frame, owners))
+            yield picture
+
+    encode_video(folder / VIDEO_FILE, pictures(), size=(plan.width, plan.height), fps=FPS)
+    (folder / ANNOTATION_FILE).write_bytes(encode(release))
+    return folder

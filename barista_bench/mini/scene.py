@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from barista_bench.mini.props import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, PropPlace
-from barista_bench.mini.shapes import FINE, REFERENCE_HEIGHT, turn
+from barista_bench.mini.drawing import FINE, REFERENCE_HEIGHT, turn
+from barista_bench.mini.script import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, PropPlace
 from barista_bench.mini.stage import BEATS, HandContact, Leg, Timeline
 
 HANDS_DEPTH = 3 * AIR

@@ -1,17 +1,82 @@
-"""What happens when: the one source of motion, relations, states, activities and process steps, from `script.yaml`.
+"""What stands in the kitchen (`props.yaml`) and what happens when (`script.yaml`), chosen by a text and the seed alone.
 
-A script is a list of blocks (process steps) of acts. Lengths are in ticks, 40 to a second unless the script is
-stretched or squeezed to its video's length; percentages are of the act's own length.
+Motion, relations, states, activities and process steps all follow from these. Positions are in kitchen units (one pixel
+of a 360 pixel high picture), y points down; the room reaches from (0, -60) to (1000, 440). A script is a list of blocks
+(process steps) of acts. Lengths are in ticks, 40 to a second unless the script is stretched or squeezed to its video's
+length; percentages are of the act's own length.
 """
 
 from __future__ import annotations
 
+import hashlib
+import uuid
+from collections.abc import Sequence
 from importlib import resources
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
-from barista_bench.mini.seeds import spread
+ROOM_WIDTH, ROOM_TOP, ROOM_BOTTOM = 1000, -60, 440
+AIR = 20_000
+"""Added to the painting depth of what is in a hand, so that it is drawn over everything on the counter."""
+HANDS = {"right": "right hand", "left": "left hand"}
+
+
+class PropPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a thing can be: in the room, or on a `parent`, with which it then moves.
+
+    `depth` orders painting relative to the parent; `angle` (64 to a turn) is how a thing is turned there. `relations`
+    hold while something is there: "under" means thing under parent; "contains" and names with a "~" mean parent to
+    thing; "under:pf" names another end.
+    """
+
+    parent: str
+    x: int
+    y: int
+    depth: int = 1
+    relations: tuple[str, ...] = ()
+    angle: int = 0
+
+
+class Prop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An object; it stands at `home` at first, and `colours` are those that it comes in.
+
+    `grip` is where the right hand touches it (the left one mirrored), `spout` and `tilt` are how it pours, `mouth`
+    is where it is filled. Who holds the object also holds its `grip_part`, but the `body_hand` takes the object
+    itself. A `steady` object is never drawn turned, only its parts are.
+    """
+
+    category: str
+    painter: str
+    home: PropPlace
+    colours: tuple[str, ...]
+    type: str = ""
+    state: str = ""
+    grip: tuple[int, int] = (0, 0)
+    grip_part: str = ""
+    body_hand: str = ""
+    spout: tuple[int, int] = (0, 0)
+    tilt: int = 0
+    mouth: tuple[int, int] = (0, -44)
+    steady: bool = False
+
+
+class _PropTables(msgspec.Struct):
+    props: dict[str, dict[str, Prop]]
+    places: dict[str, dict[str, PropPlace]]
+
+
+_PROPS = msgspec.yaml.decode(resources.files(__package__).joinpath("props.yaml").read_bytes(), type=_PropTables)
+
+
+def props_of(preparation: str) -> dict[str, Prop]:
+    """The objects of a kitchen for this kind of coffee machine, by key."""
+    return _PROPS.props["common"] | _PROPS.props[preparation]
+
+
+def places_of(preparation: str) -> dict[str, PropPlace]:
+    """The named places of that kitchen."""
+    return _PROPS.places["common"] | _PROPS.places[preparation]
 
 
 class PropChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,3 +154,28 @@ def script_of(preparation: str, turn: int, seed: int) -> list[tuple[str, list[Ac
 
 def _written_out(block: Block) -> list[Act]:
     return [act for item in block.acts for act in (_TABLES.shared[item] if isinstance(item, str) else (item,))]
+
+
+T = TypeVar("T")
+
+NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "mini.barista-bench")
+
+
+def number(text: str, limit: int) -> int:
+    """A whole number in [0, limit) that depends on the text only."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % limit
+
+
+def pick(text: str, options: Sequence[T]) -> T:
+    """One of the options, chosen by the text."""
+    return options[number(text, len(options))]
+
+
+def spread(text: str, options: Sequence[T], turn: int) -> T:
+    """Like `pick`, but consecutive turns take different options."""
+    return options[(number(text, len(options)) + turn) % len(options)]
+
+
+def stable_id(text: str) -> str:
+    """A uuid5 of this kitchen's own namespace."""
+    return str(uuid.uuid5(NAMESPACE, text))

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from barista_bench.mini.props import AIR, HANDS, Prop, PropPlace, places_of, props_of
-from barista_bench.mini.script import Act, Fill, PropChange
-from barista_bench.mini.shapes import turn
+from barista_bench.mini.drawing import turn
+from barista_bench.mini.script import AIR, HANDS, Act, Fill, Prop, PropChange, PropPlace, places_of, props_of
 
 BEATS = 8
+_LEAD, _TAIL = 14, 20  # ticks
 BeatRange = tuple[int, int]
 Offset = tuple[int, int]
 """(x, y) in kitchen units."""
@@ -104,9 +104,9 @@ class Stage:
             if prop.state:
                 self._changes[key] = [(0, prop.state)]
 
-    def play(self, blocks: list[tuple[str, list[Act]]], lead: int = 14, tail: int = 20) -> Timeline:
-        """The whole script, with `lead` and `tail` ticks in which nothing is done."""
-        self._now = lead * BEATS
+    def play(self, blocks: list[tuple[str, list[Act]]]) -> Timeline:
+        """The whole script, and some moments before and after it in which nothing is done."""
+        self._now = _LEAD * BEATS
         for step, acts in blocks:
             first = self._now
             for act in acts:
@@ -115,7 +115,7 @@ class Stage:
             if steps and steps[-1][1] == step:
                 first = steps.pop()[0][0]
             steps.append(((first, self._now), step))
-        self._finish(self._now + tail * BEATS)
+        self._finish(self._now + _TAIL * BEATS)
         return self.line
 
     def _play(self, act: Act) -> None:

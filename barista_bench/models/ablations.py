@@ -25,6 +25,7 @@ from dataclasses import replace
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import (
+    ABLATIONS,
     Answered,
     Completion,
     Failure,
@@ -85,12 +86,7 @@ def shuffled_frames(request: Request) -> Request:
     return replace(request, images=tuple(request.images[index] for index in order))
 
 
-ABLATIONS: Mapping[str, Change] = {
-    "text_only": text_only,
-    "first_frame": first_frame,
-    "shuffled_frames": shuffled_frames,
-}
-"""Name to what becomes of a request."""
+_CHANGES: Mapping[str, Change] = dict(zip(ABLATIONS, (text_only, first_frame, shuffled_frames), strict=True))
 
 
 def _placed_images(request: Request) -> list[int]:
@@ -120,7 +116,7 @@ class _Ablation:
         earlier = inner.settings.get("ablation")
         settings = {**inner.settings, "ablation": f"{ablation}, {earlier}" if earlier else ablation}
         self.identity = ModelIdentity(f"{ablation}:{inner.name}", inner.revision, settings)
-        self._change = ABLATIONS[ablation]
+        self._change = _CHANGES[ablation]
 
     def changed(self, request: Request) -> Request:
         """What the wrapped model is asked instead."""

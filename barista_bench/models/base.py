@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -70,8 +70,6 @@ class Request:
     """One prompt with its images, wanted once for each seed.
 
     Args:
-        request_id: the example's id; unique within a run.
-        prompt: text and places of the images.
         images: RGB images in the order that the prompt's parts count them.
         seeds: one seed a wanted sample, made from content (task, example id, run), so that neither batch size nor
             order changes what is sampled where the library allows it.
@@ -79,7 +77,7 @@ class Request:
         schema: JSON Schema of the answer that the prompt asks for, for models that can be held to one; None where
             the answer is free text.
         choices: label to text of what the answer is chosen from, for models that score given texts
-            (`barista_bench.core.choice_scores`); empty where nothing is given.
+            (`barista_bench.core.example`); empty where nothing is given.
     """
 
     request_id: str
@@ -187,3 +185,24 @@ class StreamingModel(Model, Protocol):
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
         """Every request once. Taking the next request may block while its frames are decoded: what is finished is
         handed back first, so that it can be logged."""
+
+
+SCRIPTED = ("oracle", "chance", "prior", "centre_box")
+"""Models that answer examples from what tasks say of these."""
+SPECIALISTS = ("dual", "predictions", "sam3")
+"""Before a colon: they rank texts, look up answers and find objects, and write no text of their own."""
+ABLATIONS = ("text_only", "first_frame", "shuffled_frames")
+"""Before a colon: the model behind it sees less (`ablations.py`)."""
+
+
+class ScriptedModel:
+    """Answers by calling `answer(request_id, seed)`. It never looks at images."""
+
+    def __init__(self, name: str, answer: Callable[[str, int], str], *, batch_size: int = 8) -> None:
+        self.identity = ModelIdentity(name=name)
+        self.box_format = BoxFormat()
+        self.batch_size = batch_size
+        self._answer = answer
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        return [[Completion(self._answer(r.request_id, seed)) for seed in r.seeds] for r in requests]

@@ -40,7 +40,6 @@ class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The first line.
 
     Args:
-        format: `barista_bench.predictions/1`.
         box_format: how boxes are written: `xyxy` or `yxyx`, then what a full image side maps to, e.g. `xyxy/pixels`,
             `yxyx/1000`, `xyxy/1`. Not needed where the loader is given it.
         model: the program that made the answers; the file's name stands in for it.
@@ -97,7 +96,6 @@ class PredictionsModel:
         """Read and check a file.
 
         Args:
-            path: the file.
             example_ids: of the examples that will be asked. Answers to others are warned about and left out; they are
                 an error only where no answer is left.
             box_format: how its boxes are written, if its header does not say.

@@ -9,18 +9,11 @@ THINK_TAGS = ("<think>", "</think>")
 
 
 def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str | None, str]:
-    """Split generated text into (reasoning, answer); reasoning is None where there is none.
+    """Split the whole generated text into (reasoning, answer); reasoning is None where there is none.
 
     An open tag that never closes means that the budget ran out while thinking: all is reasoning, nothing is
     an answer. A closing tag alone means that the prompt had opened the thinking. Where thinking was closed,
     the answer is what follows the last closing tag, so that no thought can pass for an answer.
-
-    Args:
-        text: the whole generated text.
-        tags: the opening and the closing tag, neither empty.
-
-    Raises:
-        ValueError: a tag is empty.
 
     >>> split_reasoning("<think>The cup is left of the jug.</think>left")
     ('The cup is left of the jug.', 'left')
@@ -31,7 +24,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
     >>> split_reasoning("no thoughts")
     (None, 'no thoughts')
     """
-    opening, closing = _checked(tags)
+    opening, closing = tags
     thought, closed, rest = text.rpartition(closing)
     if opening in rest:  # never closed: what stands before the tag is no answer either
         thought, rest = text, ""
@@ -43,19 +36,14 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
 def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
     """Whether the text ends within reasoning that never closed: it was cut off, whatever ended it.
 
-    Args:
-        text: the whole generated text, beginning with the opening tag where the prompt has written that one.
-        tags: the opening and the closing tag, neither empty.
-
-    Raises:
-        ValueError: a tag is empty.
+    The text is the whole of it, beginning with the opening tag where the prompt has written that one.
 
     >>> is_still_thinking("<think>the cup, or perhaps the ju")
     True
     >>> is_still_thinking("<think>The cup.</think>left"), is_still_thinking("left")
     (False, False)
     """
-    opening, closing = _checked(tags)
+    opening, closing = tags
     return opening in text.rpartition(closing)[2]
 
 
@@ -66,9 +54,3 @@ def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
     'left '
     """
     return answer[: min((at for at in map(answer.find, stop) if at >= 0), default=len(answer))]
-
-
-def _checked(tags: tuple[str, str]) -> tuple[str, str]:
-    if not all(tags):
-        raise ValueError(f"think tags must not be empty, got {tags!r}")
-    return tags

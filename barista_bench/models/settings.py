@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.errors import ConfigError
-from barista_bench.files.credentials import check_address, check_variable_name, refuse_credentials
+from barista_bench.errors import ConfigError, ModelError
+from barista_bench.files.credentials import check_address, check_variable_name, check_way, is_local, refuse_credentials
+from barista_bench.models.reasoning import THINK_TAGS
 
 ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 MAX_SHOWN = 200
@@ -158,3 +161,181 @@ def _shown(value: object) -> str:
     except (ValueError, RecursionError):  # integers of more than 4300 digits, deep nesting
         return f"a {type(value).__name__} that is too long to show"
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+
+
+class CheckpointSettings(SettingsTable):
+    """What every kind of local checkpoint takes."""
+
+    device: str = Field("auto", description="auto (a CUDA GPU if there is one), cpu, cuda, split (over all GPUs), ...")
+    dtype: str = Field("auto", description="auto (the checkpoint's own), float32, bfloat16, ...")
+    attn_implementation: str | None = Field(None, description="sdpa, flash_attention_2, ...")
+    trust_remote_code: bool = Field(False, description="Run code that the checkpoint brings.")
+
+
+class TransformersSettings(CheckpointSettings, GeneratorSettings):
+    """What a vision-language model takes: the keywords of `TransformersModel.load`."""
+
+    batch_size: Count | Literal["auto"] = Field(8, description="The most prompts generated together, or auto.")
+    quantization: Literal["4bit", "8bit"] | None = Field(
+        None, description="4bit (NF4) or 8bit (LLM.int8) through bitsandbytes, on a CUDA GPU."
+    )
+    adapter: str | None = Field(None, description="LoRA adapter: a folder or a Hub id; needs peft.")
+    adapter_revision: str | None = Field(None, description="Commit of a Hub adapter.")
+    min_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
+    max_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
+    frames_as: Literal["images", "video"] = Field("images", description="How frames of one clip reach the processor.")
+    video_fps: float | None = Field(None, gt=0, description="Frames a second given to a processor of videos.")
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.video_fps is not None and self.frames_as != "video":
+            raise ValueError("video_fps is set, but frames are sent as images: add frames_as=video")
+        if self.min_pixels is not None and self.max_pixels is not None and self.min_pixels > self.max_pixels:
+            raise ValueError(f"min_pixels is {self.min_pixels}, above max_pixels {self.max_pixels}: exchange them")
+        return self
+
+
+DEFAULT_URL = "https://api.openai.com/v1"
+DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+"""Holds the key for the host of `DEFAULT_URL`, and is read for no other host unless it is named."""
+OMITTABLE = frozenset({"temperature", "top_p", "seed"})
+
+# Written from the request, the generation settings or the other settings: a second value would win in silence.
+_RESERVED_FIELDS = frozenset(
+    {"model", "messages", "n", "seed", "stream", "temperature", "top_p", "stop", "logprobs", "top_logprobs"}
+    | {"response_format", "max_completion_tokens", "max_tokens"}
+)
+_OUTSIDE_IDENTITY = frozenset(
+    {"api_key_env", "timeout", "max_concurrency", "max_attempts", "price_input", "price_output"}
+    | {"revision", "box_format"}  # fields of the model's own
+)
+
+
+class ServedSettings(GeneratorSettings):
+    """What a served model takes: the keywords of `ServedModel.load`."""
+
+    base_url: str | None = Field(
+        None,
+        description="Of a served model: an OpenAI-compatible endpoint. OPENAI_BASE_URL, else OpenAI's own, if left "
+        "out. Plain http carries no key, but to this machine.",
+    )
+    api_key_env: str | None = Field(
+        None,
+        description="Name of the environment variable that holds the key; OPENAI_API_KEY for OpenAI's own host alone.",
+    )
+    timeout: float = Field(
+        600.0, gt=0, description="Seconds that one served call may take, from sending to the last byte."
+    )
+    max_concurrency: int = Field(
+        16, ge=1, le=1024, description="Served calls in flight at the most; how many there are adapts to the server."
+    )
+    max_attempts: int = Field(6, ge=1, le=100, description="Attempts at one served call.")
+    image_format: Literal["jpeg", "png"] = Field(
+        "jpeg", description="Of images sent to a served model; png for exactly the pixels of the data."
+    )
+    jpeg_quality: int = Field(
+        75, ge=1, le=100, description="Of images sent to a served model; the released harness sends 75."
+    )
+    max_image_side: int | None = Field(None, ge=16, description="Longer sides of images are scaled down to it, pixels.")
+    image_detail: Literal["low", "high", "auto"] | None = Field(
+        None, description="low, high or auto, where a server knows it."
+    )
+    structured_output: bool = Field(
+        False, description="Hold a served model to the answer's JSON Schema (response_format, strict)."
+    )
+    prompt_opens_thinking: bool = Field(False, description="A served model's template writes the opening think tag.")
+    thinking_budget_field: str | None = Field(
+        None,
+        description="Field of a call that holds the thinking budget, e.g. thinking_token_budget; dots go into objects.",
+    )
+    token_limit_field: Literal["max_completion_tokens", "max_tokens"] = Field(
+        "max_completion_tokens", description="max_tokens for older servers."
+    )
+    explicit_sampling: bool = Field(
+        False,
+        description="Send top_k and repetition_penalty even where they are off: vLLM and SGLang take the checkpoint's "
+        "otherwise, hosted APIs refuse them.",
+    )
+    omit: Names = Field((), description="Of temperature, top_p and seed, those a served model refuses.")
+    extra_body: JsonObject = Field(
+        default_factory=dict, description="Further fields of every served call, as JSON. No secrets here."
+    )
+    price_input: float | None = Field(None, ge=0, description="US dollars a million input tokens.")
+    price_output: float | None = Field(None, ge=0, description="US dollars a million output tokens.")
+
+    @field_validator("omit")
+    @classmethod
+    def _can_be_omitted(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := sorted(set(names) - OMITTABLE):
+            raise ValueError(f"{unknown} cannot be left out")
+        return names
+
+    @field_validator("extra_body")
+    @classmethod
+    def _is_free_to_send(cls, body: dict[str, Any]) -> dict[str, Any]:
+        refuse_credentials("extra_body", body)  # of JSON text, which was not looked into before
+        if taken := sorted(_RESERVED_FIELDS & set(body)):
+            raise ValueError(f"sets {taken}: use the setting of that meaning instead")
+        try:
+            json.dumps(body, allow_nan=False)
+        except (TypeError, RecursionError) as error:
+            raise ValueError(f"is no JSON object ({type(error).__name__})") from error
+        return body
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> Self:
+        if (self.price_input is None) != (self.price_output is None):
+            raise ValueError("price_input and price_output belong together")
+        if self.base_url is not None and self.api_key_env is not None:
+            check_way("base_url", self.base_url)
+        return self
+
+    @property
+    def url(self) -> str:
+        """The server's address, without a slash at the end."""
+        return (self.base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL).rstrip("/")
+
+    @property
+    def key_env(self) -> str | None:
+        """The variable that holds the key for this server: the named one, or the default at the default host alone."""
+        return self.api_key_env or (DEFAULT_KEY_ENV if self.is_default_host else None)
+
+    @property
+    def is_default_host(self) -> bool:
+        """Whether the server is OpenAI's own, over https."""
+        parts, default = urlsplit(self.url), urlsplit(DEFAULT_URL)
+        return (parts.scheme, parts.hostname, parts.port or 443) == (default.scheme, default.hostname, 443)
+
+    def api_key(self) -> str:
+        """The key, read from the environment each time, so that no object holds it for longer than a run.
+
+        Raises:
+            ModelError: the variable that should hold it is not set, or holds no key.
+        """
+        if self.key_env is None:
+            return ""
+        key = os.environ.get(self.key_env, "").strip()
+        if not key:
+            # A name that was given is not repeated: who gives the key instead gives the name of no variable.
+            named = "that api_key_env names" if self.api_key_env else DEFAULT_KEY_ENV
+            raise ModelError(
+                f"{self.url} is asked with a key, and the environment variable {named} is empty. "
+                "Remedy: set it, or give another api_key_env or base_url"
+            )
+        if any(not 32 < ord(letter) < 127 for letter in key):
+            raise ModelError(
+                f"the key in {self.key_env} holds characters that no header can. "
+                "Remedy: set it again, without spaces or line breaks"
+            )
+        return key
+
+    def identity(self) -> dict[str, str | int | float | bool | None]:
+        """What changes answers. Servers on this machine are all `local`: their ports change from start to start."""
+        return {
+            **self.model_dump(include=set(ServedSettings.model_fields) - _OUTSIDE_IDENTITY),
+            "base_url": "local" if is_local(self.url) else self.url,
+            "jpeg_quality": self.jpeg_quality if self.image_format == "jpeg" else None,
+            "think_tags": " ".join(self.tags or THINK_TAGS),
+            "omit": " ".join(sorted(self.omit)) or None,
+            "extra_body": json.dumps(self.extra_body, sort_keys=True) if self.extra_body else None,
+        }

@@ -1,4 +1,4 @@
-"""Tiny vision-language models with random weights, made offline: for tests, demos and dry runs.
+"""Tiny models with random weights, made offline, for tests, demos and dry runs: a generator and a dual encoder.
 
 They answer nonsense, but they are real models of real families: same classes, same processors, same padding.
 """
@@ -17,8 +17,6 @@ from barista_bench.files.checkpoints import require_libraries
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast, ProcessorMixin
-
-Architecture = Literal["gemma3", "llava", "idefics3"]
 
 
 class Saveable(Protocol):
@@ -47,51 +45,36 @@ TURN = (
     "{% endfor %}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-_TEXT_LAYERS = {
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 8192,
-    # Ten times the usual width: with flatter scores neither the images nor the prompt change an answer.
-    "initializer_range": 0.2,
-}
-_VISION_LAYERS = {
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "image_size": 64,
-    "patch_size": 16,
-}
+_LAYERS = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+# Ten times the usual width: with flatter scores neither the images nor the prompt change an answer, and with narrow
+# weights all images, and all texts, would lie in nearly one direction.
+_WIDE_LAYERS = {**_LAYERS, "initializer_range": 0.2}
+_TEXT_LAYERS = {**_WIDE_LAYERS, "num_key_value_heads": 2, "max_position_embeddings": 8192}
+_VISION_LAYERS = {**_LAYERS, "image_size": 64, "patch_size": 16}
+ENCODER_VISION = {**_WIDE_LAYERS, "image_size": 32, "patch_size": 8}
+ENCODER_IMAGE = {"height": 32, "width": 32}
+CLIP_FACTOR = 5.0  # CLIP multiplies its own widths by it
+TEXT_TOKENS = 32
+"""Tokens of a text that tiny encoders read, both ends included."""
 
 
-def make_tiny_model(folder: Path, architecture: Architecture = "gemma3", seed: int = 0) -> Path:
-    """Build a model of about 1 MB in `folder`, loadable by the Auto classes, and return the folder.
+def make_tiny_model(folder: Path, seed: int = 0) -> Path:
+    """A Gemma 3 of about 1 MB in `folder`, loadable by the Auto classes; see `make_checkpoint`."""
+    return make_checkpoint(folder, "gemma3", _gemma3, seed)
 
-    The same architecture and seed give the same bytes. A folder that was finished by an earlier call with the
-    same arguments is used as it is; nothing is ever left half written.
 
-    Args:
-        folder: where to; made with its parents.
-        architecture: the family.
-        seed: of the weights. Global random state is left as it was.
-
-    Raises:
-        ModelError: torch or transformers is missing, or the folder holds something that is no tiny model.
-        ValueError: the architecture is unknown.
-    """
-    if architecture not in _BUILDERS:
-        raise ValueError(f"architecture must be one of {', '.join(_BUILDERS)}, got {architecture!r}")
-    return make_checkpoint(folder, architecture, _BUILDERS[architecture], seed)
+def make_tiny_clip(folder: Path, seed: int = 0) -> Path:
+    """A CLIP of about 1 MB, likewise: two towers of images and texts."""
+    return make_checkpoint(folder, "clip", _clip, seed)
 
 
 def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int = 0) -> Path:
-    """Save what `builder` makes in `folder`, whole or not at all; see `make_tiny_model`.
+    """Save what `builder` makes in `folder`, whole or not at all, and return the folder.
+
+    The same architecture and seed give the same bytes. A folder that was finished by an earlier call with the same
+    arguments is used as it is.
 
     Args:
-        folder: where to; made with its parents.
         architecture: distinguishes the folder from those of other builders.
         builder: makes a model and its processor or tokenizer, of the torch seed that is set.
         seed: of the weights. Global random state is left as it was.
@@ -105,7 +88,7 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
     if _read_marker(folder) == wanted:
         return folder
     if folder.exists() and _read_marker(folder) is None and any(folder.iterdir()):
-        raise ModelError(f"{folder}: holds files that are no tiny model; choose another folder")
+        raise ModelError(f"{folder}: holds files that are no tiny model. Remedy: choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         built = Path(scratch) / "model"
@@ -162,7 +145,6 @@ def train_tokenizer(
 
     Args:
         special: special tokens, whose ids count from 0.
-        names: further special tokens by their attribute.
         side: where padding goes. On the right of texts that are embedded, which then begin and end with their tokens.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -247,53 +229,34 @@ def _gemma3() -> tuple[PreTrainedModel, ProcessorMixin]:
     return model, processor
 
 
-def _llava() -> tuple[PreTrainedModel, ProcessorMixin]:
-    from transformers import LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
-    from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
+def text_tower(tokenizer: PreTrainedTokenizerFast) -> dict[str, object]:
+    return {
+        **_WIDE_LAYERS,
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": TEXT_TOKENS,
+        "pad_token_id": tokenizer.pad_token_id,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
 
-    tokenizer = train_tokenizer(["<pad>", "</s>", "<s>", "<|im_start|>", "<|im_end|>", "<image>"])
-    config = LlavaConfig(
-        text_config={**_text_config(tokenizer), "model_type": "llama"},
-        vision_config={**_VISION_LAYERS, "model_type": "siglip_vision_model"},
-        image_token_index=token_id(tokenizer, "<image>"),
-        image_seq_length=16,
-        vision_feature_select_strategy="full",
-        vision_feature_layer=-1,
+
+def encoder_tokenizer() -> PreTrainedTokenizerFast:
+    tokenizer = train_tokenizer(["<pad>", "</s>", "<s>", "<mask>"], side="right")
+    tokenizer.model_max_length = TEXT_TOKENS
+    return tokenizer
+
+
+def _clip() -> tuple[Saveable, ...]:
+    from transformers import CLIPConfig, CLIPModel, CLIPProcessor
+    from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+
+    tokenizer = encoder_tokenizer()
+    wide = {"initializer_factor": CLIP_FACTOR}
+    config = CLIPConfig(
+        text_config={**text_tower(tokenizer), **wide},
+        vision_config={**ENCODER_VISION, **wide},
+        projection_dim=32,
+        initializer_factor=CLIP_FACTOR,
     )
-    processor = LlavaProcessor(  # type: ignore[no-untyped-call]
-        SiglipImageProcessorPil(size={"height": 64, "width": 64}),
-        tokenizer,
-        patch_size=16,
-        vision_feature_select_strategy="full",
-        num_additional_image_tokens=0,
-        chat_template=TURN.replace("IMAGE", "<image>"),
-    )
-    return LlavaForConditionalGeneration(config), processor
-
-
-def _idefics3() -> tuple[PreTrainedModel, ProcessorMixin]:
-    from transformers import Idefics3Config, Idefics3ForConditionalGeneration, Idefics3Processor
-    from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
-
-    image = ["<fake_token_around_image>", "<image>", "<global-img>", "<end_of_utterance>"]
-    tokenizer = train_tokenizer(["<pad>", "<eos>", "<bos>", "<|im_start|>", "<|im_end|>", *image])
-    config = Idefics3Config(
-        text_config={**_text_config(tokenizer), "model_type": "llama"},
-        vision_config=_VISION_LAYERS,
-        image_token_id=token_id(tokenizer, "<image>"),
-        scale_factor=2,
-    )
-    pictures = Idefics3ImageProcessorPil(
-        size={"longest_edge": 64}, max_image_size={"longest_edge": 64}, do_image_splitting=False
-    )
-    chat = TURN.replace("IMAGE", "<image>")
-    return Idefics3ForConditionalGeneration(config), Idefics3Processor(
-        pictures, tokenizer, image_seq_len=4, chat_template=chat
-    )
-
-
-_BUILDERS: dict[Architecture, Builder] = {
-    "gemma3": _gemma3,
-    "llava": _llava,
-    "idefics3": _idefics3,
-}
+    pictures = CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=ENCODER_IMAGE)
+    return CLIPModel(config), CLIPProcessor(pictures, tokenizer)  # type: ignore[no-untyped-call]

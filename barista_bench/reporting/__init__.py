@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from barista_bench.files.owned_folders import REPORT, replacing_folder
+from barista_bench.files.writing import REPORT, replacing_folder
 from barista_bench.judging.scoring import all_judged
 from barista_bench.reporting import bundle, export
 from barista_bench.reporting.analyses import analyse

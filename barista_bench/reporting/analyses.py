@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
-from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import BaristaError
-from barista_bench.models.names import SCRIPTED
+from barista_bench.models.base import SCRIPTED
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import (
     BaselineGap,

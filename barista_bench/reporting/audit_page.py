@@ -43,13 +43,17 @@ def verdict(audits: Sequence[TaskAudit]) -> str:
 def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRun] = ()) -> str:
     """The page as HTML, with its styles inside and no script."""
     style = own_template("report.css") + _STYLE
-    return page_environment().get_template("audit.html.j2").render(
-        title=title,
-        verdict=verdict(audits),
-        audits=audits,
-        runs=runs,
-        level=LEVEL,
-        most=MOST_SHOWN,
-        style=Markup(style),  # noqa: S704  (our own file)
-        policy=content_policy(style),
+    return (
+        page_environment()
+        .get_template("audit.html.j2")
+        .render(
+            title=title,
+            verdict=verdict(audits),
+            audits=audits,
+            runs=runs,
+            level=LEVEL,
+            most=MOST_SHOWN,
+            style=Markup(style),  # noqa: S704  (our own file)
+            policy=content_policy(style),
+        )
     )

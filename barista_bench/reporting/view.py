@@ -17,7 +17,7 @@ from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.paper import PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.reporting.tables import Table
-from barista_bench.runs.score.comparability import Comparability, told_apart
+from barista_bench.runs.score.results import Comparability, told_apart
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import comparable
 
@@ -27,7 +27,7 @@ Judged = Mapping[Path, Sequence[JudgedRun]]
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Runs that can be compared: see `runs.score.comparability`.
+    """Runs that can be compared: see `runs.score.results`.
 
     Args:
         heading: benchmark and task.

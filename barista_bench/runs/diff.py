@@ -1,7 +1,7 @@
 """What differs between two run folders: settings, and sample by sample what was asked, answered and scored.
 
-Samples are matched by example and repetition, since a key covers the model and its settings too. Reads line by line:
-in memory are some 60 bytes a sample and the few samples that are shown, whatever the order of the logs.
+Samples are matched by example and repetition, since a key covers the model and its settings too. What models wrote is
+read line by line, and kept of the few samples that are shown.
 """
 
 from __future__ import annotations
@@ -9,25 +9,21 @@ from __future__ import annotations
 import bisect
 import json
 import math
-from array import array
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from barista_bench.core.task import Json
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError
+from barista_bench.files.bounded import read_json_lines
 from barista_bench.files.text_out import printable
-from barista_bench.runs.log.log_reader import digest_array
-from barista_bench.runs.log.record import SampleRecord
-from barista_bench.runs.log.run_records import RunRecords, repetition_digest
-from barista_bench.runs.log.sample_log import whole_lines
+from barista_bench.runs.log.log_reader import run_records
+from barista_bench.runs.log.sample_log import MAX_LINE, SampleRecord
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import SCORES_FILE
 
@@ -118,13 +114,8 @@ class _Changes:
 def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Difference:
     """Compare two run folders.
 
-    Args:
-        first: made by `run`.
-        second: made by `run`.
-        shown: samples of each kind that are named.
-
     Raises:
-        ConfigError: `shown` is negative.
+        ConfigError: `shown`, the samples of each kind that are named, is negative.
         DataError: a folder is no run.
     """
     if shown < 0:
@@ -133,21 +124,22 @@ def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Differenc
     described = read_run(folders[0]), read_run(folders[1])
     changes = _Changes(shown)
     with ExitStack() as stack:
-        a, b = (stack.enter_context(RunRecords(*pair)) for pair in zip(folders, described, strict=True))
-        matched = _match_rows(a.ids, b.ids)
-        for record in map(a.record, matched.only_first):
-            changes.add("only_first", _change(record, record.text, None))
-        for record in map(b.record, matched.only_second):
-            changes.add("only_second", _change(record, None, record.text))
-        for row_a, row_b in matched.pairs():
-            _compare(a.record(row_a), b.record(row_b), changes)
+        a, b = (stack.enter_context(run_records(*pair)) for pair in zip(folders, described, strict=True))
+        for sample, line in a.winners.items():
+            if sample in b.winners:
+                _compare(a.record(line), b.record(b.winners[sample]), changes)
+            else:
+                changes.add("only_first", _change(record := a.record(line), record.text, None))
+        for sample, line in b.winners.items():
+            if sample not in a.winners:
+                changes.add("only_second", _change(record := b.record(line), None, record.text))
     return Difference(
         first=folders[0],
         second=folders[1],
-        settings=_settings(*described),
-        samples=(len(a.ids), len(b.ids)),
+        settings=_settings(*(run.model_dump() for run in described)),
+        samples=(len(a.winners), len(b.winners)),
         left_out=(a.left_out, b.left_out),
-        common=len(matched.first),
+        common=len(a.winners.keys() & b.winners.keys()),
         scores=_scores(folders, changes),
         counts={kind: changes.counts[kind] for kind in KINDS},
         statuses=dict(sorted(changes.statuses.items())),
@@ -180,10 +172,7 @@ def _change(record: SampleRecord | _ScoreLine, first: str | None, second: str | 
 
 
 def _settings(first: Mapping[str, Json], second: Mapping[str, Json]) -> tuple[SettingChange, ...]:
-    try:
-        a, b = dict(_flat(first)), dict(_flat(second))
-    except RecursionError as error:
-        raise DataError("run.json: is nested too deeply. Remedy: run again with another --out") from error
+    a, b = dict(_flat(first)), dict(_flat(second))
     names = sorted(name for name in a.keys() | b.keys() if name not in _DATA_PATHS and a.get(name) != b.get(name))
     return tuple(SettingChange(".".join(name), a.get(name), b.get(name)) for name in names)
 
@@ -201,93 +190,46 @@ def _flat(values: Mapping[str, Json], path: tuple[str, ...] = ()) -> Iterator[tu
             yield (*path, name), json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange, ...] | None:
-    """Compare figures sample by sample; a sample without figures in one of the runs is not compared."""
-    paths = [folder / SCORES_FILE for folder in folders]
-    if not all(path.is_file() for path in paths):
-        return None
-    values: dict[str, tuple[array[float], array[float]]] = {}
-    with ExitStack() as stack:
-        a, b = (_ScoreLines(path, stack.enter_context(path.open("rb"))) for path in paths)
-        for row_a, row_b in _match_rows(a.ids, b.ids).pairs():
-            first, second = a.line(row_a), b.line(row_b)
-            changed = []
-            for name in sorted((first.scores or {}).keys() & (second.scores or {}).keys()):
-                score_first, score_second = (first.scores or {})[name], (second.scores or {})[name]
-                if score_first is None or score_second is None:
-                    continue
-                columns = values.setdefault(name, (array("d"), array("d")))
-                columns[0].append(score_first)
-                columns[1].append(score_second)
-                if score_first != score_second:
-                    changed.append((f"{name} {score_first:g}", f"{name} {score_second:g}"))
-            if changed:
-                changes.add("score", _change(first, *(", ".join(texts) for texts in zip(*changed, strict=True))))
-    return tuple(_score_change(name, *columns) for name, columns in sorted(values.items()))
-
-
-def _score_change(name: str, first: array[float], second: array[float]) -> ScoreChange:
-    # fsum is exact, so that the order of the lines does not show in the means.
-    changed = sum(a != b for a, b in zip(first, second, strict=True))
-    return ScoreChange(name, len(first), changed, math.fsum(first) / len(first), math.fsum(second) / len(second))
-
-
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """Rows of both sides: those that belong together, in the order of the first side, and those without a partner."""
-
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    only_first: list[int]
-    only_second: list[int]
-
-    def pairs(self) -> Iterator[tuple[int, int]]:
-        return zip(self.first.tolist(), self.second.tolist(), strict=True)
-
-
-def _match_rows(first: NDArray[np.bytes_], second: NDArray[np.bytes_]) -> _Match:
-    """Join two arrays of distinct ids."""
-    _, rows_first, rows_second = np.intersect1d(first, second, assume_unique=True, return_indices=True)
-    order = np.argsort(rows_first)
-    return _Match(
-        rows_first[order],
-        rows_second[order],
-        np.setdiff1d(np.arange(len(first)), rows_first, assume_unique=True).tolist(),
-        np.setdiff1d(np.arange(len(second)), rows_second, assume_unique=True).tolist(),
-    )
-
-
-class _ScoreLine(msgspec.Struct, frozen=True, gc=False):
+class _ScoreLine(msgspec.Struct, frozen=True):
     example_id: str
     run: int
     scores: dict[str, float | None] | None = None
 
 
-class _ScoreLines:
-    """`scores.jsonl`: ids of its lines, (n,), distinct, and each line when it is asked for."""
+def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange, ...] | None:
+    """Compare figures sample by sample; a sample without figures in one of the runs is not compared."""
+    paths = [folder / SCORES_FILE for folder in folders]
+    if not all(path.is_file() for path in paths):
+        return None
+    a, b = map(_score_lines, paths)
+    values: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for sample, line in a.items():
+        first, second = line.scores or {}, (b[sample].scores if sample in b else None) or {}
+        changed = []
+        for name in sorted(first.keys() & second.keys()):
+            pair = first[name], second[name]
+            if pair[0] is not None and pair[1] is not None:
+                values[name].append((pair[0], pair[1]))
+                if pair[0] != pair[1]:
+                    changed.append([f"{name} {score:g}" for score in pair])
+        if changed:
+            changes.add("score", _change(line, *map(", ".join, zip(*changed, strict=True))))
+    return tuple(_score_change(name, pairs) for name, pairs in sorted(values.items()))
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
-        self._path, self._file = path, file
-        self._decoder = msgspec.json.Decoder(_ScoreLine)
-        digests, offsets = bytearray(), array("q")
-        for number, (offset, text) in enumerate(whole_lines(file), start=1):
-            line = self._decoded(text, number)
-            digests += repetition_digest(line.example_id, line.run)
-            offsets.append(offset)
-        _, kept = np.unique(digest_array(digests), return_index=True)
-        kept.sort()
-        self.ids = digest_array(digests)[kept]
-        self._offsets = np.frombuffer(offsets, dtype=np.int64)[kept]
 
-    def _decoded(self, text: bytes, number: int) -> _ScoreLine:
-        try:
-            return self._decoder.decode(text)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-            raise DataError(f"{self._path}: line {number}: {error}. Remedy: score the run again") from error
+def _score_change(name: str, pairs: Sequence[tuple[float, float]]) -> ScoreChange:
+    # fsum is exact, so that the order of the lines does not show in the means.
+    first, second = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
+    return ScoreChange(name, len(pairs), sum(a != b for a, b in pairs), first, second)
 
-    def line(self, row: int) -> _ScoreLine:
-        self._file.seek(int(self._offsets[row]))
-        return self._decoder.decode(self._file.readline())
+
+def _score_lines(path: Path) -> dict[tuple[str, int], _ScoreLine]:
+    """By example and repetition; of two lines of one sample the first."""
+    decode = msgspec.json.Decoder(_ScoreLine).decode
+    lines: dict[tuple[str, int], _ScoreLine] = {}
+    for _, line in read_json_lines(path, MAX_LINE, decode, what="no figures of a sample", remedy="score the run again"):
+        lines.setdefault((line.example_id, line.run), line)
+    return lines
 
 
 _HEADINGS: Mapping[Kind, str] = {

@@ -1,28 +1,154 @@
-"""The files of a run folder, and `run.json`, which says what the samples in it are of."""
+"""A run folder: its files, `run.json`, which says what the samples in it are of, and where its data lie.
+
+`run.json` is checked against one schema whenever it is written or read: a run folder may be somebody else's. Paths of
+data are stored relative to the run folder, which holds while both are moved together, and absolute, which holds while
+the data stay. A relative one begins with `./` or `../`; anything else is a name in the `datasets` cache or on the Hub.
+What lies there is believed only if its examples have the hash that the run was made on.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from barista_bench import __version__
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt import WORDING, BoxFormat, PromptTexts
 from barista_bench.core.task import Task
-from barista_bench.errors import ConfigError
-from barista_bench.files.atomic import write_whole
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.description import checked_description, read_description
-from barista_bench.runs.log.keys import prompt_options
+from barista_bench.data.dataset import ExampleSet, open_examples
+from barista_bench.data.manifest import MANIFEST
+from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.files.bounded import first_complaint, read_bounded_json
+from barista_bench.files.writing import write_whole
+from barista_bench.models import ModelIdentity
+from barista_bench.runs.ask.config import MAX_RUNS, Shard
+from barista_bench.runs.log.asked import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
+from barista_bench.runs.score.results import ModelInfo
 
 CONFIG_FILE = "run.json"
 OWN_EXAMPLES = "examples.jsonl"
 """The examples of an imported run, kept in its folder: it can be scored without the files that it was made from."""
+MAX_BYTES = 16 * 2**20
+"""Of a `run.json`; prompts may have a MiB each."""
+_MAX_DEPTH = 16
+_MAX_NUMBER = 2**63
 _VERSIONED = ("datasets", "torch", "transformers", "openai", "av", "pillow", "numpy")
+
+
+def _plain(value: object, depth: int = 0) -> object:
+    """JSON that every part of the package can write again: finite numbers of usual size, nested a little."""
+    if isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER:  # NaN is not either
+        raise ValueError("holds a number that is not finite, or too large")
+    if isinstance(value, list | dict):
+        if depth == _MAX_DEPTH:
+            raise ValueError("is nested too deeply")
+        for inner in value.values() if isinstance(value, dict) else value:
+            _plain(inner, depth + 1)
+    return value
+
+
+_Plain = Annotated[Any, AfterValidator(_plain)]
+_Price = Annotated[float, Field(ge=0, le=1e9)] | None
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True, protected_namespaces=()
+    )
+
+
+class RunModel(ModelInfo):
+    model_config = _Part.model_config
+
+    settings: dict[str, _Plain]
+
+    @property
+    def boxes(self) -> BoxFormat:
+        return BoxFormat(self.box_format.order, self.box_format.scale)
+
+    @property
+    def asked_as(self) -> dict[str, Any]:
+        """What keys of samples are made of: prompts say how boxes are written."""
+        return self.model_dump(exclude={"box_format"})
+
+
+class RunIdentity(_Part):
+    """What must stay the same when the run is started again."""
+
+    benchmark: str
+    task: str
+    task_version: Annotated[int, Field(ge=0, le=10**6)]
+    split: str
+    content_hash: str
+    prompts_hash: str | None = None
+    model: RunModel
+    generation: dict[str, _Plain]
+    options: dict[str, _Plain] = {}
+
+
+class RunData(_Part):
+    """Where the data lie, and the number of examples that the run was cut to."""
+
+    path: str
+    absolute_path: str | None = None
+    root: str | None
+    absolute_root: str | None = None
+    limit: Annotated[int, Field(ge=1, le=_MAX_NUMBER)] | None
+
+
+class _Prompts(_Part):
+    """Versions that did not say whose wording it is leave it out: then it is known by its hash."""
+
+    version: Annotated[int, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
+    system: str
+    user: str
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    extra: dict[str, str] = {}
+    wording: Annotated[str, StringConstraints(pattern=WORDING)] = ""
+
+
+class RunPrices(_Part):
+    """US dollars a million tokens."""
+
+    input: _Price = None
+    output: _Price = None
+
+
+class ImportedFolder(_Part):
+    folder: str
+    predictions_sha256: str
+    thinking_tokens: _Plain
+
+
+class RunDescription(_Part):
+    """`run.json`. `barista_bench` is the version that wrote it; `imported` says of what runs it was made."""
+
+    barista_bench: str
+    identity: RunIdentity
+    runs: Annotated[int, Field(ge=1, le=MAX_RUNS)]
+    data: RunData
+    prompts: _Prompts
+    protocol: Literal["release", "paper"]
+    versions: dict[str, str]
+    options: dict[str, _Plain] = {}
+    prices: RunPrices = RunPrices()
+    imported: list[ImportedFolder] = []
+
+    @property
+    def wording(self) -> PromptTexts:
+        return PromptTexts(**self.prompts.model_dump())
+
+    @property
+    def all_options(self) -> dict[str, Any]:
+        """The task's options that the run was started with."""
+        return {**self.options, **self.identity.options}
 
 
 def log_file(folder: Path, shard: Shard) -> Path:
@@ -36,21 +162,26 @@ def sessions_file(folder: Path, shard: Shard) -> Path:
 
 
 def run_description(
+    folder: Path,
     task: Task,
     *,
     content_hash: str,
     prompts_hash: str | None,
-    model: Mapping[str, Any],
+    model: ModelIdentity,
     boxes: BoxFormat,
     generation: Mapping[str, Any],
+    runs: int,
+    data: RunData,
     split: str = "all",
     versions: Mapping[str, str] = {"barista_bench": __version__},
-) -> dict[str, Any]:
-    """What any run folder is about; the defaults are those of imported runs.
+    **further: object,
+) -> RunDescription:
+    """What the run folder `folder` is about; the defaults are those of imported runs.
 
-    `identity` must stay the same when the run is started again.
+    Raises:
+        DataError: it could not be read back.
     """
-    return {
+    described = {
         "barista_bench": __version__,
         "protocol": task.protocol,
         "prompts": asdict(task.prompts),
@@ -62,54 +193,66 @@ def run_description(
             "split": split,
             "content_hash": content_hash,
             "prompts_hash": prompts_hash,
-            "model": {**model, "box_format": asdict(boxes)},
+            "model": {**asdict(model), "box_format": asdict(boxes)},
             "generation": generation,
             "options": prompt_options(task),
         },
         "versions": versions,
+        "runs": runs,
+        "data": data.model_dump(),
+        **further,
     }
+    return _checked(json.loads(json.dumps(described)), folder / CONFIG_FILE)
 
 
-def read_run(folder: str | Path) -> dict[str, Any]:
+def read_run(folder: str | Path) -> RunDescription:
     """The description of a run folder.
 
     Raises:
         DataError: it is none, or not one of ours; names file and field.
     """
-    return read_description(Path(folder) / CONFIG_FILE)
+    path = Path(folder) / CONFIG_FILE
+    return _checked(read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`"), path)
 
 
-def claim(folder: Path, described: dict[str, Any]) -> None:
+def _checked(described: object, path: Path) -> RunDescription:
+    try:
+        return RunDescription.model_validate(described)
+    except ValidationError as error:
+        raise DataError(f"{path}: {first_complaint(error)}. Remedy: run again with another --out") from error
+
+
+def claim(folder: Path, described: RunDescription) -> None:
     """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
 
     Raises:
         ConfigError: the folder holds another run.
-        DataError: the folder's description is damaged, this one could not be read back, or a log is one of another
-            version.
+        DataError: the folder's description is damaged, or a log is one of another version.
     """
-    path = folder / CONFIG_FILE
-    for file in log_files(folder):
+    logs = log_files(folder)
+    for file in logs:
         refuse_other_version(file)
-    now = checked_description(json.loads(json.dumps(described)), path)
-    if path.exists():
-        _refuse_another(folder, read_run(folder), now)
-    elif any(file.stat().st_size for file in log_files(folder)):
+    if (folder / CONFIG_FILE).exists():
+        _refuse_another(folder, read_run(folder), described)
+    elif any(file.stat().st_size for file in logs):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
     write_run(folder, described)
 
 
-def write_run(folder: Path, described: Mapping[str, Any]) -> None:
+def write_run(folder: Path, described: RunDescription) -> None:
     """Write the run's description, whatever stands there."""
-    write_whole(folder / CONFIG_FILE, json.dumps(described, indent=1, sort_keys=True) + "\n")
+    write_whole(folder / CONFIG_FILE, json.dumps(described.model_dump(), indent=1, sort_keys=True) + "\n")
 
 
-def _refuse_another(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
-    pairs = [("limit", before["data"]["limit"], now["data"]["limit"])]
-    pairs += [("protocol", before["protocol"], now["protocol"])]
-    pairs += [(name, before["identity"].get(name), value) for name, value in now["identity"].items()]
-    for name, old, new in pairs:
-        if old != new:
-            raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
+def _refuse_another(folder: Path, before: RunDescription, now: RunDescription) -> None:
+    old, new = (
+        {"limit": run.data.limit, "protocol": run.protocol, **run.identity.model_dump()} for run in (before, now)
+    )
+    for name, value in new.items():
+        if old[name] != value:
+            raise ConfigError(
+                f"{folder}: holds a run with {name} {old[name]!r}, not {value!r}. Remedy: use another --out"
+            )
 
 
 def package_versions() -> dict[str, str]:
@@ -121,3 +264,91 @@ def package_versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             versions[name] = "not installed"
     return versions
+
+
+def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> RunData:
+    """The `data` of a `run.json` that will lie in `folder`; `data` is None for examples of the folder's own."""
+    path: tuple[str, str | None] = (data or f"./{OWN_EXAMPLES}", None)
+    if data and Path(data).exists():
+        path = _relative_and_absolute(folder, data)
+    videos = _relative_and_absolute(folder, root) if root else (None, None)
+    return RunData(path=path[0], absolute_path=path[1], root=videos[0], absolute_root=videos[1], limit=limit)
+
+
+def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
+    """Relative to the folder, where both are on one drive, and absolute."""
+    absolute = Path(path).resolve()
+    try:
+        relative = Path(os.path.relpath(absolute, folder.resolve())).as_posix()
+    except ValueError:
+        return str(absolute), str(absolute)
+    return relative if relative.startswith("../") or relative in (".", "..") else f"./{relative}", str(absolute)
+
+
+def open_run_examples(
+    folder: Path, described: RunDescription, data: str | Path | None, root: str | Path | None
+) -> ExampleSet:
+    """The examples that a run was made on.
+
+    Args:
+        data: where they lie now; None looks where they lay, relative to the run folder and absolute, and then among
+            what lies beside the run folder.
+        root: where the videos of a linked set lie now; None looks in the same way, by name.
+
+    Raises:
+        DataError: they are not there, or others are.
+    """
+    identity, stored = described.identity, described.data
+    refusals: list[BaristaError] = []
+    for candidate in [data] if data else _candidates(folder, stored.path, stored.absolute_path):
+        try:
+            examples = open_examples(
+                candidate,
+                identity.benchmark,
+                identity.task,
+                split=identity.split,
+                root=root or _root(folder, stored),
+                limit=stored.limit,
+            )
+        except BaristaError as error:
+            refusals.append(error)
+            continue
+        if examples.content_hash == identity.content_hash:
+            return examples
+        refusals.append(
+            DataError(
+                f"{folder}: was run on examples {identity.content_hash[:12]}, and {candidate} holds "
+                f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
+            )
+        )
+    if data and refusals:
+        raise refusals[0]
+    why = f" ({str(refusals[0]).partition(' Remedy:')[0].rstrip('.')})" if refusals else ""
+    raise DataError(
+        f"{folder}: the examples {identity.content_hash[:12]} that it was run on are neither at {stored.path} "
+        f"nor beside the run folder{why}. Remedy: name the dataset that was run with --data"
+    )
+
+
+def _candidates(folder: Path, written: str, absolute: str | None) -> Iterator[str | Path]:
+    """Where a path may lead to, the likeliest first. It is looked for elsewhere only when the next one is asked for."""
+    if not written.startswith("."):
+        yield written
+        return
+    folder = folder.resolve()
+    stored = Path(os.path.normpath(folder / written))
+    known = dict.fromkeys([stored, Path(absolute or stored), folder.parent / stored.name])
+    yield from (path for path in known if path.exists())
+    yield from (path for path in sorted(folder.parent.glob("[!.]*")) if path not in known and _is_dataset(path))
+
+
+def _is_dataset(path: Path) -> bool:
+    return (path / MANIFEST).is_file()
+
+
+def _root(folder: Path, stored: RunData) -> str | Path | None:
+    """Where the videos lie; the first place again if they are in none, for what is read without them."""
+    root, absolute = stored.root, stored.absolute_root
+    if root is None or not root.startswith("."):
+        return root
+    return next((path for path in _candidates(folder, root, absolute) if not _is_dataset(Path(path))), folder / root)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 
-from barista_bench.errors import DataError
 from barista_bench.scene_graph.release import MALFORMED
 
 LONGEST_RUN_CODE = 7
@@ -29,50 +28,39 @@ class Rle(msgspec.Struct, frozen=True):
 
 
 Polygons = list[list[float]]
+_SEGMENTATION = msgspec.json.Decoder(Rle | Polygons)
 
 
-def parse_segmentation(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle:
-    """The `segmentation` of one annotation as a checked encoding of the frame's size.
+def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width: int) -> list[Rle | str]:
+    """The `segmentation` of each annotation as a checked encoding of the frame's size, or what is wrong with it.
 
-    Polygons (flat lists `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
-
-    Raises:
-        DataError: it is neither form, its size is not (height, width), or its runs do not fill the frame.
+    Wrong is what is neither an encoding nor polygons, whose size is not (height, width), or whose runs do not fill the
+    frame. Polygons (flat lists `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
     """
-    (parsed,) = parse_segmentations([raw], height, width)
-    if isinstance(parsed, DataError):
-        raise parsed
-    return parsed
-
-
-def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width: int) -> list[Rle | DataError]:
-    """As `parse_segmentation`, of many at once: what it would return or raise for each."""
     parsed = [_parse_unchecked(raw, height, width) for raw in raws]
     encoded = [index for index, rle in enumerate(parsed) if isinstance(rle, Rle)]
     problems = run_problems([rle.counts for rle in parsed if isinstance(rle, Rle)], height * width)
     for index, problem in zip(encoded, problems, strict=True):
         if problem:
-            parsed[index] = DataError(f"mask counts are not a run-length encoding: {problem}")
+            parsed[index] = f"mask counts are not a run-length encoding: {problem}"
     return parsed
 
 
-def _parse_unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle | DataError:
-    """An encoding of the frame's size whose runs are still to be checked."""
+def _parse_unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle | str:
+    """An encoding of the frame's size whose runs are still to be checked, or what is wrong."""
     try:
-        segmentation = msgspec.json.decode(raw, type=Rle | Polygons)
-        if isinstance(segmentation, list):
-            return _from_polygons(segmentation, height, width)
+        segmentation = _SEGMENTATION.decode(raw)
     except MALFORMED as error:
-        return DataError(f"segmentation is neither run-length encoded nor polygons: {error}")
-    except DataError as error:
-        return error
+        return f"segmentation is neither run-length encoded nor polygons: {error}"
+    if isinstance(segmentation, list):
+        return _from_polygons(segmentation, height, width)
     if segmentation.size != (height, width):
-        return DataError(f"mask size {list(segmentation.size)} is not the frame's [{height}, {width}]")
+        return f"mask size {list(segmentation.size)} is not the frame's [{height}, {width}]"
     return segmentation
 
 
 def decode_mask(rle: Rle) -> NDArray[np.bool_]:
-    """The mask as (height, width) booleans. `rle` must come from `parse_segmentation`, which checked it."""
+    """The mask as (height, width) booleans. `rle` must come from `parse_segmentations`, which checked it."""
     counts = rle.counts.encode("ascii")
     return coco_mask.decode({"size": list(rle.size), "counts": counts}).astype(bool)
 
@@ -225,15 +213,15 @@ def _gaps(edges: NDArray[np.int64], end: int) -> NDArray[np.int64]:
     return gaps
 
 
-def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle:
+def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle | str:
     limit = 4 * max(height, width)
     for index, polygon in enumerate(polygons):
         if len(polygon) < 6 or len(polygon) % 2:
-            raise DataError(f"polygon {index} has {len(polygon)} numbers: an even count of 6 or more is needed")
+            return f"polygon {index} has {len(polygon)} numbers: an even count of 6 or more is needed"
         # The rasteriser walks along every edge: a far-away corner would cost unbounded time and memory.
         if not all(abs(number) <= limit for number in polygon):
-            raise DataError(f"polygon {index} reaches more than {limit} pixels from the origin")
+            return f"polygon {index} reaches more than {limit} pixels from the origin"
     if not polygons:
-        raise DataError("segmentation has no polygon")
+        return "segmentation has no polygon"
     merged = coco_mask.merge(coco_mask.frPyObjects(polygons, height, width))
     return Rle(counts=merged["counts"].decode("ascii"), size=(height, width))

@@ -1,4 +1,4 @@
-"""Reads a `coco_annotation.json` into typed records; a bad record is left out and reported.
+"""Reads a `coco_annotation.json` into typed records, and writes it: a bad record is left out and reported.
 
 A file is decoded in one typed pass. Only where that fails is it read section by section and record by record. Python's
 `json` writes NaN and Infinity, which are not JSON: they cost the record that holds them, not the file.
@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import uuid
 from collections.abc import Sequence
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.files.paths import confined, valid_video_id
+from barista_bench.files.writing import replacing
 from barista_bench.scene_graph.release import (
+    ANNOTATION_FILE,
     MALFORMED,
+    VIDEO_FILE,
     ReleaseAnnotation,
     ReleaseAttribute,
     ReleaseCategory,
@@ -29,7 +34,12 @@ from barista_bench.scene_graph.release import (
     ReleaseRelation,
     ReleaseSegment,
     ReleaseVideo,
+    encode,
 )
+
+if TYPE_CHECKING:
+    from barista_bench.scene_graph.scene_graph import ProblemLog
+    from barista_bench.scene_graph.video_graph import VideoGraph
 
 MAX_BYTES = 2**30
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
@@ -99,8 +109,7 @@ class ReadRelease(msgspec.Struct):
 
     def annotation_rows(self) -> NDArray[np.int64]:
         """The indices in the file of the annotations that are kept."""
-        kept = self.rows.get("annotations")
-        return np.arange(len(self.release.annotations)) if kept is None else np.array(kept, dtype=np.int64)
+        return np.asarray(self.rows_of("annotations"), dtype=np.int64)
 
 
 def read_release(data: bytes, log: ProblemLog) -> ReadRelease:
@@ -170,23 +179,12 @@ def _annotation_columns(release: ReleaseFile) -> AnnotationColumns:
     annotations, count = release.annotations, len(release.annotations)
     codes = {object_id: code for code, object_id in enumerate(release.object_id_to_category_id)}
     boxes = [annotation.bbox or (0.0, 0.0, 1.0, 1.0) for annotation in annotations]
-    try:
-        bbox = np.fromiter(chain.from_iterable(boxes), np.float64, 4 * count)
-    except OverflowError:  # a whole number of more than 300 digits
-        bbox = np.fromiter(map(_as_float, chain.from_iterable(boxes)), np.float64, 4 * count)
     return AnnotationColumns(
         frame=np.fromiter([annotation.image_id for annotation in annotations], np.int64, count),
         object=np.fromiter([codes.get(annotation.object_id, -1) for annotation in annotations], np.int32, count),
         boxed=np.fromiter([annotation.bbox is not None for annotation in annotations], np.bool_, count),
-        bbox=bbox.reshape(-1, 4),
+        bbox=np.fromiter(chain.from_iterable(boxes), np.float64, 4 * count).reshape(-1, 4),
     )
-
-
-def _as_float(number: float) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 def _replace_non_finite(data: bytes) -> bytes:
@@ -327,3 +325,50 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
                 "name a category id",
             )
     return table
+
+
+_RECORD_KEY = re.compile(r"(\w+)\[(\d+)\]")
+
+
+def release_bytes(graph: VideoGraph) -> bytes:
+    """The graph as the bytes of a `coco_annotation.json`: the records that reading kept, in the file's order."""
+    data = encode(graph.read.release)
+    if graph.read.extras:
+        document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        data = msgspec.json.encode(_with_extras(document, graph))
+    return restore_non_finite(data)
+
+
+def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | None = None) -> Path:
+    """Write `<root>/<video_id>/coco_annotation.json`, and copy `video` beside it when it is given.
+
+    Raises:
+        DataError: the folder exists already, or the video id would leave the root.
+    """
+    if not valid_video_id(graph.video_id):
+        raise DataError(f"{graph.video_id!r} is no usable video id. Remedy: rename the video")
+    folder = confined(Path(root), graph.video_id)
+    if folder.exists():
+        raise DataError(f"{folder}: exists already. Remedy: write to another root, or remove it first")
+    folder.mkdir(parents=True)
+    with replacing(folder / ANNOTATION_FILE) as partial:
+        partial.write_bytes(release_bytes(graph))
+        if video is not None:
+            shutil.copyfile(video, folder / VIDEO_FILE)
+    return folder
+
+
+def _with_extras(document: dict[str, msgspec.Raw], graph: VideoGraph) -> dict[str, object]:
+    by_section: dict[str, dict[int, dict[str, msgspec.Raw]]] = {}
+    for key, fields in graph.read.extras.items():
+        match = _RECORD_KEY.fullmatch(key)
+        if match:
+            by_section.setdefault(match[1], {})[int(match[2])] = fields
+    merged: dict[str, object] = {**document, **graph.read.extras.get("", {})}
+    for section, fields_of_row in by_section.items():
+        records = msgspec.json.decode(document[section], type=list[dict[str, msgspec.Raw]])
+        merged[section] = [
+            {**record, **fields_of_row.get(row, {})}
+            for row, record in zip(graph.read.rows_of(section), records, strict=True)
+        ]
+    return merged

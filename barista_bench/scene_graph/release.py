@@ -23,6 +23,7 @@ MAX_FRAMES = 10_000_000
 
 FrameNumber = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 RangeEnd = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Coordinate = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | float
 PixelCount = Annotated[int, msgspec.Meta(ge=1, le=16384)]
 
 
@@ -55,7 +56,7 @@ class ReleaseAnnotation(ReleaseRecord, gc=False):
 
     image_id: FrameNumber
     object_id: str
-    bbox: tuple[int | float, int | float, int | float, int | float] | None = None
+    bbox: tuple[Coordinate, Coordinate, Coordinate, Coordinate] | None = None
     segmentation: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -1,20 +1,89 @@
-"""A data root as a sequence of video graphs, one video in memory at a time."""
+"""A data root as a sequence of video graphs, one video in memory at a time, and what is wrong with its files.
+
+Checked is what types cannot say: ids that nothing declares, frames past the end, boxes outside the frame. A record that
+cannot be used is left out and reported; the rest of the file stays usable. What is odd but usable (a second annotation
+of an object on a frame, a box beyond the frame, a segment without a frame) is kept with a warning, as the released code
+keeps it.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 
+import numpy as np
 from tqdm import tqdm
 
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined, valid_video_id
-from barista_bench.scene_graph.checks import check
-from barista_bench.scene_graph.problems import Problem, ProblemLog
-from barista_bench.scene_graph.reading import MAX_BYTES, read_release
-from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
+from barista_bench.scene_graph.reading import MAX_BYTES, ReadRelease, read_release
+from barista_bench.scene_graph.release import (
+    ANNOTATION_FILE,
+    VIDEO_FILE,
+    ReleaseAttribute,
+    ReleaseCategory,
+    ReleaseRange,
+    ReleaseRelation,
+)
 from barista_bench.scene_graph.video_graph import VideoGraph
+
+Severity = Literal["error", "warning"]
+
+KEPT_PER_FILE = 1000
+"""Errors, and as many warnings, kept word for word for one file; the rest are only counted, to bound memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An `error` cost a record or a video; a `warning` cost nothing.
+
+    Args:
+        file: path relative to the data root.
+        key: where in the file, e.g. `annotations[12].bbox`; empty for the whole file.
+        what: what is wrong and what was done about it.
+        remedy: what the owner of the data can do.
+    """
+
+    severity: Severity
+    file: str
+    key: str
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}: {self.key}" if self.key else self.file
+        return f"{self.severity}: {where}: {self.what}. Remedy: {self.remedy}"
+
+
+@dataclass(slots=True)
+class ProblemLog:
+    """Collects the problems of one file. Errors and warnings are limited separately: neither hides the other."""
+
+    file: str
+    kept: list[Problem] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, severity: Severity, key: str, what: str, remedy: str) -> None:
+        self.counts[severity] += 1
+        if self.counts[severity] <= KEPT_PER_FILE:
+            self.kept.append(Problem(severity, self.file, key, what, remedy))
+
+    def error(self, key: str, what: str, remedy: str) -> None:
+        self.add("error", key, what, remedy)
+
+    def warning(self, key: str, what: str, remedy: str) -> None:
+        self.add("warning", key, what, remedy)
+
+    def __iter__(self) -> Iterator[Problem]:
+        """The problems kept, and how many more there were."""
+        yield from self.kept
+        for severity in get_args(Severity):
+            if (more := self.counts[severity] - KEPT_PER_FILE) > 0:
+                what = f"{more} further {severity}(s), not listed"
+                yield Problem(severity, self.file, "", what, "correct those listed")
 
 
 class SceneGraph:
@@ -146,3 +215,173 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
 def _file_problem(video_id: str, error: DataError) -> Problem:
     what, _, remedy = str(error).partition(". Remedy: ")
     return Problem("error", video_id, "", f"{what}: the video is left out", remedy or "fetch the video again")
+
+
+_FARTHEST = 1e150
+"""Pixels from the origin that a box may reach, so that its area is still a finite number."""
+_ID_REMEDY = "declare it in object_id_to_category_id"
+
+
+def check(read: ReadRelease, log: ProblemLog) -> None:
+    """Remove from `read` what its own tables contradict, and boxes that are no finite numbers.
+
+    Each omission is reported in `log`.
+    """
+    _check_objects(read, log)
+    _check_annotations(read, log)
+    for section in ("attributes", "relations"):
+        _check_ranged(read, section, log)
+    for section in ("activities", "process_steps"):
+        _check_segments(read, section, log)
+
+
+def _check_objects(read: ReadRelease, log: ProblemLog) -> None:
+    known = {category.id for category in read.release.categories}
+    if len(known) < len(read.release.categories):
+        log.warning("categories", "an id is declared twice: the last name counts", "declare each id once")
+    _report_equal_names(read, log)
+    table = read.release.object_id_to_category_id
+    for object_id in [o for o, category_id in table.items() if category_id not in known]:
+        log.error(
+            f"object_id_to_category_id[{object_id!r}]",
+            f"unknown category id {table.pop(object_id)!r}: the object is left out",
+            "declare it in categories",
+        )
+
+
+def _report_equal_names(read: ReadRelease, log: ProblemLog) -> None:
+    """Warn of categories whose names a reader cannot tell apart."""
+    first: dict[str, tuple[int, ReleaseCategory]] = {}
+    for row, category in zip(read.rows_of("categories"), read.release.categories, strict=True):
+        first_row, namesake = first.setdefault(" ".join(category.name.split()).casefold(), (row, category))
+        if namesake.id != category.id:
+            log.warning(
+                f"categories[{row}].name",
+                f"{category.name!r} is also the name of categories[{first_row}], {namesake.name!r}: both are kept",
+                "give each category a name of its own",
+            )
+
+
+def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
+    annotations, video = read.release.annotations, read.release.video_metadata[0]
+    columns, rows = read.annotation_columns(), read.rows_of("annotations")
+    known = columns.object >= 0
+    late = columns.frame >= video.frame_count
+    # NaN compares as false.
+    bounded = np.all(np.abs(columns.bbox) <= _FARTHEST, axis=1)
+    for position in np.flatnonzero(~known | late | ~bounded).tolist():
+        annotation, key = annotations[position], f"annotations[{rows[position]}]"
+        if not known[position]:
+            log.error(f"{key}.object_id", f"unknown object id {annotation.object_id!r}: left out", _ID_REMEDY)
+        elif late[position]:
+            log.error(
+                f"{key}.image_id",
+                f"frame {annotation.image_id} is past the end ({video.frame_count} frames): left out",
+                "correct image_id or frame_count",
+            )
+        else:
+            log.error(
+                f"{key}.bbox",
+                f"box {columns.bbox[position].tolist()} is not finite, or far too large: left out",
+                "give [x, y, width, height] in pixels",
+            )
+    usable = known & ~late & bounded
+    if not usable.all():
+        read.keep("annotations", np.flatnonzero(usable).tolist())
+    _report_boxes(read, log)
+    _report_repeated(read, log)
+
+
+def _report_boxes(read: ReadRelease, log: ProblemLog) -> None:
+    """Warn of boxes that stick out of the frame, or have no area inside it."""
+    columns, video = read.annotation_columns(), read.release.video_metadata[0]
+    rows = read.rows_of("annotations")
+    x, y, width, height = columns.bbox.T
+    inside_width = np.minimum(x + width, video.width) - np.maximum(x, 0)
+    inside_height = np.minimum(y + height, video.height) - np.maximum(y, 0)
+    outside = ~((inside_width > 0) & (inside_height > 0) & (width > 0) & (height > 0))
+    # A pixel of tolerance: annotation tools round box corners outwards.
+    over = (x < -1) | (y < -1) | (x + width > video.width + 1) | (y + height > video.height + 1)
+    for position in np.flatnonzero(columns.boxed & (outside | over)).tolist():
+        what = "has no area inside" if outside[position] else "sticks out of"
+        log.warning(
+            f"annotations[{rows[position]}].bbox",
+            f"box {columns.bbox[position].tolist()} {what} the {video.width}x{video.height} frame: kept as it is",
+            "give [x, y, width, height] in pixels, clipped to the frame",
+        )
+
+
+def _report_repeated(read: ReadRelease, log: ProblemLog) -> None:
+    """Warn of second and later annotations of one object on one frame."""
+    columns, rows = read.annotation_columns(), read.rows_of("annotations")
+    key = columns.frame * (int(columns.object.max(initial=0)) + 1) + columns.object
+    order = np.argsort(key, kind="stable")
+    for position in np.sort(order[1:][np.diff(key[order]) == 0]).tolist():
+        annotation = read.release.annotations[position]
+        log.warning(
+            f"annotations[{rows[position]}]",
+            f"object {annotation.object_id!r} is already on frame {annotation.image_id}: kept, the last one counts "
+            "where its box is asked for by id",
+            "keep one",
+        )
+
+
+def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:
+    records: list[ReleaseAttribute | ReleaseRelation] = getattr(read.release, section)
+    frame_count = read.release.video_metadata[0].frame_count
+    table = read.release.object_id_to_category_id
+    kept = []
+    for position, (row, record) in enumerate(zip(read.rows_of(section), records, strict=True)):
+        key = f"{section}[{row}]"
+        id_fields = ("object_id",) if isinstance(record, ReleaseAttribute) else ("source_object_id", "target_object_id")
+        unknown = next((name for name in id_fields if getattr(record, name) not in table), None)
+        if unknown:
+            what = f"unknown object id {getattr(record, unknown)!r}: left out"
+            log.error(f"{key}.{unknown}", what, _ID_REMEDY)
+            continue
+        ranges = [
+            _check_range(span, f"{key}.image_ranges[{index}]", frame_count, log)
+            for index, span in enumerate(record.image_ranges)
+        ]
+        if ranges != record.image_ranges:
+            record.image_ranges = [span for span in ranges if span]
+        kept.append(position)
+    if len(kept) < len(records):
+        read.keep(section, kept)
+
+
+def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
+    """Warn of odd segments. All are kept as they are: example ids hold their frames and their index in the file."""
+    frame_count = read.release.video_metadata[0].frame_count
+    for row, segment in zip(read.rows_of(section), getattr(read.release, section), strict=True):
+        key = f"{section}[{row}]"
+        start, end = segment.image_range.image_id_start, segment.image_range.image_id_end
+        if not 0 <= start < end <= frame_count:
+            log.warning(
+                f"{key}.image_range",
+                f"range [{start}, {end}) is not within the {frame_count} frames: kept as it is",
+                "give 0 <= start < end <= frame_count",
+            )
+        if segment.activity_class_id is None:
+            log.warning(f"{key}.activity_class_id", "null: no task uses this segment", "give it a class")
+        if section == "activities" and " " not in segment.display_name.strip():
+            log.warning(
+                f"{key}.display_name",
+                f"{segment.display_name!r} is no 'Verb noun' pair",
+                "name a verb and a noun",
+            )
+
+
+def _check_range(span: ReleaseRange, key: str, frame_count: int, log: ProblemLog) -> ReleaseRange | None:
+    """The range cut to the video, or None where nothing of it lies inside. A one-frame [n, n] has no frame here."""
+    start, end = max(0, span.image_id_start), min(span.image_id_end, frame_count)
+    stated = f"[{span.image_id_start}, {span.image_id_end})"
+    if start >= end:
+        what = f"range {stated} has no frame among the {frame_count}: left out"
+        log.error(key, what, "give start < end <= frame_count")
+        return None
+    if (start, end) == (span.image_id_start, span.image_id_end):
+        return span
+    what = f"range {stated} runs past the end: cut to {frame_count} frames"
+    log.error(key, what, "give 0 <= start, end <= frame_count")
+    return ReleaseRange(start, end)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import cycle
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.owned_folders import STATISTICS, replacing_folder
 from barista_bench.files.text_out import markdown
+from barista_bench.files.writing import STATISTICS, replacing_folder
 from barista_bench.scene_graph.statistics import PUBLISHED, Durations, ReleaseStatistics
-from barista_bench.scene_graph.statistics_plots import write_plots
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _SHARE = "share"
 _NAMES = ("", "type", "value", "category", "class", "preparation", "device", "resolution")
@@ -137,3 +144,157 @@ def _number(value: float) -> str:
 
 def _share(part: int, total: int) -> str:
     return f"{part / total:.1%}" if total else ""
+
+
+BLUE, ORANGE, GREEN, PINK = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
+"""From the palette of Okabe and Ito, made for all kinds of colour vision."""
+SERIES: tuple[tuple[str, str], ...] = ((BLUE, ""), (ORANGE, "//"), (GREEN, ".."), (PINK, "xx"))
+TOP_CATEGORIES, TOP_ACTIVITIES = 30, 40
+_LONGEST_NAME = 40
+_DPI = 150
+_OUTLINE: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.4}
+
+
+def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
+    """Write the PNG files; returns their paths.
+
+    Raises:
+        ConfigError: matplotlib is absent.
+    """
+    figures = {
+        "overview": _overview(stats),
+        "categories": _bars(
+            {name: counts.instances for name, counts in stats.category_counts.items()},
+            "object category",
+            "instances (boxed objects on frames)",
+            TOP_CATEGORIES,
+        ),
+        "activities": _bars(stats.activity_counts, "activity class", "segments", TOP_ACTIVITIES),
+        "steps": _bars(stats.step_counts, "process step class", "steps", TOP_ACTIVITIES),
+        "predicates": _grouped_bars(stats.predicate_counts, "relation value", "frame-rows (both ends boxed)"),
+        "attributes": _grouped_bars(stats.attribute_counts, "attribute value", "frame-rows (object boxed)"),
+    }
+    paths = []
+    for name, figure in figures.items():
+        paths.append(folder / f"statistics_{name}.png")
+        # No version and no date in the file: the same statistics give the same bytes.
+        figure.savefig(paths[-1], dpi=_DPI, metadata={"Software": None})
+    return paths
+
+
+def _figure(width: float, height: float) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ConfigError(
+            "plots need matplotlib, which is not installed. Remedy: pip install 'barista_bench[viz]', "
+            "or leave plots out"
+        ) from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _overview(stats: ReleaseStatistics) -> Figure:
+    """Preparation types, objects a frame, durations of videos and of activities (figure 3)."""
+    figure = _figure(10, 7)
+    first, second, third, fourth = figure.subplots(2, 2).ravel()
+    _draw_bars(first, stats.preparation_counts)
+    _finish(first, "a  Preparation types", "videos", "")
+    histogram = stats.objects_per_frame.histogram
+    second.bar(range(len(histogram)), histogram, width=0.85, color=BLUE, **_OUTLINE)
+    second.axvline(stats.objects_per_frame.mean, color="black", linestyle="--", linewidth=1)
+    _note(second, f"dashed: mean {stats.objects_per_frame.mean:.2f}")
+    _whole_numbers(second, "x")
+    _whole_numbers(second, "y")
+    _finish(second, "b  Objects on a frame", "objects", "frames")
+    _histogram(third, stats.video_durations.values)
+    _finish(third, "c  Duration of videos", "seconds", "videos")
+    _histogram(fourth, stats.activity_durations.values)
+    _finish(fourth, "d  Duration of activity segments", "seconds", "segments")
+    return figure
+
+
+def _histogram(axes: Axes, values: Sequence[float]) -> None:
+    """At most 30 bins; what lies beyond the 99th percentile is in the last one, which says so."""
+    if not values:
+        return
+    top = max(float(np.percentile(values, 99)), 1e-9)
+    edges = np.linspace(0, top, min(30, max(5, len(values) // 4)) + 1)
+    counts = np.histogram(np.minimum(values, top), edges)[0]
+    axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=BLUE, **_OUTLINE)
+    axes.set_xlim(0, top)
+    if max(values) > 1.05 * top:
+        _note(axes, f"last bar: up to {max(values):.1f} s")
+    _whole_numbers(axes, "y")
+
+
+def _note(axes: Axes, text: str) -> None:
+    axes.annotate(text, (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", fontsize="small")
+
+
+def _bars(counts: Mapping[str, int], what: str, unit: str, top: int) -> Figure:
+    shown = dict(list(counts.items())[:top])
+    figure = _figure(8, 1.2 + 0.24 * max(3, len(shown)))
+    axes = figure.subplots()
+    _draw_bars(axes, shown)
+    rest = f", {len(shown)} most frequent of {len(counts)}" if len(counts) > len(shown) else f", {len(counts)} in all"
+    _finish(axes, f"{what.capitalize()}{rest}", unit, "")
+    return figure
+
+
+def _grouped_bars(groups: Mapping[str, Mapping[str, int]], what: str, unit: str) -> Figure:
+    """Bars in groups, on a logarithmic scale (figure 4c); at most 20 a group."""
+    shown = {kind: dict(list(values.items())[:20]) for kind, values in groups.items()}
+    figure = _figure(8, 1.4 + 0.26 * max(3, sum(map(len, shown.values())) + len(shown)))
+    axes = figure.subplots()
+    offset, ticks, names = 0, list[int](), list[str]()
+    for (kind, values), (colour, hatch) in zip(shown.items(), cycle(SERIES), strict=False):
+        rows = range(offset, offset + len(values))
+        axes.barh(rows, list(values.values()), color=colour, hatch=hatch, label=_name(kind), **_OUTLINE)
+        ticks += rows
+        names += map(_name, values)
+        offset += len(values) + 1
+    axes.set_yticks(ticks, names)
+    axes.invert_yaxis()
+    if ticks:
+        axes.set_xscale("log")
+        axes.set_xlim(left=0.7)
+        axes.legend(title="type", loc="lower right")
+        axes.margins(y=0.01)
+    _finish(axes, f"{what.capitalize()} by type", f"{unit}, logarithmic", "")
+    return figure
+
+
+def _draw_bars(axes: Axes, counts: Mapping[str, int]) -> None:
+    axes.barh(range(len(counts)), list(counts.values()), color=BLUE, **_OUTLINE)
+    axes.set_yticks(range(len(counts)), [_name(name) for name in counts])
+    axes.invert_yaxis()
+    axes.margins(y=0.01)
+    _whole_numbers(axes, "x")
+    for row, count in enumerate(counts.values()):
+        axes.annotate(
+            f"{count:,}", (count, row), xytext=(3, 0), textcoords="offset points", va="center", fontsize="x-small"
+        )
+    axes.margins(x=0.12)
+
+
+def _finish(axes: Axes, title: str, x_label: str, y_label: str) -> None:
+    axes.set_title(title, loc="left", fontsize="medium", fontweight="bold")
+    axes.set_xlabel(x_label, fontsize="small")
+    axes.set_ylabel(y_label, fontsize="small")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize="small")
+
+
+def _whole_numbers(axes: Axes, which: str) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis: Any = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(MaxNLocator(nbins=7, integer=True))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def _name(text: str) -> str:
+    """A name from a file as a label: short, its dollar signs escaped (they would start a formula)."""
+    text = " ".join(text.split())
+    short = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+    return short.replace("$", r"\$")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import compress
 from pathlib import Path
 
 import msgspec
@@ -18,19 +17,16 @@ from tqdm import tqdm
 from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import DataError
 from barista_bench.media.video import open_reader
-from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentation, run_problems
-from barista_bench.scene_graph.problems import Problem, ProblemLog
-from barista_bench.scene_graph.release import ANNOTATION_FILE, MALFORMED, VIDEO_FILE, ReleaseAnnotation
-from barista_bench.scene_graph.scene_graph import SceneGraph
+from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
+from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
+from barista_bench.scene_graph.scene_graph import Problem, ProblemLog, SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph
 
-_RLE = msgspec.json.Decoder(Rle)
 _MIN_IOU = 0.5
 """Of a box with that of its mask: the laxest of the COCO thresholds. All boxes of the real clips that we measured are
 at 1, since annotation tools derive them from masks."""
 _ROUNDING = 2
 """Pixels that a side may be off, whatever the IoU: rounding alone halves that of an object of few pixels."""
-_MASK_REMEDY = "write a COCO mask of the frame's size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +130,23 @@ def _report_repeated_keys(path: Path, log: ProblemLog) -> None:
 
 def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
     size = (graph.video.height, graph.video.width)
-    rows, counts = _encoded_masks(graph, size, log)
-    problems = run_problems(counts, size[0] * size[1])
-    for row, problem in zip(rows, problems, strict=True):
-        if problem:
-            log.error(f"annotations[{row}].segmentation.counts", f"{problem}: the mask is refused", _MASK_REMEDY)
-    are_sound = [not problem for problem in problems]
-    drawn = mask_boxes(list(compress(counts, are_sound)), *size)
-    _compare_boxes(graph, list(compress(rows, are_sound)), drawn, log)
+    raws: dict[int, msgspec.Raw] = {}
+    for row, annotation in zip(graph.read.annotation_rows().tolist(), graph.read.release.annotations, strict=True):
+        key = f"annotations[{row}]"
+        if annotation.bbox is None:
+            log.warning(f"{key}.bbox", "no box: the release's rules pass over this annotation", "add the box")
+        elif isinstance(annotation.segmentation, msgspec.Raw):
+            raws[row] = annotation.segmentation
+        else:
+            log.error(f"{key}.segmentation", "missing: tasks that draw the mask lose this frame", "add the mask")
+    counts: dict[int, str] = {}
+    for row, mask in zip(raws, parse_segmentations(list(raws.values()), *size), strict=True):
+        if isinstance(mask, Rle):
+            counts[row] = mask.counts
+        else:
+            what = f"{mask}: the mask is refused"
+            log.error(f"annotations[{row}].segmentation", what, "write a COCO mask of the frame's size")
+    _compare_boxes(graph, list(counts), mask_boxes(list(counts.values()), *size), log)
 
 
 def _compare_boxes(graph: VideoGraph, rows: Sequence[int], drawn: NDArray[np.float64], log: ProblemLog) -> None:
@@ -168,43 +173,6 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], drawn: NDArray[np.flo
                 f"box {stated[index].tolist()} is not that of its mask, {drawn[index].tolist()}: kept as it is",
                 "give the box [x, y, width, height] of the mask, in pixels",
             )
-
-
-def _encoded_masks(graph: VideoGraph, size: tuple[int, int], log: ProblemLog) -> tuple[list[int], list[str]]:
-    """Rows of annotations, and the `counts` whose runs are still to be checked. Other masks are reported."""
-    rows, counts = [], []
-    for row, annotation in zip(graph.read.annotation_rows().tolist(), graph.read.release.annotations, strict=True):
-        rle = None
-        if isinstance(annotation.segmentation, msgspec.Raw):
-            try:
-                rle = _RLE.decode(annotation.segmentation)
-            except MALFORMED:
-                rle = None
-        if rle is None or rle.size != size or annotation.bbox is None:
-            rle = _other_mask(annotation, rle, size, f"annotations[{row}]", log)
-        if rle is not None:
-            rows.append(row)
-            counts.append(rle.counts)
-    return rows, counts
-
-
-def _other_mask(
-    annotation: ReleaseAnnotation, rle: Rle | None, size: tuple[int, int], key: str, log: ProblemLog
-) -> Rle | None:
-    """The mask, if it is made of polygons; anything else is reported."""
-    if annotation.bbox is None:
-        log.warning(f"{key}.bbox", "no box: the release's rules pass over this annotation", "add the box")
-    elif not isinstance(annotation.segmentation, msgspec.Raw):
-        log.error(f"{key}.segmentation", "missing: tasks that draw the mask lose this frame", "add the mask")
-    elif rle is not None:
-        what = f"mask size {list(rle.size)} is not the frame's {list(size)}: the mask is refused"
-        log.error(f"{key}.segmentation.size", what, _MASK_REMEDY)
-    else:
-        try:
-            return parse_segmentation(annotation.segmentation, *size)
-        except DataError as error:
-            log.error(f"{key}.segmentation", f"{error}: the mask is refused", _MASK_REMEDY)
-    return None
 
 
 def _check_video(graph: VideoGraph, path: Path, log: ProblemLog) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentations
-from barista_bench.scene_graph.problems import Problem
 from barista_bench.scene_graph.reading import ReadRelease
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
@@ -28,6 +27,9 @@ from barista_bench.scene_graph.release import (
     ReleaseSegment,
     ReleaseVideo,
 )
+
+if TYPE_CHECKING:
+    from barista_bench.scene_graph.scene_graph import Problem
 
 Span = int | tuple[int, int] | None
 Box = tuple[float, float, float, float]
@@ -247,9 +249,8 @@ class VideoGraph:
                 rles.append(DataError(f"{key}: missing. Remedy: add the mask, or leave this frame out"))
                 continue
             rle = next(parsed)
-            if isinstance(rle, DataError):
-                rle = DataError(f"{key}: {rle}. Remedy: write a COCO mask of the frame's size")
-            rles.append(rle)
+            remedy = "write a COCO mask of the frame's size"
+            rles.append(DataError(f"{key}: {rle}. Remedy: {remedy}") if isinstance(rle, str) else rle)
         return rles
 
     def mask(self, instance: Instance) -> NDArray[np.bool_]:

@@ -19,8 +19,8 @@ other things together than videos (`Task.cluster`); what is called a video here 
     run_labels(runs)                      -> {folder: label}         what models are called in all of these
 """
 
-from barista_bench.core.bootstrap import Interval as Interval
-from barista_bench.runs.score.figures import interval_of as interval_of
+from barista_bench.core.statistics import Interval as Interval
+from barista_bench.runs.score.samples import interval_of as interval_of
 from barista_bench.stats.agreement import RankAgreement as RankAgreement
 from barista_bench.stats.agreement import rank_agreement as rank_agreement
 from barista_bench.stats.baselines import BaselineGap as BaselineGap
@@ -29,14 +29,14 @@ from barista_bench.stats.baselines import Consistency as Consistency
 from barista_bench.stats.baselines import baseline_gaps as baseline_gaps
 from barista_bench.stats.baselines import consistency as consistency
 from barista_bench.stats.breakdowns import BreakdownRow as BreakdownRow
+from barista_bench.stats.breakdowns import FailureRow as FailureRow
 from barista_bench.stats.breakdowns import breakdown as breakdown
 from barista_bench.stats.breakdowns import breakdown_keys as breakdown_keys
 from barista_bench.stats.breakdowns import breakdowns as breakdowns
+from barista_bench.stats.breakdowns import failure_rows as failure_rows
 from barista_bench.stats.comparison import Comparison as Comparison
 from barista_bench.stats.comparison import compare_pair as compare_pair
 from barista_bench.stats.comparison import compare_runs as compare_runs
-from barista_bench.stats.failures import FailureRow as FailureRow
-from barista_bench.stats.failures import failure_rows as failure_rows
 from barista_bench.stats.labels import comparable as comparable
 from barista_bench.stats.labels import differing_circumstances as differing_circumstances
 from barista_bench.stats.labels import run_labels as run_labels

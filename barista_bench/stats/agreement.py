@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import kendalltau
+import pandas as pd
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.score.comparability import told_apart
+from barista_bench.runs.score.results import told_apart
 from barista_bench.stats.labels import Labels, run_labels
 
 if TYPE_CHECKING:
@@ -76,21 +76,17 @@ def _named(runs: Sequence[ScoredRun]) -> list[str]:
 
 def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> RankAgreement:
     """From each model's mean scores, in the order of `tasks`."""
-    table = np.array([list(scores) for scores in means.values()], dtype=np.float64)
-    tau = tuple(
-        tuple(1.0 if a == b else _tau(table[:, a], table[:, b]) for b in range(len(tasks))) for a in range(len(tasks))
+    table = pd.DataFrame(means.values())
+    tau = table.corr(method="kendall").to_numpy()
+    return RankAgreement(
+        tuple(tasks),
+        tuple(means),
+        tuple(map(tuple, table.to_numpy().tolist())),
+        tuple(tuple(None if np.isnan(value) else value for value in row) for row in tau.tolist()),
     )
-    return RankAgreement(tuple(tasks), tuple(means), tuple(map(tuple, table.tolist())), tau)
 
 
 def mean_sample_score(run: ScoredRun) -> float:
     """The mean sample score over examples and runs."""
     scores = [s.scores[run.task.sample_score] for s in run.samples if s.counts]
     return float(np.mean(scores))
-
-
-def _tau(
-    first: np.ndarray[tuple[int], np.dtype[np.float64]], second: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> float | None:
-    value = float(kendalltau(first, second, variant="b").statistic)
-    return None if np.isnan(value) else value

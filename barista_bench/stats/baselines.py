@@ -1,7 +1,7 @@
 """What a score owes to the images, to their order and to more than guessing; and whether a model says the same twice.
 
 A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the baselines `chance`, `prior` and
-`centre_box` (`models.scripted`): the pairs are found by these names.
+`centre_box` (`models.base`): the pairs are found by these names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import combinations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, get_args
 
-from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.statistics import DRAWS
 from barista_bench.core.task import Status
 from barista_bench.stats.comparison import Compare, Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
@@ -63,8 +63,6 @@ def baseline_gaps(
     """Each model with each of its baselines among the runs comparable with its own, corrected together.
 
     Args:
-        runs: of any tasks.
-        draws: of the bootstrap.
         labels: what the models are called; by default `run_labels`.
         compare: what compares two runs: `compare_pair`, or one that remembers.
 

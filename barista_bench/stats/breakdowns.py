@@ -1,22 +1,24 @@
-"""The primary figure by group: by any metadata key, by the facets of its task, by place in the video.
+"""The primary figure by group (any metadata key, the facets of its task, place in the video), and failures by kind.
 
 Numbers with many values are cut into quantile bins, so that each bin holds about as many examples. Where a key holds a
 list, an example counts in the group of each of its values. Intervals are as everywhere: over the videos of the group.
+Failures are the tasks' own accounts (`Task.failures`, `task.FAILURE_KINDS`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.bootstrap import DRAWS
-from barista_bench.core.task import Example, Json, Task, evidence_objects
+from barista_bench.core.statistics import DRAWS
+from barista_bench.core.task import FAILURE_KINDS, Example, Json, Status, Task, evidence_objects
 from barista_bench.errors import ConfigError
-from barista_bench.runs.score.figures import group_figure
 from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.samples import group_figure
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.samples import ScoredSample
@@ -90,10 +92,8 @@ def breakdown(
     """The primary figure of each group of examples that share a value of `key`, in the order of the values.
 
     Args:
-        run: scored.
         key: one of `breakdown_keys`, or any other key of the examples' metadata.
         bins: of numbers that have more than `DISTINCT` values.
-        draws: of the bootstrap; 0 for no intervals.
         most: only the groups with the most examples, as many as this; None for all.
 
     Raises:
@@ -184,3 +184,41 @@ def _hashable(value: Json) -> str:
 
 def _examples(samples: Sequence[ScoredSample]) -> int:
     return len({sample.example.example_id for sample in samples})
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """One kind of failure of a task (`task.FAILURE_KINDS` says what each means).
+
+    `count` of them all in all, in `samples` of the task's samples, `share` of all scored ones.
+    """
+
+    task: str
+    model: str
+    kind: str
+    count: int
+    samples: int
+    share: float
+
+
+def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
+    """One row for each kind that occurs, in the order of the vocabulary. Samples may fail in several ways."""
+    scored = [sample for sample in run.samples if sample.record.status is not Status.INFRA_ERROR]
+    counts: Counter[str] = Counter()
+    samples: Counter[str] = Counter()
+    for sample in scored:
+        kinds = Counter(failure.kind for failure in run.task.failures(sample.example, sample.prediction))
+        counts.update(kinds)
+        samples.update(kinds.keys())
+    return tuple(
+        FailureRow(
+            task=run.task.name,
+            model=run.results.model.name,
+            kind=kind,
+            count=counts[kind],
+            samples=samples[kind],
+            share=samples[kind] / len(scored),
+        )
+        for kind in FAILURE_KINDS
+        if counts[kind]
+    )

@@ -18,20 +18,22 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from barista_bench.core.bootstrap import (
+from barista_bench.core.statistics import (
     DRAWS,
     LEVEL,
     ClusteredRun,
+    Floats,
+    SumStatistics,
     bootstrap_seed,
     drawn_interval,
     figures_of,
     interval_weights,
+    share,
 )
-from barista_bench.core.statistics import Floats, SumStatistics, share
 from barista_bench.core.task import Task, content_seed
 from barista_bench.errors import DataError
-from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
-from barista_bench.runs.score.figures import by_repetition
+from barista_bench.runs.score.results import ABOUT_EXAMPLES, differences
+from barista_bench.runs.score.samples import by_repetition
 from barista_bench.stats.labels import run_labels
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ def compare_pair(first: ScoredRun, second: ScoredRun, *, draws: int = DRAWS, lev
     """Two runs of one task; `p_adjusted` is `p_value`, as for a comparison made alone.
 
     Raises:
-        DataError: the runs are not comparable (`runs.score.comparability`), or share no finished sample.
+        DataError: the runs are not comparable (`runs.score.results`), or share no finished sample.
     """
     refuse_different(first, second)
     common = _common(first, second)

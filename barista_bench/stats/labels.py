@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from barista_bench.runs.score.comparability import Comparability
+from barista_bench.runs.score.results import Comparability
 
 if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun

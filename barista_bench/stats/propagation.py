@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.bootstrap import DRAWS, LEVEL, bootstrap_seed, interval, video_draws
-from barista_bench.core.statistics import Floats
+from barista_bench.core.statistics import DRAWS, LEVEL, Floats, bootstrap_seed, interval, video_draws
 from barista_bench.core.task import Status, evidence_objects
 from barista_bench.errors import DataError
 
@@ -95,8 +94,6 @@ def propagation(
         runs: one a task, all of one model.
         sources: only edges that start at these tasks; None for all.
         window: frames by which two examples may be apart.
-        draws: of the bootstrap.
-        level: of the intervals.
         label: what the model is called in the graph; its name by default.
 
     Raises:

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from barista_bench.core.bootstrap import DRAWS
+from barista_bench.core.statistics import DRAWS
 from barista_bench.errors import BaristaError
 from barista_bench.files import text_out
-from barista_bench.files.atomic import write_whole
-from barista_bench.files.owned_folders import ANALYSIS, replacing_folder
+from barista_bench.files.writing import ANALYSIS, replacing_folder, write_whole
 from barista_bench.runs.score.results import Figure
 from barista_bench.stats.agreement import RankAgreement, rank_agreement
 from barista_bench.stats.baselines import baseline_gaps, consistency
-from barista_bench.stats.breakdowns import breakdown_keys, breakdowns
+from barista_bench.stats.breakdowns import breakdown_keys, breakdowns, failure_rows
 from barista_bench.stats.comparison import Comparison, compare_runs
-from barista_bench.stats.failures import failure_rows
 from barista_bench.stats.labels import run_labels
 from barista_bench.stats.propagation import propagation
 

@@ -11,8 +11,8 @@ import datasets
 import evaluate
 
 from .inputs import Question, as_questions
-from .multiple import MultiQuestion, as_multi_questions, multi_figures_of
-from .scoring import figures_of
+from .multiple import MultiQuestion, as_multi_questions, multi_answer, multi_figures_of
+from .scoring import choice_accuracy, figures_of
 
 _DESCRIPTION = """\
 Choice accuracy scores answers to multiple-choice questions: how many are right, an answer that names no choice being
@@ -37,32 +37,6 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: the id of the chosen choice of each question (str or int), or None for no usable answer. In the
-        configuration "multi_answer": a list of ids, or None.
-    references: the id of the right choice of each question. In "multi_answer": a list of ids.
-    classes, verbs: optional; the class and the verb of the right choice of each question.
-    choices: optional; the choices of each question: a list of ids, or a dict from id to verb. In "multi_answer"
-        it is needed.
-Returns:
-    accuracy, accuracy_on_parsed: over all questions (no usable answer is wrong), and over the answered ones.
-    chance_level: mean of 1 / number of choices.
-    per_class, class_mean_accuracy, per_verb: accuracy, n_correct, n and n_failed of each class and verb.
-    distractors: the share of wrong answers with the verb of the truth, and what random wrong picks would give.
-    n, n_failed, n_correct, coverage: questions, those without a usable answer, right ones, share of those with one.
-    In "multi_answer": average_precision, average_precision_on_parsed, prevalence, n, n_failed, coverage, n_options.
-Examples:
-    >>> metric = ChoiceAccuracy()
-    >>> result = metric.compute(predictions=["A", "B", None, "D"], references=["A", "A", "C", "D"])
-    >>> result["accuracy"], round(result["accuracy_on_parsed"], 3), result["coverage"]
-    (0.5, 0.667, 0.75)
-    >>> metric = ChoiceAccuracy("multi_answer")
-    >>> options = [["a", "b", "c", "d"]]
-    >>> metric.compute(predictions=[["a", "b"]], references=[["a"]], choices=options)["average_precision"]
-    0.5
-"""
-
 # What checks the columns, the class of a checked question, and what computes the figures.
 _CONFIGS: dict[str, tuple[Callable[..., Sequence[Any]], type[Any], Callable[..., dict[str, Any]]]] = {
     "default": (as_questions, Question, figures_of),
@@ -70,19 +44,19 @@ _CONFIGS: dict[str, tuple[Callable[..., Sequence[Any]], type[Any], Callable[...,
 }
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class ChoiceAccuracy(evaluate.Metric):
     """Accuracy of multiple-choice answers; with the configuration "multi_answer", average precision."""
 
     def _info(self) -> evaluate.MetricInfo:
         if self.config_name not in _CONFIGS:
             raise ValueError(f'the configuration is {self.config_name!r}; give "default" or "multi_answer"')
+        function = multi_answer if self.config_name == "multi_answer" else choice_accuracy
         # One JSON text each: evaluate walks through nested values in Python, which takes several times as long, and it
         # refuses a bare null as the first prediction of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
+            inputs_description=function.__doc__,
             features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
             reference_urls=["https://arxiv.org/abs/2605.12074", "https://arxiv.org/abs/2512.00885"],
         )

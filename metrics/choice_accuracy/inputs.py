@@ -6,10 +6,13 @@ its digits: 3 and "3" are one choice. Case counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from numbers import Integral
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
+_LETTER = re.compile(r"\(?([a-z])\)")
 ID_REMEDY = "give a non-empty string or an integer"
 
 RawId = str | int
@@ -166,3 +169,21 @@ def _with_known_choices(question: Question, choices: dict[str, str | None], inde
             f"verbs[{index}]: is {verb!r}, but choices[{index}] has {known!r} for the right choice; give one verb"
         )
     return question._replace(verb=known if verb is None else verb)
+
+
+def handyvqa_letters(text: str, n_options: int) -> list[str]:
+    """The letters of options (from a) that a model's output names, each once, in alphabetical order.
+
+    As the public script of HanDyVQA (arXiv 2512.00885) reads answers: only a letter before a closing bracket counts, so
+    that "A." or a bare "A" is no answer, and any letter before a bracket in running text is one, if there is an option
+    of that letter. Options beyond z can be right, but no answer names them. Raises TypeError.
+
+    >>> handyvqa_letters("(C) the cup, and (A). Not d), no (option)", 5)
+    ['a', 'c', 'd']
+    >>> handyvqa_letters("A. The cup", 5)
+    []
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text: is {text!r} ({type(text).__name__}); give the model's output as a string")
+    known = ascii_lowercase[:n_options]
+    return sorted(set(_LETTER.findall(text.strip().lower().replace(".", ""))) & set(known))

@@ -47,18 +47,6 @@ def score_question(question: Question) -> ExampleScore:
     return ExampleScore(False, False, same_verb, sum(distractors) / len(distractors))
 
 
-def score_examples(
-    predictions: Sequence[RawId | None],
-    references: Sequence[RawId],
-    *,
-    classes: Sequence[RawId | None] | None = None,
-    verbs: Sequence[str | None] | None = None,
-    choices: Sequence[RawChoices | None] | None = None,
-) -> list[ExampleScore]:
-    """One score per question; inputs and errors are those of `choice_accuracy`, but no questions give an empty list."""
-    return [score_question(q) for q in as_questions(predictions, references, classes, verbs, choices)]
-
-
 def choice_accuracy(
     predictions: Sequence[RawId | None],
     references: Sequence[RawId],

@@ -10,11 +10,8 @@ from typing import Any
 import datasets
 import evaluate
 
-from .inputs import Interaction, RawFrame, as_prediction, as_reference, check_columns
-from .scoring import check_matching, pool, score_checked
-
-_Predictions = Sequence[RawFrame | None]
-_References = Sequence[RawFrame]
+from .inputs import Interaction, as_prediction, as_reference, check_columns
+from .scoring import check_matching, interaction_f1, pool, score_checked
 
 _DESCRIPTION = """\
 Interaction F1 compares the hand-object interactions that a model reports for a frame with the annotated ones. An
@@ -32,31 +29,7 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per frame: a list of interactions, or None for a frame without a usable answer.
-        An interaction is a dict with hand_boxes (list of [x0, y0, x1, y1]), object_box ([x0, y0, x1, y1]) and
-        hand_type ("left", "right" or "both").
-    references: one list of interactions per frame.
-    matching: "greedy" (the released rule, the default), "highest_first" (the paper's: the highest IoU of all first,
-        0.5 counts) or "optimal" (as many pairs as possible).
-Returns:
-    precision, recall, f1: over the interactions of all frames together, 0 to 1.
-    object_iou, hand_iou, hand_type_accuracy: means over the matched pairs, None where there are none.
-    no_detection_rate: share of the frames with a reference for which nothing was predicted.
-    n, n_failed, coverage: frames, those without an answer, and the share of those with one.
-    n_matched, n_predicted, n_reference: numbers of interactions.
-    greedy_cost: with matching="optimal", how many of its pairs greedy matching would lose.
-Examples:
-    >>> cup = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
-    >>> metric = InteractionF1()
-    >>> result = metric.compute(predictions=[[cup], None], references=[[cup], [cup]])
-    >>> result["precision"], result["recall"], result["hand_type_accuracy"], result["coverage"]
-    (1.0, 0.5, 1.0, 0.5)
-"""
 
-
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class InteractionF1(evaluate.Metric):
     """Precision, recall and F1 of hand-object interactions, and the quality of the matched pairs."""
 
@@ -66,24 +39,18 @@ class InteractionF1(evaluate.Metric):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
+            inputs_description=interaction_f1.__doc__,
             features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
             reference_urls=["https://arxiv.org/abs/2605.12074"],
         )
 
-    def add(self, *, prediction: RawFrame | None = None, reference: RawFrame | None = None, **kwargs: object) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one frame. A prediction of None says that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: _Predictions | None = None,
-        references: _References | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add frames. Raises TypeError or ValueError naming the frame and the field that is wrong."""
         answers, expected = check_columns(predictions, references)
         super().add_batch(

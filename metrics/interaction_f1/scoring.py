@@ -171,27 +171,6 @@ class FrameScore:
     failed: bool = False
     greedy_cost: int | None = None
 
-    @property
-    def precision(self) -> float:
-        return pool([self])["precision"]
-
-    @property
-    def recall(self) -> float:
-        return pool([self])["recall"]
-
-    @property
-    def f1(self) -> float:
-        return pool([self])["f1"]
-
-
-def f1_score(precision: float, recall: float) -> float:
-    """The harmonic mean of two shares; 0 when both are 0.
-
-    >>> round(f1_score(0.791, 0.711), 3)
-    0.749
-    """
-    return float(_f1(np.array([precision]), np.array([recall]))[0])
-
 
 def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: str = "greedy") -> FrameScore:
     """Match one frame's interactions. A prediction of None marks a frame without a usable answer.
@@ -200,7 +179,7 @@ def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: s
     >>> score = score_frame([cup | {"hand_type": "both"}, cup | {"object_box": [20, 20, 30, 30]}], [cup])
     >>> score.pairs
     (Pair(reference=0, prediction=0, object_iou=1.0, hand_iou=1.0, hand_type_right=False),)
-    >>> score.precision, score.recall
+    >>> pool([score])["precision"], pool([score])["recall"]
     (0.5, 1.0)
     """
     return score_checked(as_prediction(prediction), as_reference(reference), check_matching(matching))

@@ -1,7 +1,7 @@
 """Verdicts of LLM judges: means and spreads, agreement between judges, and EgoCoT-Bench's R and SCR."""
 
 from .agreement import calibration_shift, judge_agreement, kendall_tau_b, quadratic_weighted_kappa
-from .egocot import EGOCOT_SIZES, egocot_reasoning, spurious_correct_rate, weighted_mean
+from .egocot import EGOCOT_SIZES, egocot_reasoning, spurious_correct_rate
 from .scoring import judge_score
 
 __all__ = [
@@ -13,5 +13,4 @@ __all__ = [
     "kendall_tau_b",
     "quadratic_weighted_kappa",
     "spurious_correct_rate",
-    "weighted_mean",
 ]

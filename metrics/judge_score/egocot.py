@@ -8,7 +8,6 @@ Needs the standard library only.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -25,22 +24,6 @@ EGOCOT_SIZES: dict[str, dict[str, int]] = {
 }
 TOP_SCORE = 5
 SPURIOUS_AT = 2
-
-
-def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """The mean of group figures, each weighted: by samples for R and accuracy, by right answers for SCR.
-
-    GPT-5.1, first group of the published table:
-
-    >>> round(weighted_mean([64.20, 63.16, 77.00], [419, 114, 213]), 2)
-    67.7
-    """
-    if len(values) != len(weights):
-        raise ValueError(f"values: {len(values)} for {len(weights)} weights; give one weight per value")
-    total = math.fsum(weights)
-    if not total > 0:
-        raise ValueError(f"weights: sum to {total}; give weights with a positive sum")
-    return math.fsum(value * weight for value, weight in zip(values, weights, strict=True)) / total
 
 
 def spurious_correct_rate(

@@ -4,6 +4,7 @@ Three configurations: "verdicts" (the default), "agreement" (needs scipy) and "e
 `evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -38,89 +39,40 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per example, None where there is no usable verdict.
-        "verdicts": a dict from criterion to the judge's scores (0 to 10), one per draw, None for a missing one.
-        "agreement": a dict from judge to score.
-        "egocot": a dict with score (0 to 5 or None), correct and, optionally, empty_reasoning. None is a sample
-        that the model did not answer: wrong, with an empty rationale.
-    references: a name per example, or None: its category, the model that answered, or the subtask.
-    criteria, scale ("verdicts"); judges, scale, ddof ("agreement"); groups, threshold ("egocot"): for compute,
-        see the functions judge_score, judge_agreement and egocot_reasoning.
-Returns:
-    "verdicts": mean, raw_mean, mean_of_criteria, sd_draws, run_means, sd_runs, n, n_failed, coverage,
-        per_criterion, per_category.
-    "agreement": judges, pairs (exact, within_1, qwk, tau_examples, tau_models, shift, shift_sd, shift_examples,
-        per_model, n, coverage of each pair), mean (over pairs), n, n_failed, coverage.
-    "egocot": accuracy, r, scr, n, n_failed, coverage, n_correct, n_spurious, per_group, per_subtask.
-Examples:
-    >>> metric = JudgeScore()
-    >>> verdicts = [{"accuracy": [8, 10], "completeness": [6, 6]}, {"accuracy": [4, None]}]
-    >>> result = metric.compute(predictions=verdicts, references=["state_change", "state_change"])
-    >>> result["mean"], result["per_criterion"]["accuracy"]["mean"], result["coverage"]
-    (0.75, 0.65, 0.5)
-"""
-
 _Row = dict[str, Any]
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class JudgeScore(evaluate.Metric):
     """Verdicts of LLM judges: means and spreads, agreement of judges, EgoCoT-Bench's R and SCR."""
 
     def _info(self) -> evaluate.MetricInfo:
-        _functions(self.config_name)
-        # evaluate refuses a bare null as the first entry of a batch, hence the flags beside the values.
-        entry = {"name": datasets.Value("string"), "draws": [datasets.Value("float64")]}
-        row = {"failed": datasets.Value("bool"), "entries": [entry]}
-        label = {"given": datasets.Value("bool"), "name": datasets.Value("string")}
+        _, _, documented = _functions(self.config_name)
+        # One JSON text per example: evaluate refuses a bare null as the first entry of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": row, "references": label}),
+            inputs_description=documented.__doc__,
+            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
             reference_urls=["https://arxiv.org/abs/2605.12074", "https://arxiv.org/abs/2605.19559"],
         )
 
-    def add(self, *, prediction: Any = None, reference: str | None = None, **kwargs: object) -> None:  # noqa: ANN401
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one example. A prediction of None says that there is no usable verdict."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: Sequence[Mapping[str, Any] | None] | None = None,
-        references: Sequence[str | None] | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
         column = as_column(predictions, "predictions")
         names = as_names(references, "references", len(column))
-        as_row, _ = _functions(self.config_name)
+        as_row, _, _ = _functions(self.config_name)
         rows = [as_row(raw, f"predictions[{index}]") for index, raw in enumerate(column)]
-        super().add_batch(
-            predictions=[_stored(row) for row in rows],
-            references=[{"given": name is not None, "name": name or ""} for name in names],
-            **kwargs,
-        )
+        super().add_batch(predictions=list(map(json.dumps, rows)), references=list(map(json.dumps, names)), **kwargs)
 
-    def _compute(self, predictions: Sequence[_Row], references: Sequence[_Row], **kwargs: object) -> dict[str, Any]:
-        rows = [_restored(row) for row in predictions]
-        names = [row["name"] if row["given"] else None for row in references]
-        _, function = _functions(self.config_name)
-        return function(rows, names, **kwargs)
-
-
-def _stored(row: Mapping[str, Any] | None) -> _Row:
-    entries = [{"name": name, "draws": draws} for name, draws in (row or {}).items()]
-    return {"failed": row is None, "entries": entries}
-
-
-def _restored(row: _Row) -> dict[str, Any] | None:
-    return None if row["failed"] else {entry["name"]: entry["draws"] for entry in row["entries"]}
+    def _compute(self, predictions: Sequence[str], references: Sequence[str], **kwargs: object) -> dict[str, Any]:
+        _, function, _ = _functions(self.config_name)
+        return function(list(map(json.loads, predictions)), list(map(json.loads, references)), **kwargs)
 
 
 def _verdict_row(raw: Any, where: str) -> dict[str, Any] | None:  # noqa: ANN401
@@ -142,10 +94,6 @@ def _sample_row(raw: Any, where: str) -> dict[str, Any] | None:  # noqa: ANN401
     return {"score": [score], **flags}
 
 
-def _verdicts(rows: Sequence[_Row | None], names: Sequence[str | None], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-    return judge_score(rows, names, **kwargs)
-
-
 def _agreement(rows: Sequence[_Row | None], names: Sequence[str | None], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
     judges = sorted({judge for row in rows for judge in row or {}})
     return judge_agreement({judge: [(row or {}).get(judge) for row in rows] for judge in judges}, names, **kwargs)
@@ -159,15 +107,16 @@ def _egocot(rows: Sequence[_Row | None], names: Sequence[str | None], **kwargs: 
     return egocot_reasoning(scores, right, names, empty_reasoning=blank, **kwargs)
 
 
-_CONFIGS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
-    "verdicts": (_verdict_row, _verdicts),
-    "agreement": (_verdict_row, _agreement),
-    "egocot": (_sample_row, _egocot),
+_Figures = Callable[..., dict[str, Any]]
+_CONFIGS: dict[str, tuple[Callable[..., Any], _Figures, _Figures]] = {
+    "verdicts": (_verdict_row, judge_score, judge_score),
+    "agreement": (_verdict_row, _agreement, judge_agreement),
+    "egocot": (_sample_row, _egocot, egocot_reasoning),
 }
 
 
-def _functions(config_name: str) -> tuple[Callable[..., Any], Callable[..., dict[str, Any]]]:
-    """What stores a row and what computes the figures. Raises ValueError for an unknown configuration."""
+def _functions(config_name: str) -> tuple[Callable[..., Any], _Figures, _Figures]:
+    """What stores a row, what computes the figures, and what documents them. Raises ValueError for no configuration."""
     name = "verdicts" if config_name == "default" else config_name
     if name not in _CONFIGS:
         raise ValueError(f"config_name: is {config_name!r}; give one of {', '.join(_CONFIGS)}")

@@ -2,19 +2,6 @@
 
 from .accumulate import STATISTICS
 from .scoring import Evaluated, evaluate_images, figures, mean_ap, summarise, tables
-from .spread import bootstrap_map, percentile_interval, resample, spread_of, tie_spread
+from .spread import spread_of
 
-__all__ = [
-    "STATISTICS",
-    "Evaluated",
-    "bootstrap_map",
-    "evaluate_images",
-    "figures",
-    "mean_ap",
-    "percentile_interval",
-    "resample",
-    "spread_of",
-    "summarise",
-    "tables",
-    "tie_spread",
-]
+__all__ = ["STATISTICS", "Evaluated", "evaluate_images", "figures", "mean_ap", "spread_of", "summarise", "tables"]

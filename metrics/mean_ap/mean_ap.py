@@ -16,21 +16,18 @@ from .accumulate import STATISTICS
 from .inputs import IouType, RawImage, check_columns, read_examples
 from .matching import THRESHOLDS
 from .overlap import Shapes
-from .scoring import Rounding, evaluate_images, summarise
+from .scoring import Rounding, evaluate_images, mean_ap, summarise
 from .spread import spread_of
 from .values import as_rle
 from .weighted import weighted_statistics
 
 __all__ = ["STATISTICS", "THRESHOLDS", "MeanAP", "Shapes", "as_rle", "weighted_statistics"]
 
-_Predictions = Sequence[RawImage | None]
-_References = Sequence[RawImage]
-
 _DESCRIPTION = """\
 Mean average precision (COCO's twelve statistics) of boxes or masks that a model finds in images, and figures beside it
 that need no confidences: F1 at IoU 0.5 and over [.5:.95], and the mean best IoU. Where all scores are equal, which is
 the normal case of a model that answers in text, the order of the images decides the average precision: tie_orders says
-by how much.
+by how much. `compute(tie_orders=100, seed=0)` adds `tie_spread` over so many random orders.
 """
 
 _CITATION = """\
@@ -49,33 +46,7 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per image: a dict with boxes, (n, 4) x0, y0, x1, y1 in pixels, and optionally labels (one
-        category per box, or one for all, str or int) and scores (one per box); None without a usable answer.
-    references: one dict per image with boxes and optionally labels. Labels on both sides or on neither.
-    iou_type: "bbox" (default), or "segm": masks (COCO run-length encodings) are given in place of boxes.
-    rounding: "none" (default), or "float32": the single precision of torchmetrics.
-    tie_orders: 0 (default), or how many random orders of the images to try; seed: of these orders.
-Returns:
-    map, map_50, map_75, map_small, map_medium, map_large, mar_1, mar_10, mar_100, mar_small, mar_medium, mar_large:
-        COCO's twelve statistics, 0 to 1, -1 without a reference.
-    f1@50, f1@[.5:.95], precision@50, recall@50, mean_best_iou: 0 to 1, whatever the order and the scores.
-    per_category: these per label. constant_scores: whether all scores are equal.
-    n, n_failed, coverage: images, those without an answer, and the share of those with one.
-    n_predicted, n_reference: boxes or masks.
-    tie_spread: with tie_orders, canonical, min, mean, max, lower and upper of the six precisions.
-Examples:
-    >>> cups = {"boxes": [[10, 10, 50, 50], [60, 10, 100, 50]], "labels": "cup"}
-    >>> metric = MeanAP()
-    >>> cup = {"boxes": [[10, 10, 50, 46]], "labels": "cup"}
-    >>> result = metric.compute(predictions=[cup, None], references=[cups, cups])
-    >>> round(result["map_50"], 4), round(result["map"], 4), result["f1@50"], result["coverage"]
-    (0.2574, 0.2317, 0.4, 0.5)
-"""
 
-
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class MeanAP(evaluate.Metric):
     """COCO's average precision and recall of boxes or masks, and F1 that needs no confidences."""
 
@@ -85,24 +56,18 @@ class MeanAP(evaluate.Metric):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
+            inputs_description=mean_ap.__doc__,
             features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
             reference_urls=["https://arxiv.org/abs/2605.12074", "https://cocodataset.org/#detection-eval"],
         )
 
-    def add(self, *, prediction: RawImage | None = None, reference: RawImage | None = None, **kwargs: object) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one image. A prediction of None says that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: _Predictions | None = None,
-        references: _References | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add images. Raises TypeError or ValueError naming the image and the field that is wrong."""
         answers, expected = check_columns(predictions, references)
         if len(expected):

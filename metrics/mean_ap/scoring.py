@@ -26,7 +26,7 @@ Rounding = Literal["none", "float32"]
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """All images, compared once. Aggregate them with `figures`, `spread_of` and `bootstrap_map`.
+    """All images, compared once. Aggregate them with `figures` and `spread_of`.
 
     I images, K labels, T = 10 IoU thresholds.
 
@@ -60,11 +60,7 @@ def evaluate_images(
     rounding: Rounding = "none",
 ) -> Evaluated:
     """Compare all images once; for the inputs, options and errors see `mean_ap`."""
-    return evaluate_examples(read_examples(predictions, references, iou_type), rounding=rounding)
-
-
-def evaluate_examples(examples: Examples, *, rounding: Rounding = "none") -> Evaluated:
-    """Compare all images of flat arrays once (see `inputs.Examples`; they are not checked again)."""
+    examples = read_examples(predictions, references, iou_type)
     if rounding not in ("none", "float32"):
         raise ValueError(f"rounding is {rounding!r}; give 'none' or 'float32'")
     shapes = Shapes(examples)
@@ -87,14 +83,6 @@ def evaluate_examples(examples: Examples, *, rounding: Rounding = "none") -> Eva
         failed=examples.failed,
         constant_scores=bool((scores == scores[0]).all()) if len(scores) else True,
     )
-
-
-def match_examples(examples: Examples, *, rounding: Rounding = "none") -> Matches:
-    """COCO's matching alone: what the twelve statistics need."""
-    if rounding == "float32":
-        return match_rounded(examples)
-    shapes = Shapes(examples)
-    return match_greedily(examples, shapes, group(examples, shapes))
 
 
 def match_rounded(examples: Examples) -> Matches:

@@ -126,21 +126,15 @@ class RunMask:
 Mask = PixelMask | RunMask
 
 
-def as_mask(raw: RawMask, where: str = "mask") -> Mask:
-    """A mask out of an array-like of shape (height, width), not 0 is foreground, or out of a COCO RLE dict.
-
-    Raises TypeError or ValueError; the message starts with `where`.
-
-    >>> as_mask([[0, 1, 1], [0, 0, 0]]).box
-    Window(y0=0, x0=1, y1=1, x1=3)
-    >>> as_mask({"size": [2, 3], "counts": [2, 1, 1, 1, 1]}).area
-    2
-    """
-    return as_masks([raw], [where])[0]
-
-
 def as_masks(raws: Sequence[RawMask], where: Sequence[str]) -> list[Mask]:
-    """Several masks at once, see `as_mask`: the run lengths are read together, which is much faster."""
+    """Masks out of array-likes of shape (height, width), not 0 is foreground, or out of COCO RLE dicts, read together.
+
+    Raises TypeError or ValueError; the message starts with what `where` says of the mask.
+
+    >>> array, runs = as_masks([[[0, 1, 1], [0, 0, 0]], {"size": [2, 3], "counts": [2, 1, 1, 1, 1]}], ["a", "b"])
+    >>> array.box, runs.area
+    (Window(y0=0, x0=1, y1=1, x1=3), 2)
+    """
     pixels = {i: _as_pixels(raw, where[i]) for i, raw in enumerate(raws) if not isinstance(raw, Mapping)}
     rows = [i for i in range(len(raws)) if i not in pixels]
     runs = dict(zip(rows, _read_runs([raws[i] for i in rows], [where[i] for i in rows]), strict=True))

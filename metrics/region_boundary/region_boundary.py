@@ -11,10 +11,7 @@ import datasets
 import evaluate
 
 from .masks import Mask
-from .scoring import TOLERANCE, RawSequence, as_prediction, as_reference, check_columns, region_boundary
-
-_Predictions = Sequence[RawSequence | None]
-_References = Sequence[RawSequence]
+from .scoring import TOLERANCE, as_prediction, as_reference, check_columns, region_boundary
 
 _DESCRIPTION = """\
 Region similarity J and contour accuracy F of object tracks, as the DAVIS benchmark defines them. J is the
@@ -39,29 +36,7 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per object track: a list with one mask per frame, None for a frame without a mask; or None
-        for a track without a usable answer. A mask is a 2-D array (height, width) of booleans or integers, or a COCO
-        RLE dict with size and counts.
-    references: one list of masks per object track, of the same length and sizes.
-    tolerance: within which distance contours match: below 1 a share of the image diagonal, from 1 on whole pixels.
-Returns:
-    J_mean, J_recall, J_decay, F_mean, F_recall, F_decay, J&F_mean: means over the objects, 0 to 1 (decay: -1 to 1).
-    frame_J_mean, frame_F_mean, frame_J&F_mean: means over all frames of all objects.
-    per_object: for each track the first seven figures, and J and F, its frames' scores.
-    n, n_failed, coverage: tracks, those without an answer, the share of those with one.
-    n_frames, n_failed_frames, frame_coverage: the same for frames.
-Examples:
-    >>> left, right = [[1, 1, 0, 0]], [[0, 0, 1, 1]]
-    >>> metric = RegionBoundary()
-    >>> result = metric.compute(predictions=[[left, left], None], references=[[left, right], [left]])
-    >>> result["J_mean"], result["per_object"][0]["J"], result["coverage"]
-    (0.25, [1.0, 0.0], 0.5)
-"""
 
-
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class RegionBoundary(evaluate.Metric):
     """J and F of object tracks. Masks are stored as run lengths until the metric is computed."""
 
@@ -71,26 +46,18 @@ class RegionBoundary(evaluate.Metric):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
+            inputs_description=region_boundary.__doc__,
             features=datasets.Features({"predictions": track, "references": track}),
             reference_urls=["https://davischallenge.org", "https://arxiv.org/abs/1704.00675"],
         )
 
-    def add(
-        self, *, prediction: RawSequence | None = None, reference: RawSequence | None = None, **kwargs: object
-    ) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one track. A prediction of None says that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: _Predictions | None = None,
-        references: _References | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add tracks. Raises TypeError or ValueError naming the track and the frame that are wrong."""
         answers, truths = check_columns(predictions, references)
         true = [as_reference(raw, f"references[{index}]") for index, raw in enumerate(truths)]

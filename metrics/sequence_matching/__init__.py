@@ -2,13 +2,12 @@
 
 from .inputs import LabelledScores
 from .rescaling import rescale
-from .scoring import SetScore, macro_f1, majority_label, mean_with_interval, score_set, sequence_matching
+from .scoring import SetScore, macro_f1, mean_with_interval, score_set, sequence_matching
 
 __all__ = [
     "LabelledScores",
     "SetScore",
     "macro_f1",
-    "majority_label",
     "mean_with_interval",
     "rescale",
     "score_set",

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import multimode
 from typing import Any
 
 from .inputs import LabelledScores, RawLabels, RawScores, as_groups, as_sets, check_options
@@ -47,16 +48,6 @@ def macro_f1(truth: Sequence[int], predicted: Sequence[int | None]) -> float:
     return math.fsum(2 * hits[label] / (support[label] + given[label]) for label in labels) / len(labels)
 
 
-def majority_label(truth: Sequence[int]) -> int:
-    """The most frequent label; of several, the lowest. (The F1 of all of them is the same.)
-
-    >>> majority_label([2, 1, 2, 1, 0])
-    1
-    """
-    counts = Counter(truth)
-    return min(counts, key=lambda label: (-counts[label], label))
-
-
 def score_set(
     problem: LabelledScores,
     *,
@@ -88,7 +79,7 @@ def score_set(
     labelled = [label for label in problem.labels if label is not None]
     return SetScore(
         macro_f1=macro_f1(truth, guesses) if pairs else None,
-        majority_f1=macro_f1(labelled, [majority_label(labelled)] * len(labelled)) if pairs else None,
+        majority_f1=macro_f1(labelled, [min(multimode(labelled))] * len(labelled)) if pairs else None,
         predictions=predictions,
         n_videos=len(predictions),
         n_scored=len(pairs),

@@ -3,6 +3,7 @@
 `evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,78 +30,43 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per problem set: the scores, one list of scores (one per label) for each video; None
-        for a missing score, a video without scores or a set without scores.
-    references: one entry per problem set: the number of the true label of each video; or a dict with these
-        `labels` and with `groups`, the name or names of the groups that the set belongs to.
-    standardise, softmax, missing, ties: for compute, see the function sequence_matching.
-Returns:
-    macro_f1, error, ci_low, ci_high: mean over problem sets, its error, and the 95% interval.
-    majority_f1: the mean for predicting each set's most frequent label.
-    n, n_unscored, n_failed, coverage: sets, those that cannot be scored, those without any score of the model,
-        and the share of the others.
-    n_videos, n_videos_failed, video_coverage, n_undefined, n_ties: the same of videos, and tied maxima.
-    per_group, per_set: the figures of each group, and of each problem set.
-Examples:
-    >>> metric = SequenceMatching()
-    >>> result = metric.compute(predictions=[[[0.9, 0.8], [0.7, 0.2]], None], references=[[1, 0], [0, 1]])
-    >>> result["macro_f1"], result["per_set"][0]["predictions"], result["coverage"]
-    (0.5, [1, 0], 0.5)
-"""
 
-
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class SequenceMatching(evaluate.Metric):
     """Macro-F1 of matching videos to descriptions within problem sets."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # evaluate refuses a bare null as the first entry of a batch, hence the flags beside the lists.
-        video = {"failed": datasets.Value("bool"), "scores": [datasets.Value("float64")]}
-        prediction = {"failed": datasets.Value("bool"), "videos": [video]}
-        reference = {"labels": [datasets.Value("int64")], "groups": [datasets.Value("string")]}
+        # One JSON text per problem set: evaluate refuses a bare null as the first entry of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": prediction, "references": reference}),
+            inputs_description=sequence_matching.__doc__,
+            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
             reference_urls=["https://arxiv.org/abs/2411.13211", "https://github.com/Eugleo/vista-dataset"],
         )
 
-    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: object) -> None:  # noqa: ANN401
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one problem set. A prediction of None says that the model has no scores for it."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self, *, predictions: Sequence[Any] | None = None, references: Sequence[Any] | None = None, **kwargs: object
-    ) -> None:
-        """Add problem sets. Raises TypeError or ValueError naming the set and the field that is wrong."""
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
+        """Add problem sets; a reference may be a dict with `labels` and `groups`.
+
+        Raises TypeError or ValueError naming the set and the field that is wrong.
+        """
         scores, truths = as_columns(predictions, references)
         rows = [_as_reference(raw, f"references[{index}]") for index, raw in enumerate(truths)]
-        super().add_batch(
-            predictions=[
-                _as_prediction(raw, f"predictions[{index}]", len(row["labels"]))
-                for index, (raw, row) in enumerate(zip(scores, rows, strict=True))
-            ],
-            references=rows,
-            **kwargs,
-        )
+        matrices = [
+            None if raw is None else as_matrix(raw, f"predictions[{index}]", len(row["labels"]))
+            for index, (raw, row) in enumerate(zip(scores, rows, strict=True))
+        ]
+        super().add_batch(predictions=list(map(json.dumps, matrices)), references=list(map(json.dumps, rows)), **kwargs)
 
-    def _compute(
-        self,
-        predictions: Sequence[dict[str, Any]],
-        references: Sequence[dict[str, Any]],
-        **kwargs: Any,  # noqa: ANN401
-    ) -> dict[str, Any]:
-        return sequence_matching(
-            [_restored(row) for row in predictions],
-            [row["labels"] for row in references],
-            [row["groups"] for row in references],
-            **kwargs,
-        )
+    def _compute(self, predictions: Sequence[str], references: Sequence[str], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+        truths = list(map(json.loads, references))
+        labels, groups = ([row[name] for row in truths] for name in ("labels", "groups"))
+        return sequence_matching(list(map(json.loads, predictions)), labels, groups, **kwargs)
 
 
 def _as_reference(raw: Any, where: str) -> dict[str, Any]:  # noqa: ANN401
@@ -109,16 +75,3 @@ def _as_reference(raw: Any, where: str) -> dict[str, Any]:  # noqa: ANN401
     if "labels" not in raw or not raw.keys() <= {"labels", "groups"}:
         raise ValueError(f"{where}: has the keys {list(raw)}; give labels and, optionally, groups")
     return {"labels": as_labels(raw["labels"], where), "groups": as_groups([raw.get("groups")], 1)[0]}
-
-
-def _as_prediction(raw: Any, where: str, n_videos: int) -> dict[str, Any]:  # noqa: ANN401
-    if raw is None:
-        return {"failed": True, "videos": []}
-    videos = [{"failed": row is None, "scores": row or []} for row in as_matrix(raw, where, n_videos)]
-    return {"failed": False, "videos": videos}
-
-
-def _restored(row: dict[str, Any]) -> list[Any] | None:
-    if row["failed"]:
-        return None
-    return [None if video["failed"] else video["scores"] for video in row["videos"]]

@@ -1,9 +1,8 @@
 """Spatio-temporal grounding: recognition, tIoU and vIoU of the objects that a task takes."""
 
-from .parsing import PredictedObject, ReferenceObject, ReferenceTask, as_prediction, as_reference
+from .parsing import PredictedObject, ReferenceObject, ReferenceTask
 from .scoring import (
     MEASURES,
-    THRESHOLDS,
     TaskScore,
     add_up,
     box_iou,
@@ -13,20 +12,16 @@ from .scoring import (
     score_object,
     score_task,
     spatio_temporal_grounding,
-    summarise,
     temporal_iou,
 )
 
 __all__ = [
     "MEASURES",
-    "THRESHOLDS",
     "PredictedObject",
     "ReferenceObject",
     "ReferenceTask",
     "TaskScore",
     "add_up",
-    "as_prediction",
-    "as_reference",
     "box_iou",
     "figures",
     "frame_ious",
@@ -34,6 +29,5 @@ __all__ = [
     "score_object",
     "score_task",
     "spatio_temporal_grounding",
-    "summarise",
     "temporal_iou",
 ]

@@ -244,32 +244,11 @@ def _numbers(raw: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:  # noqa:
 
 
 def to_json(item: ReferenceTask | Sequence[PredictedObject] | None) -> str:
-    """What was read as one string, for `answer_from_json` and `task_from_json`.
+    """What was read, as a text of JSON that `as_reference` or `as_prediction` reads as the same.
 
     >>> to_json([PredictedObject(0, [(0.0, 2.0)], {1.5: [(0.0, 0.0, 1.0, 1.0)]}, False)])
-    '[[0, [[0.0, 2.0]], {"1.5": [[0.0, 0.0, 1.0, 1.0]]}, false]]'
+    '[{"match": 0, "intervals": [[0.0, 2.0]], "boxes": {"1.5": [[0.0, 0.0, 1.0, 1.0]]}, "malformed": false}]'
     """
-    return json.dumps(item)
-
-
-def answer_from_json(text: str) -> list[PredictedObject] | None:
-    """The answer that `to_json` wrote, read without checking it again."""
-    rows = json.loads(text)
-    if rows is None:
-        return None
-    return [
-        PredictedObject(match, intervals, {float(stamp): at_stamp for stamp, at_stamp in boxes.items()}, malformed)
-        for match, intervals, boxes, malformed in rows
-    ]
-
-
-def task_from_json(text: str) -> ReferenceTask:
-    """The task that `to_json` wrote, read without checking it again."""
-    kind, objects = json.loads(text)
-    return ReferenceTask(
-        kind,
-        [
-            ReferenceObject(category, own_kind, intervals, {float(stamp): box for stamp, box in boxes.items()})
-            for category, own_kind, intervals, boxes in objects
-        ],
-    )
+    if isinstance(item, ReferenceTask):
+        return json.dumps({"kind": item.kind, "objects": [each._asdict() for each in item.objects]})
+    return json.dumps(None if item is None else [each._asdict() for each in item])

@@ -260,13 +260,6 @@ def spatio_temporal_grounding(
         None if raw is None else as_prediction(raw, len(task.objects), f"predictions[{index}]")
         for index, (raw, task) in enumerate(zip(predictions, tasks, strict=True))
     ]
-    return score_tasks(answers, tasks, viou)
-
-
-def score_tasks(
-    answers: Sequence[Sequence[PredictedObject] | None], tasks: Sequence[ReferenceTask], viou: str = "reference"
-) -> dict[str, Any]:
-    """What `spatio_temporal_grounding` returns, for answers and tasks that have been read."""
     if viou not in VIOU:
         raise ValueError(f"viou is {viou!r}; give {' or '.join(VIOU)}")
     if not tasks:
@@ -285,15 +278,11 @@ def score_tasks(
     }
 
 
-def check_columns(
-    predictions: Sequence[RawAnswer | None] | None, references: Sequence[RawTask] | None
-) -> tuple[Sequence[RawAnswer | None], Sequence[RawTask]]:
+def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
     """Both columns. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per task")
-    assert predictions is not None
-    assert references is not None
     if len(predictions) != len(references):
         raise ValueError(
             f"there are {len(predictions)} predictions for {len(references)} references; "

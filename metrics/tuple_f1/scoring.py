@@ -147,19 +147,6 @@ def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
     }
 
 
-def score_example(prediction: RawExample | None, reference: RawExample) -> dict[str, float]:
-    """Precision, recall and f1 of one example; a prediction of None marks a failed one, whose shares are all 0.
-
-    >>> on, under = (1, 2, "position", "on"), (2, 1, "position", "under")
-    >>> score_example([on, on], [on, under])
-    {'precision': 0.5, 'recall': 0.5, 'f1': 0.5}
-    >>> score_example([], [])["f1"], score_example(None, [])["f1"]
-    (1.0, 0.0)
-    """
-    result = tuple_f1([prediction], [reference])
-    return {name: result[f"micro_{name}"] for name in ("precision", "recall", "f1")}
-
-
 def _groups(sums: Mapping[Hashable, Any], kind: str) -> list[str]:
     return sorted({key[1] for key in sums if isinstance(key, tuple) and key[0] == kind})
 

@@ -3,21 +3,20 @@
 `evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import datasets
 import evaluate
 
-from .scoring import RawExample, as_relations, check_columns, tuple_confusion, tuple_f1
-
-_Predictions = Sequence[RawExample | None]
-_References = Sequence[RawExample]
+from .scoring import as_relations, check_columns, tuple_confusion, tuple_f1
 
 _DESCRIPTION = """\
 Tuple F1 compares the relations that a model reports for an image with the annotated ones. A relation is the
 tuple (source object, target object, relation type, value). It is right when all four parts agree, case and
 surrounding white space of the two strings aside, and every annotated relation can be matched once.
+`compute(confusion=True)` adds what was answered in place of what.
 """
 
 _CITATION = """\
@@ -30,86 +29,40 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
-Args:
-    predictions: one entry per example: a list of relations, or None for an example without a usable answer.
-        A relation is a dict with source_id (int), target_id (int), relation_type (str) and value (str), or
-        these four in a list.
-    references: one list of relations per example.
-    confusion: also return what was answered in place of what, label by label (default False).
-Returns:
-    micro_precision, micro_recall, micro_f1: counts pooled over all examples, 0 to 1.
-    mean_example_f1: mean F1 over all examples, 0 to 1; an example without an answer counts 0.
-    macro_f1, macro_value_f1: mean of the pooled F1 over relation types, and over "type/value" labels, with a reference.
-    per_relation_type, per_value: the pooled figures of each relation type, and of each "type/value".
-    n, n_failed, coverage: examples, those without an answer, and the share of those with one.
-    tp, n_predicted, n_reference: pooled counts of relations.
-Examples:
-    >>> on = {"source_id": 1, "target_id": 2, "relation_type": "position", "value": "on"}
-    >>> holds = {"source_id": 3, "target_id": 1, "relation_type": "human_actions", "value": "holds"}
-    >>> metric = TupleF1()
-    >>> result = metric.compute(predictions=[[on], None], references=[[on, holds], [holds]])
-    >>> result["micro_precision"], round(result["micro_recall"], 3), result["coverage"]
-    (1.0, 0.333, 0.5)
-"""
 
-_RELATION = {
-    "source_id": datasets.Value("int64"),
-    "target_id": datasets.Value("int64"),
-    "relation_type": datasets.Value("string"),
-    "value": datasets.Value("string"),
-}
-
-
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class TupleF1(evaluate.Metric):
     """Exact multiset precision, recall and F1 of relation tuples."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # evaluate refuses a bare null as the first prediction of a batch, hence the flag beside the list.
-        prediction = {"failed": datasets.Value("bool"), "relations": [_RELATION]}
+        # One JSON text per example: evaluate refuses a bare null as the first prediction of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": prediction, "references": [_RELATION]}),
+            inputs_description=tuple_f1.__doc__,
+            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
             reference_urls=["https://arxiv.org/abs/2605.12074"],
         )
 
-    def add(
-        self, *, prediction: RawExample | None = None, reference: RawExample | None = None, **kwargs: object
-    ) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one example. A prediction of None says that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
-    def add_batch(
-        self,
-        *,
-        predictions: _Predictions | None = None,
-        references: _References | None = None,
-        **kwargs: object,
-    ) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
         answers, expected = check_columns(predictions, references)
         super().add_batch(
-            predictions=[_as_row(raw, f"predictions[{index}]") for index, raw in enumerate(answers)],
-            references=[_as_dicts(raw, f"references[{index}]") for index, raw in enumerate(expected)],
+            predictions=[
+                json.dumps(None if raw is None else as_relations(raw, f"predictions[{index}]"))
+                for index, raw in enumerate(answers)
+            ],
+            references=[json.dumps(as_relations(raw, f"references[{index}]")) for index, raw in enumerate(expected)],
             **kwargs,
         )
 
     def _compute(
-        self, predictions: Sequence[dict[str, Any]], references: _References, confusion: bool = False
+        self, predictions: Sequence[str], references: Sequence[str], confusion: bool = False
     ) -> dict[str, Any]:
-        answers = [None if row["failed"] else row["relations"] for row in predictions]
-        result = tuple_f1(answers, references)
-        return {**result, "confusion": tuple_confusion(answers, references)} if confusion else result
-
-
-def _as_row(raw: RawExample | None, where: str) -> dict[str, Any]:
-    return {"failed": raw is None, "relations": _as_dicts([] if raw is None else raw, where)}
-
-
-def _as_dicts(raw: RawExample, where: str) -> list[dict[str, Any]]:
-    return [relation._asdict() for relation in as_relations(raw, where)]
+        rows = [list(map(json.loads, column)) for column in (predictions, references)]
+        return tuple_f1(*rows) | ({"confusion": tuple_confusion(*rows)} if confusion else {})

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.task import Example
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 from tests.releases import document, span, write_release
 
 TASK = Grounding()
@@ -21,7 +23,7 @@ Content = dict[str, Any]
 
 
 def derive(root: Path, sampling: Sampling = EVERY_FRAME) -> list[Example]:
-    return [e for e in TASK.examples(SceneGraph(root), sampling) if isinstance(e, Example)]
+    return [e for e in graph_examples(TASK, SceneGraph(root), sampling) if isinstance(e, Example)]
 
 
 def derived(tmp_path: Path, content: Content, sampling: Sampling = EVERY_FRAME) -> list[Example]:

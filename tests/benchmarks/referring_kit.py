@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks.barista.referring import Referring
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.task import Example
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 from tests.releases import FRAMES, segmentation, span, write_release
 
 TASK = Referring()
@@ -17,7 +19,7 @@ DENSE = Sampling(frame_step=4)
 
 
 def derive(root: Path, sampling: Sampling = DENSE, task: Referring = TASK) -> list[Example]:
-    return [e for e in task.examples(SceneGraph(root), sampling) if isinstance(e, Example)]
+    return [e for e in graph_examples(task, SceneGraph(root), sampling) if isinstance(e, Example)]
 
 
 def derive_from(tmp_path: Path, content: dict[str, Any], sampling: Sampling = DENSE) -> list[Example]:

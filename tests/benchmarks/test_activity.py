@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 from barista_bench.benchmarks.barista.activity import Activity
-from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.example import write_scores
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Sampling, SkippedExample
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, SkippedExample
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.answering import answer_all
+from tests.graph_examples import graph_examples
 from tests.releases import CUP, document, span, write_release
 
 TASK = Activity()
@@ -49,7 +51,7 @@ def vocabulary_video(root: Path) -> Path:
 
 
 def derive(root: Path, sampling: Sampling = ALL) -> list[Example | SkippedExample]:
-    return list(TASK.examples(SceneGraph(root), sampling))
+    return list(graph_examples(TASK, SceneGraph(root), sampling))
 
 
 def ranges(root: Path, sampling: Sampling = ALL) -> list[tuple[str, int, int]]:
@@ -403,7 +405,7 @@ def test_the_order_of_the_folders_does_not_matter(root: Path, tmp_path: Path, ex
 
 
 def test_real_clips_give_questions_that_the_oracle_answers(real_release: Path) -> None:
-    found = [e for e in TASK.examples(SceneGraph(real_release), TASK.sampling) if isinstance(e, Example)]
+    found = [e for e in graph_examples(TASK, SceneGraph(real_release), TASK.sampling) if isinstance(e, Example)]
     if found:
         assert answer_all(TASK, found, lambda e: TASK.reference_answer(e, BOXES))["accuracy"] == 1.0
 

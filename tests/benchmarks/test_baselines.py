@@ -14,9 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista import TASKS, Grounding, HandObject
+from barista_bench.benchmarks.barista import TASKS
+from barista_bench.benchmarks.barista.box_answers import usual_boxes
+from barista_bench.benchmarks.barista.common import most_frequent, remembered
+from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.interactions import InteractionTarget, TrueInteraction
-from barista_bench.benchmarks.barista.lexical import content_words
+from barista_bench.benchmarks.barista.lexical import content_words, most_typical
 from barista_bench.benchmarks.barista.marked_relations import (
     MarkedObject,
     MarkLook,
@@ -24,17 +28,13 @@ from barista_bench.benchmarks.barista.marked_relations import (
     RelationInputs,
     likely_relations,
 )
-from barista_bench.benchmarks.barista.priors import (
-    most_frequent,
-    most_typical,
-    remembered,
-    usual_boxes,
-)
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Scored, Task
+from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 
 GRID = BoxFormat()
 FORMATS = [GRID, BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)]
@@ -65,7 +65,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Example, 
     for kind in TASKS:
         task = kind()
         sampling: Sampling = replace(task.sampling, limit=100, **SMALL[task.name])
-        candidates = [item for item in task.examples(graph, sampling) if isinstance(item, Example)]
+        candidates = [item for item in graph_examples(task, graph, sampling) if isinstance(item, Example)]
         found[task.name] = tuple(sampling.draw(candidates))
     return found
 

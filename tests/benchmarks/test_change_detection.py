@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.barista.change_detection import Change, ClipView, clips, detect_changes
-from barista_bench.core.task import Sampling
+from barista_bench.core.deriving import Sampling
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from tests.conftest import Compared
 from tests.releases import BUTTON, CUP, FRAMES, LEFT, MACHINE, RIGHT, document, relation, span, write_release

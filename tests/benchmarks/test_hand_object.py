@@ -15,12 +15,14 @@ import pytest
 from datasets import Dataset
 
 from barista_bench.benchmarks.barista.hand_object import EXEMPLARS, HandObject
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
-from barista_bench.core.task import Example, Prediction, Sampling, Scored
+from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.data.rows import from_row, row_features, to_row
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.answering import answer_all
 from tests.benchmarks.answering import interaction_entry as item
+from tests.graph_examples import graph_examples
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 
 TASK = HandObject()
@@ -33,7 +35,7 @@ Content = dict[str, Any]
 
 
 def derive(root: Path, sampling: Sampling = TASK.sampling) -> list[Example]:
-    return [e for e in TASK.examples(SceneGraph(root), sampling) if isinstance(e, Example)]
+    return [e for e in graph_examples(TASK, SceneGraph(root), sampling) if isinstance(e, Example)]
 
 
 def derived(tmp_path: Path, content: Content, sampling: Sampling = TASK.sampling) -> list[Example]:

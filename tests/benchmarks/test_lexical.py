@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical import NO_OVERLAP, Overlap, content_words, lexical_statistics, overlap
+from barista_bench.benchmarks.barista.lexical import (
+    NO_OVERLAP,
+    Overlap,
+    content_words,
+    domain_vocabulary,
+    labelled,
+    lexical_statistics,
+    overlap,
+)
 
 
 def test_words_are_compared_without_case_order_and_plural() -> None:

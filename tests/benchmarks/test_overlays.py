@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.sampling import Sampling
 from barista_bench.core.task import Example, FrameRef, Overlay, Prediction, Task
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 
 BOXES = BoxFormat("yxyx", 1000)
 
 
 def first_example(name: str, graph: SceneGraph) -> tuple[Task, Example]:
     task = get_task("barista", name)
-    found = (item for item in task.examples(graph, Sampling(frame_step=20)) if isinstance(item, Example))
+    found = (item for item in graph_examples(task, graph, Sampling(frame_step=20)) if isinstance(item, Example))
     return task, next(found)
 
 

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks import get_task, task_names
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart
-from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Scored, Task
+from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.data.rows import row_features
 from barista_bench.errors import ConfigError
 from barista_bench.mini import write_kitchen
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 from tests.releases import CUP, FRAMES, MACHINE, document, relation, segmentation, span, write_release
 
 NAMES = task_names("barista")
@@ -27,7 +29,7 @@ def tasks(name: str) -> tuple[Task, Task]:
 
 
 def examples(task: Task, root: Path, **sampling: Any) -> list[Example]:
-    found = task.examples(SceneGraph(root), Sampling(**sampling))
+    found = graph_examples(task, SceneGraph(root), Sampling(**sampling))
     return [item for item in found if isinstance(item, Example)]
 
 

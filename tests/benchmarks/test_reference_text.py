@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example
 from tests.benchmarks.referring_kit import add_object, derive, derive_from, of_object
 from tests.releases import (
     BUTTON,

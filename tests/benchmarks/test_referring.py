@@ -15,13 +15,15 @@ from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary
+from barista_bench.benchmarks.barista.lexical import domain_vocabulary
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart
-from barista_bench.core.task import Example, ParseError, Prediction, Sampling, Scored
+from barista_bench.core.task import Example, ParseError, Prediction, Scored
 from barista_bench.data.plan import plan_task
 from barista_bench.data.rows import from_row, row_features, to_row
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.referring_kit import BOXES, TASK, add_object, derive, derive_from, of_object
+from tests.graph_examples import graph_examples
 from tests.releases import (
     BUTTON,
     CUP,
@@ -198,7 +200,7 @@ def test_an_object_annotated_twice_is_asked_about_once(tmp_path: Path) -> None:
     content["annotations"].append({"image_id": 12, "object_id": CUP, "bbox": [10, 20, 30.5, 5]})
     graph = SceneGraph(write_release(tmp_path, content=content, video=False))
     sampling = Sampling(frame_range=(12, 13), limit=3)
-    candidates = [e for e in TASK.examples(graph, sampling) if isinstance(e, Example)]
+    candidates = [e for e in graph_examples(TASK, graph, sampling) if isinstance(e, Example)]
     assert [e.inputs["bbox_xywh"] for e in candidates] == [[4, 4, 40, 50], [50, 30, 20, 20], [10, 20, 30.5, 5]]
     plan = plan_task(graph, TASK, sampling, {"v1": "test"})
     drawn = sampling.draw(candidates)

@@ -13,12 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from barista_bench.benchmarks.barista import Relations
+from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks, mark_color
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Sampling, Scored
+from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, RIGHT, document, relation, segmentation, write_release
 
 TASK = Relations()
@@ -27,7 +29,7 @@ EVERY_FRAME = Sampling(frame_step=1)
 
 
 def derive(root: Path, sampling: Sampling = EVERY_FRAME) -> list[Example]:
-    return [e for e in TASK.examples(SceneGraph(root), sampling) if isinstance(e, Example)]
+    return [e for e in graph_examples(TASK, SceneGraph(root), sampling) if isinstance(e, Example)]
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Change
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary
-from barista_bench.benchmarks.barista.frozen_line_writer import released_record
-from barista_bench.benchmarks.barista.lexical import is_said
+from barista_bench.benchmarks.barista.lexical import domain_vocabulary, is_said
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
     changes_to_tell,
@@ -27,13 +25,16 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_pairs,
     write_pair,
 )
+from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
+from barista_bench.core.deriving import Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart, TextPart
-from barista_bench.core.task import Example, ParseError, Prediction, Sampling, Scored, SkippedExample
+from barista_bench.core.task import Example, ParseError, Prediction, Scored, SkippedExample
 from barista_bench.data.rows import from_row, row_features, to_row
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
 from tests.conftest import Compared
+from tests.graph_examples import graph_examples
 from tests.judging.changes import change
 from tests.releases import CUP, LEFT, MACHINE, RIGHT, eventful, write_release
 
@@ -45,7 +46,7 @@ SNAPSHOT = Path(__file__).parent / "snapshots" / "temporal_vqa.txt"
 
 
 def derive(root: Path, sampling: Sampling = SHORT, task: TemporalVQA = TASK) -> list[Example]:
-    return [e for e in task.examples(SceneGraph(root), sampling) if isinstance(e, Example)]
+    return [e for e in graph_examples(task, SceneGraph(root), sampling) if isinstance(e, Example)]
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +257,7 @@ def test_written_pairs_have_the_graphs_changes_of_their_category_as_evidence(tmp
 
 def test_pairs_without_question_or_answer_keep_their_number(tmp_path: Path, root: Path) -> None:
     pairs = pair(question=""), pair(answer=" "), {"category": "state_change"}, pair(question=None), pair()
-    items = list(TASK.examples(SceneGraph(root), from_file(cache(tmp_path, clip(*pairs)))))
+    items = list(graph_examples(TASK, SceneGraph(root), from_file(cache(tmp_path, clip(*pairs)))))
     skipped = [item for item in items if isinstance(item, SkippedExample)]
     assert [item.reason for item in skipped] == [f"clip 0: pair {place} lacks question or answer" for place in range(4)]
     assert [e.metadata["qa_index"] for e in items if isinstance(e, Example)] == [4]
@@ -264,7 +265,7 @@ def test_pairs_without_question_or_answer_keep_their_number(tmp_path: Path, root
 
 def test_written_clips_are_those_of_the_video_and_the_sampled_range(tmp_path: Path, root: Path) -> None:
     folder = cache(tmp_path, clip(pair(), frames=[40, 41], index=40), clip(pair(), frames=[4, 8]), clip(pair()))
-    (skipped,) = [i for i in TASK.examples(SceneGraph(root), from_file(folder)) if isinstance(i, SkippedExample)]
+    (skipped,) = [i for i in graph_examples(TASK, SceneGraph(root), from_file(folder)) if isinstance(i, SkippedExample)]
     assert skipped.reason == "clip 40: none of its frames is in the video"
     found = derive(root, replace(from_file(folder), frame_range=(4, 20)))
     assert [[frame.frame_index for frame in e.frames] for e in found] == [[4, 8]]

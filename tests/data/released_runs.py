@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.frozen_line_writer import released_record
+from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example
 from barista_bench.data.frozen import read_frozen

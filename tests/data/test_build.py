@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from datasets import Dataset, DatasetDict, load_dataset
 
-from barista_bench.benchmarks.barista import Relations
+from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import content_hash, read_frozen
 from barista_bench.data.manifest import Built, BuiltConfig, read_manifest

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from datasets import DatasetDict, load_dataset
 
-from barista_bench.data.cache_entries import warn_of_others
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.register import register, unregister
-from barista_bench.data.rows import FramesMode
+from barista_bench.data.rows import FramesMode, warn_of_others
 from tests.releases import document, write_release
 
 

@@ -13,9 +13,8 @@ from huggingface_hub import DatasetCard
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, task_names
 from barista_bench.core.task import PROTOCOLS
-from barista_bench.data.card import published_card, sampling_text
 from barista_bench.data.folder import build
-from barista_bench.data.manifest import read_manifest
+from barista_bench.data.manifest import published_card, read_manifest, sampling_text
 from barista_bench.data.origin import config_names_of
 from barista_bench.data.rows import row_features
 from barista_bench.data.tables import GRAPH_TABLES, table_features

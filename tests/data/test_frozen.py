@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.benchmarks.barista import Relations
-from barista_bench.core.task import Example, Sampling
+from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example
 from barista_bench.data import frozen
 from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 
 
 @pytest.fixture
 def examples(small_release: Path) -> list[Example]:
-    found = Relations().examples(SceneGraph(small_release), Sampling(frame_step=10))
+    found = graph_examples(Relations(), SceneGraph(small_release), Sampling(frame_step=10))
     return [e for e in found if isinstance(e, Example)]
 
 

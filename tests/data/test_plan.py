@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
-from barista_bench.core.graph_task import Candidate, GraphTask
-from barista_bench.core.task import Example, Sampling, SkippedExample
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling
+from barista_bench.core.task import Example, SkippedExample
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import Built
+from barista_bench.data.origin import TEST, TRAIN, split_videos
 from barista_bench.data.plan import Plans, plan_task, plan_tasks
-from barista_bench.data.splits import TEST, TRAIN
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph, validate
+from tests.graph_examples import graph_examples
 from tests.releases import CUP, document, relation, write_release
 
 TASKS = list(BENCHMARKS["barista"].task_names)
@@ -64,7 +65,7 @@ def sampled(name: str, **changes: object) -> Sampling:
 
 def plans_of(root: Path, num_proc: int = 1) -> Plans:
     wanted = [(get_task("barista", name), sampled(name, limit=LIMITS[name])) for name in TASKS]
-    return plan_tasks(SceneGraph(root), wanted, num_proc=num_proc, check_masks=True)
+    return plan_tasks(SceneGraph(root), wanted, split=split_videos, num_proc=num_proc, check_masks=True)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_checking_masks_on_the_way_finds_what_validate_finds(release: Path, plan
 def test_the_plan_is_the_draw_of_all_examples(release: Path, plans: Plans, name: str) -> None:
     """Drawing candidates and building those drawn gives what building everything and drawing examples gives."""
     task, sampling = get_task("barista", name), sampled(name, limit=LIMITS[name])
-    found = list(task.examples(SceneGraph(release), sampling))
+    found = list(graph_examples(task, SceneGraph(release), sampling))
     every = [item for item in found if isinstance(item, Example)]
     drawn = [replace(e, metadata={**e.metadata, "split": plans.splits[e.video_id]}) for e in sampling.draw(every)]
     assert drawn == list(plans.plans[name].examples)
@@ -154,7 +155,9 @@ def test_an_error_in_a_strict_release_stops_every_process(tmp_path: Path) -> Non
     task = get_task("barista", "relations")
     for num_proc in (1, 2):
         with pytest.raises(DataError, match="unknown object id 'nobody'"):
-            plan_tasks(SceneGraph(tmp_path, strict=True), [(task, task.sampling)], num_proc=num_proc)
+            plan_tasks(
+                SceneGraph(tmp_path, strict=True), [(task, task.sampling)], split=split_videos, num_proc=num_proc
+            )
 
 
 def test_no_process_at_all_is_refused(release: Path, tmp_path: Path) -> None:
@@ -165,7 +168,8 @@ def test_no_process_at_all_is_refused(release: Path, tmp_path: Path) -> None:
 def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> None:
     write_release(tmp_path, "v0", video=False)
     tasks: list[GraphTask] = [get_task("barista", name) for name in ("temporal_vqa", "relations")]
-    found = plan_tasks(SceneGraph(tmp_path), [(task, replace(task.sampling, spacing=40)) for task in tasks])
+    sampled = [(task, replace(task.sampling, spacing=40)) for task in tasks]
+    found = plan_tasks(SceneGraph(tmp_path), sampled, split=split_videos)
     assert list(found.plans) == ["relations"]
     assert "no example for barista/temporal_vqa" in str(found.empty["temporal_vqa"])
 

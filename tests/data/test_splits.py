@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.data.splits import load_splits, split_videos
+from barista_bench.data.origin import load_splits, split_videos
 from barista_bench.errors import DataError
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.task import Example, FrameRef, Sampling
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example, FrameRef
 from barista_bench.data.trace import Trace, as_text, trace
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 from tests.releases import document, write_release
 
 
@@ -104,7 +106,7 @@ def test_the_text_tells_truth_and_objects_of_real_tasks(tmp_path: Path) -> None:
     content["activities"][1]["image_range"]["image_id_end"] = 39
     graph = SceneGraph(write_release(tmp_path, content=content, video=False))
     found = {
-        name: [e for e in get_task("barista", name).examples(graph, sampling) if isinstance(e, Example)]
+        name: [e for e in graph_examples(get_task("barista", name), graph, sampling) if isinstance(e, Example)]
         for name, sampling in (
             ("activity", get_task("barista", "activity").sampling),
             ("relations", Sampling(frame_step=5)),

@@ -6,7 +6,8 @@ import pytest
 
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.mini import write_mini
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example
 from tests.conftest import SHARED, MadeOnce
 
 

@@ -17,16 +17,16 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.interchange.submission_file import write_submission_file
 from barista_bench.judging import session
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.results import read_judged
 from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion, Failure, Request
-from barista_bench.models.scripted import ScriptedModel
+from barista_bench.models.base import ScriptedModel
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
-from barista_bench.runs.imports.submission_file import write_submission_file
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.judging.conftest import never
 from tests.judging.judges import ScriptedJudge, material

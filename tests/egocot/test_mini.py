@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.egocot import EgocotRelease
+from barista_bench.benchmarks.egocot.items import BY_CODE, SUBTASKS
 from barista_bench.benchmarks.egocot.mini import write_mini
 from barista_bench.benchmarks.egocot.mini_questions import QUESTIONS
 from barista_bench.benchmarks.egocot.mini_scene import GraphScene
-from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, SUBTASKS
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
 

@@ -10,8 +10,15 @@ import pytest
 
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot import EgocotRelease, open_release
-from barista_bench.benchmarks.egocot.items import TimedBox, TimedRelation, clock
-from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SUBTASKS, group_called, subtask_called
+from barista_bench.benchmarks.egocot.items import (
+    GROUPS,
+    SUBTASKS,
+    TimedBox,
+    TimedRelation,
+    clock,
+    group_called,
+    subtask_called,
+)
 from barista_bench.errors import DataError
 from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES
 from tests.egocot.made import record, write

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.handyvqa.letter_answers import LetterReading, parse_letters, strict_letters, write_letters
-from barista_bench.core.choice_scores import write_scores
+from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading, parse_letters, strict_letters, write_letters
+from barista_bench.core.example import write_scores
 from barista_bench.core.task import ParseError
 from tests.handyvqa.made import CUPS
 

@@ -15,7 +15,7 @@ from barista_bench.benchmarks.handyvqa.mini_questions import QUESTIONS, VideoQue
 from barista_bench.core.task import Example, SkippedExample
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
-from barista_bench.runs.imports.recorded_answers import import_recorded
+from barista_bench.interchange.recorded_answers import import_recorded
 from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, decode_mask
 from tests.conftest import MadeOnce

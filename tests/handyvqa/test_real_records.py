@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.handyvqa import open_release
-from barista_bench.benchmarks.handyvqa.letter_answers import LetterReading
+from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
 from barista_bench.core.benchmark import RecordedAnswers
 from barista_bench.core.task import Json, Prediction

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.handyvqa import HandyvqaRelease, open_release
-from barista_bench.benchmarks.handyvqa.letter_answers import letters
+from barista_bench.benchmarks.handyvqa.choice_tasks import letters
 from barista_bench.benchmarks.handyvqa.record_files import MAX_ITEM_BYTES
 from barista_bench.errors import DataError
 from tests.handyvqa.made import CUPS, HEIGHT, WIDTH, record, rectangle, rle, target, write_lines

@@ -12,7 +12,7 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.judging import session
-from barista_bench.models.scripted import ScriptedModel
+from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import runner
 from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce

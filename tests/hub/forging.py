@@ -11,8 +11,7 @@ import msgspec
 
 from barista_bench.errors import BaristaError
 from barista_bench.hub.submission import Submission, make_submission
-from barista_bench.runs.log.record import decode_record, encode_record
-from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord
+from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord, decode_record, encode_record
 from tests.hub.made_results import TARGET
 
 Forgery = Callable[[Path], None]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.errors import DataError
-from barista_bench.hub.card import IndexResult, merge_model_index
+from barista_bench.hub.files import IndexResult, merge_model_index
 
 CARD = """---
 # kept: who made it

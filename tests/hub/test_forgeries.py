@@ -17,7 +17,7 @@ from barista_bench.core.task import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError
-from barista_bench.runs.log.keys import sample_key
+from barista_bench.runs.log.asked import sample_keys
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord
 from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.scoring import score
@@ -152,7 +152,7 @@ def rekeyed(folder: Path, record: SampleRecord, **changes: Any) -> SampleRecord:
     record = other(record, **changes)
     identity = json.loads((folder / CONFIG_FILE).read_text())["identity"]
     model = {name: value for name, value in identity["model"].items() if name != "box_format"}
-    key = sample_key(record.example_id, record.fingerprint, model, identity["generation"], record.run)
+    key = sample_keys(model, identity["generation"])(record.example_id, record.fingerprint, record.run)
     return other(record, key=key)
 
 
@@ -176,7 +176,7 @@ def _a_third_run(folder: Path) -> None:
 
 def _answers_of_another_model(folder: Path) -> None:
     records = read_log(folder / LOG_FILE)
-    key = sample_key(records[0].example_id, records[0].fingerprint, {"name": "a/better"}, {}, 0)
+    key = sample_keys({"name": "a/better"}, {})(records[0].example_id, records[0].fingerprint, 0)
     write_log(folder / LOG_FILE, [*records, other(records[0], key=key)])
 
 

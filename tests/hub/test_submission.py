@@ -195,11 +195,10 @@ def test_ablations_are_no_models(name: str) -> None:
 
 
 def test_the_names_of_baselines_and_ablations_are_those_of_the_runner() -> None:
-    from barista_bench.models import ablations
-    from barista_bench.models import names as model_names
+    from barista_bench.models import base
 
-    assert {*model_names.SCRIPTED, "tiny"} == BASELINES
-    assert set(ablations.ABLATIONS) == ABLATIONS
+    assert {*base.SCRIPTED, "tiny"} == BASELINES
+    assert set(base.ABLATIONS) == ABLATIONS
 
 
 @pytest.mark.parametrize("judge", ["lexical", "oracle", "tiny"])

@@ -8,7 +8,7 @@ import pytest
 from barista_bench.data.folder import build
 from barista_bench.judging import session
 from barista_bench.models import Completion
-from barista_bench.models.scripted import ScriptedModel
+from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import runner
 from tests.conftest import MadeOnce
 from tests.judging.judges import ScriptedJudge

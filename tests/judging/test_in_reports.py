@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from barista_bench.core.bootstrap import ratio_interval
+from barista_bench.core.statistics import ratio_interval
 from barista_bench.judging.judged_run import SampleVerdict
 from barista_bench.judging.results import CategoryFigures, JudgedResults, read_judged
 from barista_bench.judging.scoring import all_judged, score_judged
@@ -21,8 +21,8 @@ from barista_bench.judging.session import judge
 from barista_bench.models import Completion
 from barista_bench.reporting import write_report
 from barista_bench.reporting.judges import labelled, tables, verdicts, warnings
-from barista_bench.runs.score.figures import figure
 from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.samples import figure
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.judging.judges import ScriptedJudge, by_hash, criterion, verdict
 from tests.reporting.made_runs import HOSTILE

@@ -14,7 +14,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion, Failure, Request, TokenLogprob
-from barista_bench.models.scripted import ScriptedModel
+from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import runner
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.scoring import score

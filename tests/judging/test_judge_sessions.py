@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.benchmarks.barista import TemporalVQA
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.judging.results import JudgedResults, read_judged
 from barista_bench.judging.scoring import all_judged, score_judged

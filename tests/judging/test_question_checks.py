@@ -11,10 +11,12 @@ import pytest
 from barista_bench.benchmarks.barista.change_detection import Change
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.task import Example
 from barista_bench.judging.question_checks import invented, read_pair, too_short, unmentioned, wrong_with
 from barista_bench.judging.verdicts import Unusable
 from barista_bench.scene_graph import SceneGraph
+from tests.graph_examples import graph_examples
 from tests.judging.changes import LID, change, changes_of
 
 RINSE = change("state_change", "started rinsing", "coffee machine")
@@ -89,7 +91,7 @@ def test_a_pair_is_refused_for_one_named_reason(given: dict[str, str], why: str)
 
 def test_the_templates_pairs_of_real_clips_pass_every_check(real_release: Path) -> None:
     """The checks refuse no pair that is right by construction, whatever real annotations hold."""
-    found = TemporalVQA().examples(SceneGraph(real_release), Sampling(frames=6, spacing=4))
+    found = graph_examples(TemporalVQA(), SceneGraph(real_release), Sampling(frames=6, spacing=4))
     checked = 0
     for example in found:
         if isinstance(example, Example):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary
+from barista_bench.benchmarks.barista.lexical import domain_vocabulary
 from barista_bench.core.task import Judged
 from barista_bench.errors import ConfigError
 from barista_bench.judging.forms import form_prompt, read_steps, steps_prompt

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.judging.verdicts import GEVAL_FORM
-from barista_bench.judging.weighting import score_tokens, splits_ten, weighted_score
+from barista_bench.judging.verdicts import score_tokens, splits_ten, weighted_score
 from barista_bench.models import TokenLogprob
 
 
@@ -31,7 +30,6 @@ def test_the_weighted_score_is_the_expectation_over_the_score_tokens() -> None:
     # (0.5 * 7 + 0.3 * 8 + 0.1 * 6) / 0.9, by hand
     assert found is not None
     assert found.score == pytest.approx(6.5 / 0.9)
-    assert found.mass == pytest.approx(0.9)
 
 
 def test_alternatives_that_are_no_scores_do_not_count() -> None:
@@ -122,7 +120,7 @@ NINE = reply(choice("9", {"9": 0.9, "1": 0.1}))
 def test_a_judge_is_known_to_split_ten_by_its_own_tens(replies: list[list[TokenLogprob]], known: bool) -> None:
     assert splits_ten(replies) is known
     # The log keeps enough to tell.
-    kept = [score_tokens(tokens, score, GEVAL_FORM) for tokens in replies for score in (1, 9, 10)]
+    kept = [score_tokens(tokens, score) for tokens in replies for score in (1, 9, 10)]
     assert splits_ten([tokens for tokens in kept if tokens]) is known
 
 
@@ -159,7 +157,7 @@ def test_a_score_quoted_within_the_reason_is_not_taken_for_the_score() -> None:
 
 def test_the_log_keeps_only_the_tokens_that_weigh() -> None:
     tokens = reply(choice("1", {"1": 0.8, "9": 0.2}), choice("0", {"0": 0.75, ",": 0.25}))
-    kept = score_tokens(tokens, 10, GEVAL_FORM)
+    kept = score_tokens(tokens, 10)
     assert kept is not None
     assert [one.token for one in kept] == ['{"', "score", '":', "1", "0"]
     assert [bool(one.top) for one in kept] == [False, False, False, True, True]
@@ -178,4 +176,3 @@ def test_weighted_scores_stay_within_the_scores_that_occur(top: dict[str, float]
     spelt = [int(name) for name in shares if name.strip().isdigit() and int(name) <= 10]
     low, high = min(spelt), max(spelt)
     assert low - 1e-9 <= found.score <= (10 if 1 in spelt else high) + 1e-9
-    assert 0 < found.mass <= 1

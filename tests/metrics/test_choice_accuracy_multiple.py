@@ -16,11 +16,7 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "metrics"))
 from choice_accuracy import (  # noqa: E402
     average_precision,
-    handyvqa_accuracy,
-    handyvqa_answer,
-    handyvqa_average_precision,
     handyvqa_letters,
-    handyvqa_option_scores,
     multi_answer,
 )
 
@@ -179,38 +175,6 @@ def test_letters_equal_those_of_a_slow_reader_on_2000_random_texts():
 )
 def test_letters_are_read_as_the_public_script_reads_them(text, letters):
     assert handyvqa_letters(text, 5) == letters
-    assert handyvqa_answer(text, 5) == (letters[0] if letters else None)
-
-
-def test_both_ways_of_counting_unanswered_questions_are_reported():
-    result = handyvqa_accuracy(["(B)", "(a)", "it is c", None, "(z)"], [1, 1, 2, 0, 0], [4] * 5)
-    assert (result["accuracy"], result["accuracy_on_parsed"]) == (0.2, 0.5)
-    assert (result["n"], result["n_failed"]) == (5, 3)
-    several = handyvqa_average_precision(["(a) (b)", "none", "(z)"], [[0], [2], [0]], [4, 4, 4])
-    # Answered is the first question alone: the only letter of the third is none of its options.
-    assert several["average_precision_on_parsed"] == slow_pooled(["ab"], ["a"], ["abcd"])
-    assert several["average_precision"] == slow_pooled(["ab", None, None], ["a", "c", "a"], ["abcd"] * 3)
-    assert (several["n"], several["n_failed"], several["n_options"]) == (3, 2, 12)
-
-
-def test_letters_beyond_the_last_option_are_dropped():
-    assert handyvqa_option_scores("(a), (c) and (z)", 5) == [1, 0, 1, 0, 0]
-    assert handyvqa_option_scores("(f)", 5) == [0] * 5
-    assert handyvqa_answer("(f) or (b)", 5) == "b"
-    assert handyvqa_answer("(f)", 5) is None
-
-
-def test_options_beyond_the_alphabet_can_be_right_but_not_named():
-    assert handyvqa_option_scores("(z) (27) (aa)", 28) == [1] + [0] * 24 + [1, 0, 0]
-    result = handyvqa_average_precision(["(a)"], [[27]], [28])
-    assert result["average_precision"] == result["average_precision_on_parsed"] == pytest.approx(1 / 28)
-
-
-def test_right_indices_without_an_option_are_never_hit():
-    assert handyvqa_accuracy(["(a)", "(e)"], [5, -1], [5, 5])["accuracy_on_parsed"] == 0
-    several = handyvqa_average_precision(["(a)", "(b)", "(a)"], [[0, 5], [], [-1]], [5, 5, 5])
-    assert several["average_precision"] == slow_pooled(["a", "b", "a"], ["a", "", ""], ["abcde"] * 3)
-    assert (several["n"], several["n_failed"]) == (3, 0)
 
 
 # ---------------------------------------------------------------- inputs and errors
@@ -224,7 +188,6 @@ def test_lists_arrays_and_tensors_give_the_same():
         assert average_precision(convert([1, 0, 1]), convert([0.5, 0.75, 0.5])) == average_precision(
             [1, 0, 1], [2, 3, 2]
         )
-        assert handyvqa_accuracy(["(b)"], convert([1]), convert([5]))["accuracy"] == 1
 
 
 @pytest.mark.parametrize(
@@ -256,10 +219,6 @@ def test_wrong_input_is_named_with_its_place_and_remedy(inputs, error, message):
         (lambda: average_precision([1], ["a"]), TypeError, "scores: is no list of numbers"),
         (lambda: average_precision("1", [1]), TypeError, "labels: is of type str"),
         (lambda: handyvqa_letters(None, 5), TypeError, "text: is None .*as a string"),
-        (lambda: handyvqa_option_scores("(a)", 0), ValueError, "n_options: is 0; give the number of options"),
-        (lambda: handyvqa_accuracy(["(a)"], [0], []), ValueError, "1 outputs and 0 numbers of options for 1 entries"),
-        (lambda: handyvqa_accuracy(["(a)"], ["a"], [5]), TypeError, r"correct\[0\]: is 'a' .str.; give the index"),
-        (lambda: handyvqa_average_precision(["(a)"], [[0]], []), ValueError, "1 outputs and 0 numbers of options"),
     ],
 )
 def test_wrong_values_are_named_with_their_remedy(call, error, message):

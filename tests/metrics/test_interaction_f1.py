@@ -15,7 +15,8 @@ import pytest
 REPO = Path(__file__).resolve().parents[2]
 # The folder is tested where it stands, as the module that somebody copies out of the repository.
 sys.path.insert(0, str(REPO / "metrics"))
-from interaction_f1 import box_iou, f1_score, hand_iou, interaction_f1, pool, score_frame, score_frames  # noqa: E402
+from interaction_f1 import box_iou, hand_iou, interaction_f1, pool, score_frame, score_frames  # noqa: E402
+from interaction_f1.scoring import COUNTS, PAIR_MEANS, figures  # noqa: E402
 
 MATCHINGS = ["greedy", "highest_first", "optimal"]
 CUP = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
@@ -294,7 +295,7 @@ def test_pooling_frame_scores_of_a_selection_equals_scoring_the_selection():
     scores = score_frames(predictions, references, matching="optimal")
     again = interaction_f1([predictions[2], predictions[2]], [references[2], references[2]], matching="optimal")
     assert pool([scores[2], scores[2]]) == again
-    assert [score.f1 for score in scores] == pytest.approx([2 / 3, 0, 2 / 3])
+    assert [pool([score])["f1"] for score in scores] == pytest.approx([2 / 3, 0, 2 / 3])
     assert [score.failed for score in scores] == [False, True, False]
     assert score_frames([], []) == []
 
@@ -313,7 +314,10 @@ TABLES_9_AND_3 = [
 @pytest.mark.parametrize(("model", "precision", "recall", "f1"), TABLES_9_AND_3)
 def test_f1_agrees_with_the_published_precision_and_recall(model, precision, recall, f1):
     # Half a unit of the last place of the inputs and of the output.
-    assert f1_score(precision, recall) == pytest.approx(f1, abs=0.001), model
+    sums = dict.fromkeys((*COUNTS, *PAIR_MEANS), np.ones(1))
+    parts = {"n_matched": precision * recall, "n_predicted": recall, "n_reference": precision}
+    pooled = figures(sums | {name: np.array([value]) for name, value in parts.items()})
+    assert pooled["f1"][0] == pytest.approx(f1, abs=0.001), model
 
 
 # ---------------------------------------------------------------- inputs and errors

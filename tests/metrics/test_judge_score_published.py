@@ -6,11 +6,12 @@ import sys
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "metrics"))
-from judge_score import EGOCOT_SIZES, egocot_reasoning, weighted_mean  # noqa: E402
+from judge_score import EGOCOT_SIZES, egocot_reasoning  # noqa: E402
 
 
 def parsed(table):
@@ -96,8 +97,8 @@ def pooled(model):
     overall, *rest = ACCURACY[model]
     subtasks, means = [rest[i : i + 3] for i in range(0, 16, 4)], rest[3::4]
     for group, values, sizes, mean in zip(EGOCOT_SIZES, subtasks, SIZES, means, strict=True):
-        yield group, weighted_mean(values, sizes), mean
-    yield "all", weighted_mean(list(chain(*subtasks)), list(chain(*SIZES))), overall
+        yield group, np.average(values, weights=sizes), mean
+    yield "all", np.average(list(chain(*subtasks)), weights=list(chain(*SIZES))), overall
 
 
 def right_answers(model):
@@ -148,8 +149,8 @@ def test_group_and_overall_accuracy_follow_from_the_published_subtasks(model):
 @pytest.mark.parametrize("model", REASONING)
 def test_overall_r_and_scr_follow_from_the_published_groups(model):
     values = REASONING[model]
-    r = weighted_mean(values[2::2], [sum(own) for own in SIZES])
-    scr = weighted_mean(values[3::2], right_answers(model))
+    r = np.average(values[2::2], weights=[sum(own) for own in SIZES])
+    scr = np.average(values[3::2], weights=right_answers(model))
     assert r == pytest.approx(values[0], abs=0.01)
     known = DEVIATIONS.get((model, "SCR"), 0)
     assert scr - values[1] == pytest.approx(known, abs=0.0006 if known else 0.01)

@@ -10,7 +10,7 @@ import pytest
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "metrics"))
-from mean_ap import mean_ap, tie_spread  # noqa: E402
+from mean_ap import evaluate_images, mean_ap, spread_of  # noqa: E402
 
 METRIC = "mean_ap"
 
@@ -39,4 +39,4 @@ def test_masks_and_options_reach_the_function(metric_class):
     assert result == mean_ap([image, None], [{"masks": squares}] * 2, iou_type="segm", rounding="float32")
     orders = {"tie_orders": 7, "seed": 3}
     spread = metric.compute(predictions=PREDICTIONS, references=REFERENCES, **orders)["tie_spread"]
-    assert spread == tie_spread(PREDICTIONS, REFERENCES, orders=7, seed=3)
+    assert spread == spread_of(evaluate_images(PREDICTIONS, REFERENCES), orders=7, seed=3)

@@ -18,13 +18,10 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "metrics"))
 from mean_ap import (  # noqa: E402
     STATISTICS,
-    bootstrap_map,
     evaluate_images,
     figures,
     mean_ap,
-    percentile_interval,
-    resample,
-    tie_spread,
+    spread_of,
 )
 from mean_ap.accumulate import accumulate, select, statistics  # noqa: E402
 from mean_ap.matching import single_precision_thresholds  # noqa: E402
@@ -38,6 +35,10 @@ def unscored(rng, n_images):
     """Images without confidences: the normal case."""
     predictions, references = random_images(rng, n_images=n_images)
     return [{"boxes": p["boxes"], "labels": p["labels"]} for p in predictions], references
+
+
+def tie_spread(predictions, references, **options):
+    return spread_of(evaluate_images(predictions, references), **options)
 
 
 def reordered(cases, order):
@@ -120,17 +121,14 @@ def test_each_resample_equals_the_metric_on_the_images_as_drawn(scored):
     for _ in range(6):
         predictions, references = random_images(rng, n_images=8) if scored else unscored(rng, 8)
         predictions[0] = None
-        clusters = [f"video {number // 2}" for number in range(len(references))]
         evaluated = evaluate_images(predictions, references)
-        values = bootstrap_map(evaluated, clusters, n=8, seed=5)
-        draws = resample(clusters, 8, seed=5)
+        draws = np.random.default_rng(5).multinomial(8, [1 / len(references)] * len(references), size=8)
         drawn = figures(evaluated, draws)
         for row, weights in enumerate(draws):
             order = np.repeat(np.arange(len(references)), weights)
             want = mean_ap(*reordered((predictions, references), order))
-            assert np.nan_to_num(values[row], nan=-1) == pytest.approx(twelve(want), abs=1e-12)
-            for name in drawn.keys() - set(STATISTICS):
-                assert drawn[name][row] == pytest.approx(want[name]), name
+            for name in drawn:
+                assert np.nan_to_num(drawn[name][row], nan=-1) == pytest.approx(want[name], abs=1e-12), name
 
 
 def one_by_one(matches, weights):
@@ -171,41 +169,6 @@ def test_more_draws_than_are_summed_at_once_are_all_there():
     weights = np.random.default_rng(7).integers(0, 3, (TOGETHER + 3, len(cases[1])))
     found = weighted_statistics(matches, weights)
     assert found[-5:] == pytest.approx(one_by_one(matches, weights[-5:]))
-
-
-def test_whole_clusters_are_drawn_as_many_as_there_are():
-    clusters = ["a", "b", "a", "c", "c", "c"]
-    weights = resample(clusters, 200)
-    assert (weights[:, 0] == weights[:, 2]).all()
-    assert (weights[:, 3:] == weights[:, 3:4]).all()
-    assert (weights[:, [0, 1, 3]].sum(axis=1) == 3).all()
-    assert weights[:, 1].mean() == pytest.approx(1, abs=0.2)
-
-
-def test_equal_seeds_give_equal_resamples():
-    evaluated = evaluate_images([GOOD, BAD, GOOD, None], [GOOD] * 4)
-    first, again, other = (bootstrap_map(evaluated, range(4), n=20, seed=seed) for seed in (1, 1, 2))
-    assert np.array_equal(first, again, equal_nan=True)
-    assert not np.array_equal(first, other, equal_nan=True)
-
-
-def test_a_statistic_without_references_is_nan_and_left_out_of_the_interval():
-    evaluated = evaluate_images([GOOD, {"boxes": []}], [GOOD, {"boxes": []}])
-    values = bootstrap_map(evaluated, ["a", "b"], n=50)
-    assert np.isnan(values[:, STATISTICS.index("map_small")]).all()
-    assert 0 < np.isnan(values[:, 0]).sum() < 50
-    assert percentile_interval(values[:, 0]) == pytest.approx((1, 1))
-    assert all(np.isnan(percentile_interval(values[:, 3])))
-
-
-def test_wrong_clusters_are_refused():
-    evaluated = evaluate_images([GOOD], [GOOD])
-    with pytest.raises(ValueError, match="there are 2 clusters for 1 images; give one per image"):
-        bootstrap_map(evaluated, ["a", "b"])
-    with pytest.raises(ValueError, match="1 images and 0 resamples"):
-        bootstrap_map(evaluated, ["a"], n=0)
-    with pytest.raises(ValueError, match="level is 95; give a share"):
-        percentile_interval(np.ones(3), 95)
 
 
 # ---------------------------------------------------------------- single precision

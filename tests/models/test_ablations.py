@@ -22,7 +22,8 @@ from barista_bench.models import (
     Request,
     StreamingModel,
 )
-from barista_bench.models.ablations import ABLATIONS, ablated, shuffled_frames
+from barista_bench.models.ablations import ablated, shuffled_frames
+from barista_bench.models.base import ABLATIONS
 
 CONFIG = GenerationConfig()
 

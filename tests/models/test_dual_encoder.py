@@ -15,17 +15,16 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from barista_bench.core.choice_scores import read_scores  # noqa: E402
+from barista_bench.core.example import read_scores  # noqa: E402
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, Request  # noqa: E402
 from barista_bench.models.dual_encoders.model import DualEncoder, pixels_key  # noqa: E402
 from barista_bench.models.dual_encoders.towers import spread  # noqa: E402
-from barista_bench.models.tiny_encoders import (  # noqa: E402
-    TEXT_TOKENS,
+from barista_bench.models.tiny import TEXT_TOKENS, make_tiny_clip  # noqa: E402
+from tests.tiny_families import (  # noqa: E402
     VIDEO_FRAMES,
-    make_tiny_clip,
     make_tiny_sentence_encoder,
     make_tiny_siglip,
     make_tiny_xclip,

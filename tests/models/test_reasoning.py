@@ -70,9 +70,3 @@ def test_an_answer_holds_no_tag_and_ends_the_text(text):
 def test_other_tags():
     assert split_reasoning("[T]a[/T]left", ("[T]", "[/T]")) == ("a", "left")
     assert split_reasoning("<think>a</think>left", ("[T]", "[/T]")) == (None, "<think>a</think>left")
-
-
-@pytest.mark.parametrize("tags", [("", "</think>"), ("<think>", "")])
-def test_empty_tags_are_refused(tags):
-    with pytest.raises(ValueError, match="must not be empty"):
-        split_reasoning("text", tags)

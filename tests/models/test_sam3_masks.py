@@ -25,9 +25,8 @@ torch = pytest.importorskip("torch")
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, Request  # noqa: E402
-from barista_bench.models.specialists.sam3 import Sam3Grounder  # noqa: E402
+from barista_bench.models.specialists.sam3 import Sam3Grounder, Sam3Video  # noqa: E402
 from barista_bench.models.specialists.sam3_masks import write_masks  # noqa: E402
-from barista_bench.models.specialists.sam3_video import Sam3Video  # noqa: E402
 from tests.models.test_sam3 import SIZE, StandIn, small_checkpoint  # noqa: E402
 
 CONFIG = GenerationConfig()

@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.models.served.concurrency import (
-    FIRST_LIMIT,
-    MAX_PAUSE,
-    AdaptiveLimit,
-    Gate,
-    allowance_pause,
-    duration,
-    retry_after,
-)
+from barista_bench.models.served.errors import MAX_PAUSE, allowance_pause, duration, retry_after
+from barista_bench.models.served.state import FIRST_LIMIT, AdaptiveLimit, Gate
 
 
 class Clock:

@@ -6,7 +6,7 @@ import pytest
 
 from barista_bench.models import Completion, Failure
 from barista_bench.models.served import client as served_client
-from barista_bench.models.served.concurrency import FIRST_LIMIT
+from barista_bench.models.served.state import FIRST_LIMIT
 from tests.models.served_kit import GREEDY, SAMPLED, answer, load, request
 from tests.served_standin import Fault, ServedStandIn, change_message, random_faults
 

@@ -11,8 +11,8 @@ import pytest
 from barista_bench.errors import ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig
 from barista_bench.models.served import client as served_client
-from barista_bench.models.served.concurrency import FIRST_LIMIT
 from barista_bench.models.served.model import ServedModel
+from barista_bench.models.served.state import FIRST_LIMIT
 from tests.models.served_kit import GREEDY, SAMPLED, drain, load, request
 from tests.served_standin import Fault, ServedStandIn, change_message
 

@@ -10,7 +10,7 @@ transformers = pytest.importorskip("transformers")
 
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models import tiny  # noqa: E402
-from barista_bench.models.tiny import make_tiny_model  # noqa: E402
+from tests.tiny_families import make_tiny_model  # noqa: E402
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -107,8 +107,3 @@ def test_a_process_that_was_faster_wins(tmp_path, monkeypatch):
     assert make_tiny_model(folder, "llava") == folder
     assert (folder / "model.safetensors").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
-def test_an_unknown_architecture_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="architecture must be one of gemma3, llava, idefics3"):
-        make_tiny_model(tmp_path / "model", "resnet")

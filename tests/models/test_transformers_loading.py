@@ -27,7 +27,7 @@ from barista_bench.models.local.loading import (  # noqa: E402
     quantization_config,
 )
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.local.settings import TransformersSettings  # noqa: E402
+from barista_bench.models.settings import TransformersSettings  # noqa: E402
 from tests.models.transformers_kit import GREEDY, request_of  # noqa: E402
 
 

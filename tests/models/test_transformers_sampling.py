@@ -12,8 +12,8 @@ pytest.importorskip("transformers")
 
 from barista_bench.errors import ConfigError  # noqa: E402
 from barista_bench.models.base import GenerationConfig, Request  # noqa: E402
+from barista_bench.models.local.decoding import SeededGumbel, sampling_processors, split_mix  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.local.sampling import SeededGumbel, sampling_processors, split_mix  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,

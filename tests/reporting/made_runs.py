@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 from PIL import Image
 
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.statistics import Row, SumStatistics, share
 from barista_bench.core.task import (
     Example,
@@ -21,14 +21,12 @@ from barista_bench.core.task import (
     FrameRef,
     Overlay,
     Prediction,
-    Sampling,
     Scored,
     Status,
     Task,
 )
 from barista_bench.errors import DataError
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.figures import counted_samples, figure
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
     Breakdown,
@@ -39,7 +37,7 @@ from barista_bench.runs.score.results import (
     Results,
     Timing,
 )
-from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.samples import ScoredSample, counted_samples, figure
 from barista_bench.runs.score.scoring import ScoredRun
 
 HOSTILE = "</script><img src=x onerror=alert(1)> {{7*7}} ![x](http://evil.example/p.png) |`*"

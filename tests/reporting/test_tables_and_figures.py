@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from barista_bench.cli.result_commands import summary_line
+from barista_bench.cli.run_commands import summary_line
 from barista_bench.core.task import Status
 from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
 from barista_bench.metrics.mean_ap.spread import spread_of

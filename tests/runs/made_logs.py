@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 
 from barista_bench.core.task import Status
-from barista_bench.runs.log.record import encode_record, sample_digest, seal
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
+from barista_bench.runs.log.log_reader import LogReader
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, encode_record, sample_digest, seal
 
 NAMES = ("samples.jsonl", "samples-0.jsonl", "samples-1.jsonl", "samples-2.jsonl", "samples-10.jsonl")
 """In the order in which they count."""
@@ -38,6 +38,12 @@ def write_lines(path: Path, records: Iterable[SampleRecord]) -> list[bytes]:
     lines = [encode_record(record) for record in records]
     path.write_bytes(b"".join(lines))
     return lines
+
+
+def read_folder(folder: Path) -> Iterator[SampleRecord]:
+    """The record that counts of each sample, in the order of files and lines."""
+    with LogReader(folder) as reader:
+        yield from reader
 
 
 def names(records: Iterable[SampleRecord]) -> list[str]:

@@ -9,11 +9,10 @@ from pathlib import Path
 import datasets  # noqa: F401  (imported here, it is imported once, by the server that tests fork from)
 
 from barista_bench.models import Model
-from barista_bench.models.scripted import ScriptedModel
+from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import catalog, runner
 from barista_bench.runs.ask.catalog import Pairs
 from barista_bench.runs.ask.config import ModelSettings
-from barista_bench.runs.ask.shards import Shard
 
 
 def slow_run(
@@ -23,8 +22,8 @@ def slow_run(
     if world > 1:
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))
 
-    def slow_model(settings: ModelSettings, tasks: Pairs, shard: Shard | None = None) -> Model:
-        chance = catalog.load_model(settings, tasks, shard)
+    def slow_model(settings: ModelSettings, tasks: Pairs) -> Model:
+        chance = catalog.load_model(settings, tasks)
         assert isinstance(chance, ScriptedModel)
 
         def answer(example_id: str, seed: int) -> str:

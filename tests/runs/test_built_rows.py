@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from barista_bench.data import built_rows
+from barista_bench.data import rows
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
@@ -112,7 +112,7 @@ def test_a_missing_file_of_a_split_is_noticed(copied: Path) -> None:
 
 
 def test_columns_of_any_size_are_not_read(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(built_rows, "MAX_COLUMNS", 1000)
+    monkeypatch.setattr(rows, "MAX_COLUMNS", 1000)
     with pytest.raises(DataError, match="over 1000 bytes without pictures"):
         opened(copied)
 

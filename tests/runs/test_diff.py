@@ -18,9 +18,8 @@ from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.diff import KINDS, SampleChange, ScoreChange, SettingChange, as_text, diff
-from barista_bench.runs.log.keys import digest, sample_key, sample_keys
-from barista_bench.runs.log.record import seal
-from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.log.asked import digest, sample_keys
+from barista_bench.runs.log.sample_log import SampleRecord, seal
 from barista_bench.runs.score.scoring import score
 from tests.runs.made_logs import write_lines
 
@@ -67,10 +66,8 @@ def make(
     (folder / "run.json").write_text(json.dumps(described))
     model = {name: value for name, value in described["identity"]["model"].items() if name != "box_format"}
     generation = described["identity"]["generation"]
-    keyed = [
-        msgspec.structs.replace(s, key=s.key or sample_key(s.example_id, s.fingerprint, model, generation, s.run))
-        for s in samples
-    ]
+    key_of = sample_keys(model, generation)
+    keyed = [msgspec.structs.replace(s, key=s.key or key_of(s.example_id, s.fingerprint, s.run)) for s in samples]
     asked = {s.example_id: s.fingerprint for s in reversed(keyed)}
     lines = (json.dumps({"example_id": name, "fingerprint": asked[name]}) for name in sorted(asked))
     (folder / "inputs.jsonl").write_bytes(b"".join(seal(line.encode()) for line in lines))
@@ -345,7 +342,7 @@ def test_a_key_is_the_same_however_its_settings_are_encoded(
     example: str, fingerprint: str, values: dict[str, Any], run: int
 ) -> None:
     key = sample_keys({"name": values}, values)(example, fingerprint, run)
-    assert key == sample_key(example, fingerprint, {"name": values}, values, run)
+    assert key == digest(example, fingerprint, {"name": values}, values, run)
 
 
 EXAMPLES = ("a", "b", "c", "d")

@@ -8,16 +8,19 @@ from types import SimpleNamespace
 
 import pytest
 
+from barista_bench.core.prompt import Prompt
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.ask import inputs
-from barista_bench.runs.ask.inputs import INPUTS_FILE, claim_inputs, read_inputs
-from barista_bench.runs.log.keys import UNREADABLE, AskedInput
+from barista_bench.runs.log import asked
+from barista_bench.runs.log.asked import INPUTS_FILE, UNREADABLE, AskedInput, claim_inputs, read_inputs
 
 
 def claim(folder: Path, **asked: str | None) -> list[AskedInput]:
     """Claim these fingerprints by example id; None for media that cannot be read."""
     examples = SimpleNamespace(examples=[SimpleNamespace(example_id=name) for name in asked])
-    entries = [AskedInput(print_ or "x", "prompt", "media" if print_ else UNREADABLE) for print_ in asked.values()]
+    entries = [
+        AskedInput(print_ or "x", "prompt", "media" if print_ else UNREADABLE, Prompt("", ()))
+        for print_ in asked.values()
+    ]
     return claim_inputs(folder, examples, entries)
 
 
@@ -66,7 +69,7 @@ def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim(tmp_path, a="1")
-    monkeypatch.setattr(inputs, "MAX_BYTES", 10)
+    monkeypatch.setattr(asked, "MAX_BYTES", 10)
     with caplog.at_level(logging.WARNING):
         claim(tmp_path, a="1")
     assert "is larger than 10 bytes. It is written anew" in caplog.text
@@ -89,7 +92,7 @@ def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken
     claim(tmp_path, a="1", b="2")
     path = tmp_path / INPUTS_FILE
     path.write_bytes(path.read_bytes().replace(b'"fingerprint":"2"', b'"fingerprint":"3"'))
-    with pytest.raises(DataError, match=r"line 2: is damaged\. Remedy: start the run again"):
+    with pytest.raises(DataError, match=r"line 2: is damaged .*Remedy: start the run again"):
         read_inputs(tmp_path)
     claim(tmp_path, a="1", b="2")
     assert "written anew" in caplog.text

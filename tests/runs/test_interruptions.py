@@ -16,10 +16,11 @@ import pytest
 
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.log_reader import finished_samples, read_folder
+from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import log_files, read_records
 from barista_bench.runs.score.scoring import score
 from tests.processes import PROCESSES
+from tests.runs.made_logs import read_folder
 from tests.runs.slow_run import slow_run
 
 SAMPLES = 24 * 3

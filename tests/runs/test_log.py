@@ -21,8 +21,7 @@ from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import TokenLogprob
 from barista_bench.runs.log import sample_log as log_module
-from barista_bench.runs.log.compaction import compact
-from barista_bench.runs.log.log_reader import finished_samples, read_folder
+from barista_bench.runs.log.log_reader import compact, finished_samples
 from barista_bench.runs.log.sample_log import (
     LoggedToken,
     SampleLog,
@@ -37,6 +36,7 @@ from tests.runs.made_logs import (
     content_of,
     digest_of,
     names,
+    read_folder,
     record,
     write,
     write_lines,

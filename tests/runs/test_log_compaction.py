@@ -16,13 +16,11 @@ from hypothesis import given, settings
 
 from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files import atomic as atomic_files
-from barista_bench.runs.log import compaction
-from barista_bench.runs.log.compaction import Compacted, compact
-from barista_bench.runs.log.log_reader import finished_samples, read_folder
-from barista_bench.runs.log.record import sample_digest, seal
-from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, log_files
-from tests.runs.made_logs import content_of, folders, names, record, reference_winners, write_lines
+from barista_bench.files import writing
+from barista_bench.runs.log import log_reader
+from barista_bench.runs.log.log_reader import Compacted, compact, finished_samples
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, log_files, sample_digest, seal
+from tests.runs.made_logs import content_of, folders, names, read_folder, record, reference_winners, write_lines
 
 FAILED = Status.INFRA_ERROR
 LOGS = {
@@ -110,7 +108,7 @@ def test_it_is_refused_while_a_run_writes(tmp_path: Path, name: str) -> None:
 
 def test_a_log_that_a_run_starts_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path)
-    lock_all = compaction._lock_all
+    lock_all = log_reader._lock_all
 
     def start_after_locking(*arguments: object) -> object:
         locked = lock_all(*arguments)  # type: ignore[arg-type]
@@ -118,7 +116,7 @@ def test_a_log_that_a_run_starts_meanwhile_stays(tmp_path: Path, monkeypatch: py
             log.append(record("started"))
         return locked
 
-    monkeypatch.setattr(compaction, "_lock_all", start_after_locking)
+    monkeypatch.setattr(log_reader, "_lock_all", start_after_locking)
     compact(tmp_path)
     assert (tmp_path / "samples-3.jsonl").exists()
     assert sample_digest("started", "f", "e", 0) in finished_samples(tmp_path)
@@ -151,7 +149,7 @@ def killed_at(step: int, work: Callable[[Path], object], folder: Path) -> bool:
 
         def trace(frame: FrameType, event: str, _: object) -> object:
             nonlocal executed
-            if frame.f_code.co_filename not in (compaction.__file__, atomic_files.__file__):
+            if frame.f_code.co_filename not in (log_reader.__file__, writing.__file__):
                 return None
             if event == "line":
                 executed += 1

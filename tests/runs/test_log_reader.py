@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 from barista_bench.core.task import Status
 from barista_bench.errors import DataError
 from barista_bench.runs.log import log_reader as reader_module
-from barista_bench.runs.log.log_reader import FinishedSamples, LogReader, finished_samples, read_folder
-from barista_bench.runs.log.record import sample_digest
+from barista_bench.runs.log.log_reader import LogReader, finished_samples
 from barista_bench.runs.log.sample_log import (
     SampleRecord,
     counting_records,
     log_files,
+    sample_digest,
 )
 from tests.runs.made_logs import (
     digest_of,
     folders,
     names,
+    read_folder,
     record,
     reference_winners,
     sample_of,
@@ -123,30 +124,6 @@ def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(
     assert {r.key for r in found if r.finished} <= written
 
 
-SAMPLE = st.tuples(st.text(max_size=3), st.text(max_size=3), st.text(max_size=3), st.integers(0, 12))
-
-
-@given(st.lists(SAMPLE), SAMPLE)
-def test_finished_samples_hold_just_what_they_were_given(
-    samples: list[tuple[str, str, str, int]], other: tuple[str, str, str, int]
-) -> None:
-    found = FinishedSamples(sample_digest(*sample) for sample in samples)
-    assert all(sample_digest(*sample) in found for sample in samples)
-    assert (sample_digest(*other) in found) == (other in samples)
-    assert len(found) == len(set(samples))
-
-
-def test_samples_whose_digest_ends_in_zero_bytes_are_found_as_others_are(tmp_path: Path) -> None:
-    keys = [str(number) for number in range(3000)]
-    digests = [digest_of(key) for key in keys]
-    assert sum(digest.endswith(b"\0") for digest in digests) > 3
-    found = FinishedSamples(digests)
-    assert [digest for digest in digests if digest not in found] == []
-    write_lines(tmp_path / "samples.jsonl", [record(key) for key in keys])
-    write_lines(tmp_path / "samples-0.jsonl", [record(key) for key in reversed(keys)])
-    assert names(read_folder(tmp_path)) == keys
-
-
 def test_a_reader_keeps_its_view_while_files_are_replaced_and_removed(tmp_path: Path) -> None:
     write_lines(tmp_path / "samples.jsonl", [record("a")])
     write_lines(tmp_path / "samples-0.jsonl", [record("b")])
@@ -175,7 +152,7 @@ def test_a_log_overwritten_while_it_is_read_is_an_error_not_a_wrong_record(tmp_p
     with LogReader(tmp_path) as reader:
         path.write_bytes(b"y" * (size - 1) + b"\n")
         with pytest.raises(DataError, match="changed in place"):
-            reader.record(2)
+            reader.record(list(reader.winners.values())[2])
 
 
 def test_order_of_creation_does_not_change_what_counts(tmp_path: Path) -> None:

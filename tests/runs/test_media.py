@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks import get_task
+from barista_bench.core.costs import StageClock
 from barista_bench.core.task import FrameRef
-from barista_bench.core.timing import StageClock
 from barista_bench.data import shared_frames as media
 from barista_bench.data.dataset import ExampleSet, LoadedExample, open_examples
 from barista_bench.data.folder import build

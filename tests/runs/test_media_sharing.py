@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.data.shared_values import SharedCache
+from barista_bench.data.shared_frames import SharedCache
 from barista_bench.errors import ConfigError
 
 

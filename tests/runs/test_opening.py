@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from barista_bench.benchmarks import get_task, task_class, task_names
-from barista_bench.cli.result_commands import summary_line
+from barista_bench.cli.run_commands import summary_line
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
@@ -18,8 +18,7 @@ from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import open_tasks
-from barista_bench.runs.ask.runner import run
+from barista_bench.runs.ask.runner import open_tasks, run
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
@@ -106,7 +105,7 @@ def test_a_run_in_the_words_of_a_clone_says_so_everywhere(dataset: Path, tmp_pat
     run(dataset, tmp_path / "theirs", prompts=f"release:{clone}", **settings)
     run(dataset, tmp_path / "ours", **settings)
     theirs, ours = score(tmp_path / "theirs"), score(tmp_path / "ours")
-    wording = read_run(tmp_path / "theirs")["prompts"]["wording"]
+    wording = read_run(tmp_path / "theirs").prompts.wording
     assert (wording[:6], ours.results.prompts.wording) == ("clone:", "ours v2")
     assert read_results(tmp_path / "theirs" / "results.json").prompts.wording == wording
     assert summary_line(theirs.results).endswith(f", wording {wording}")

@@ -20,18 +20,17 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError, ModelError
+from barista_bench.interchange.recorded_answers import import_recorded
+from barista_bench.interchange.submission_file import write_submission_file
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.estimate import as_text, estimate
-from barista_bench.runs.ask.opening import benchmarks_in
-from barista_bench.runs.ask.runner import run
-from barista_bench.runs.imports.recorded_answers import import_recorded
-from barista_bench.runs.imports.submission_file import write_submission_file
-from barista_bench.runs.log.log_reader import read_folder
+from barista_bench.runs.ask.runner import benchmarks_in, run
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.made_benchmark import BENCHMARK, Words
+from tests.runs.made_logs import read_folder
 from tests.runs.test_release_tasks import WORDS, Talker, data, registered, release  # noqa: F401  (fixtures)
 
 QUESTION = {"id": 0, "video": "videos/clip_0.mp4", "split": "test", "words": list(WORDS), "answer": "cup"}

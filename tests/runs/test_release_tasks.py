@@ -11,24 +11,25 @@ import datasets
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.example import write_scores
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.data import card
+from barista_bench.data import manifest
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import read_manifest
 from barista_bench.data.register import register, unregister
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.interchange.recorded_answers import import_recorded
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.ask.steps import Step, StepLog, read_steps, step_key
-from barista_bench.runs.imports.recorded_answers import import_recorded
-from barista_bench.runs.log.log_reader import read_folder
+from barista_bench.runs.log.log_reader import StepLog, read_steps, step_key
 from barista_bench.runs.log.sample_log import SampleLog, read_records
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
 from tests.made_benchmark import BENCHMARK, Words
+from tests.runs.made_logs import read_folder
+from tests.runs.made_logs import record as made_record
 from tests.video_samples import render
 
 WORDS = ("cup", "tap", "lid")
@@ -53,10 +54,10 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> object:
     """The made benchmark is one of ours for these tests, and its card says something."""
-    told, BENCHMARKS["words"] = card._packaged, BENCHMARK
-    card._packaged = lambda name: "Words.\n\n## Limits\n\nMade." if name == "about/words.md" else told(name)
+    told, BENCHMARKS["words"] = manifest._packaged, BENCHMARK
+    manifest._packaged = lambda name: "Words.\n\n## Limits\n\nMade." if name == "about/words.md" else told(name)
     yield
-    card._packaged = told
+    manifest._packaged = told
     del BENCHMARKS["words"]
 
 
@@ -188,7 +189,7 @@ def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_
     sample = (one.fingerprint, one.example_id, one.run)
     assert len(answered.before(key, *sample)) == 1
     assert answered.before(key, "another question", *sample[1:]) == ()
-    assert step_key(key, [Step("one answer")]) != step_key(key, [Step("another")])
+    assert step_key(key, [made_record("s", text="one answer")]) != step_key(key, [made_record("s", text="another")])
 
 
 def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(

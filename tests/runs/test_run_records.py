@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from barista_bench.errors import DataError
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.diff import diff
-from barista_bench.runs.log.compaction import compact
+from barista_bench.runs.log.log_reader import compact
 from barista_bench.runs.score.samples import read_samples
 from barista_bench.runs.score.scoring import score
 from tests.runs.made_logs import change_lines, content_of

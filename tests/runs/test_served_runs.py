@@ -13,9 +13,9 @@ from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.estimate import as_text, estimate
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.log_reader import read_folder
 from barista_bench.runs.score.scoring import score
 from tests import served_standin
+from tests.runs.made_logs import read_folder
 from tests.served_standin import Body, Fault, ServedStandIn, change_message, random_faults
 
 KEY = "sk-planted-0123456789abcdef"

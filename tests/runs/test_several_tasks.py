@@ -9,14 +9,14 @@ import pytest
 
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
-from barista_bench.models.tiny import Architecture, make_tiny_model
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.asking import Asker
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.estimate import as_text, estimate
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.log_reader import read_folder
 from barista_bench.runs.score.scoring import score
+from tests.runs.made_logs import read_folder
+from tests.tiny_families import Architecture, make_tiny_model
 
 TASKS = ("hand_object", "referring", "relations")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.errors import ConfigError
-from barista_bench.runs.ask.shards import Shard
+from barista_bench.runs.ask.config import Shard
 
 VIDEOS = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(1, 30), min_size=1, max_size=20)
 

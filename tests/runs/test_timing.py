@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
-from barista_bench.core.timing import STAGES, StageClock
+from barista_bench.core import costs
+from barista_bench.core.costs import Stage, StageClock
 
 
 class Time:
@@ -20,19 +23,21 @@ class Time:
         return self.seconds
 
 
-def test_blocks_one_after_another_are_timed() -> None:
+def test_blocks_one_after_another_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     time = Time()
-    clock = StageClock(now=time)
+    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=time))
+    clock = StageClock()
     for ended in (2.0, 5.0):
         with clock("decode"):
             time.seconds = ended
         time.seconds += 1
-    assert clock.seconds == dict.fromkeys(STAGES, 0.0) | {"decode": 4.0}
+    assert clock.seconds == dict.fromkeys(get_args(Stage), 0.0) | {"decode": 4.0}
 
 
-def test_threads_at_once_add_up() -> None:
+def test_threads_at_once_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     time = Time()
-    clock = StageClock(now=time)
+    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=time))
+    clock = StageClock()
     inside, go_on = threading.Barrier(3), threading.Event()
 
     def work() -> None:
@@ -50,9 +55,10 @@ def test_threads_at_once_add_up() -> None:
     assert clock.seconds["prepare"] == 10.0
 
 
-def test_a_block_that_raises_takes_its_time() -> None:
+def test_a_block_that_raises_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     time = Time()
-    clock = StageClock(now=time)
+    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=time))
+    clock = StageClock()
 
     def fails() -> None:
         with clock("decode"):
@@ -65,7 +71,7 @@ def test_a_block_that_raises_takes_its_time() -> None:
 
 
 def test_every_stage_is_there_before_anything_was_timed() -> None:
-    assert StageClock().seconds == dict.fromkeys(STAGES, 0.0)
+    assert StageClock().seconds == dict.fromkeys(get_args(Stage), 0.0)
 
 
 def test_seconds_measured_elsewhere_are_added() -> None:
@@ -73,13 +79,3 @@ def test_seconds_measured_elsewhere_are_added() -> None:
     clock.add("load", 1.5)
     clock.add("load", 0.5)
     assert clock.seconds["load"] == 2.0
-
-
-def test_an_unknown_stage_and_negative_seconds_are_refused() -> None:
-    clock = StageClock()
-    with pytest.raises(ValueError, match="no stage 'decoding'"):
-        clock.add("decoding", 1.0)
-    with pytest.raises(ValueError, match="no stage 'x'"), clock("x"):
-        pass
-    with pytest.raises(ValueError, match="-1"):
-        clock.add("load", -1)

@@ -115,8 +115,8 @@ def test_masks_are_checked(tmp_path: Path) -> None:
     del content["annotations"][8]["bbox"]
     found = messages(write_release(tmp_path, content=content))
     # Annotations of one object share their mask in the document, so more than one is damaged.
-    assert any("annotations[5].segmentation.counts" in m and "characters outside" in m for m in found)
-    assert any("annotations[6].segmentation.size" in m and "is not the frame's" in m for m in found)
+    assert any("annotations[5].segmentation: mask counts" in m and "characters outside" in m for m in found)
+    assert any("annotations[6].segmentation: mask size" in m and "is not the frame's" in m for m in found)
     assert any("annotations[7].segmentation: missing" in m for m in found)
     assert any("annotations[8].bbox: no box" in m and m.startswith("warning") for m in found)
 
@@ -160,4 +160,4 @@ def test_one_damaged_mask_among_healthy_ones_is_found_where_it_is(tmp_path: Path
     content["annotations"][damaged]["segmentation"] = {**segmentation, "counts": segmentation["counts"] + "1"}
     found = messages(write_release(tmp_path, content=content, video=False))
     assert len(found) == 2, "and the video is missing"
-    assert f"annotations[{damaged}].segmentation.counts" in found[0]
+    assert f"annotations[{damaged}].segmentation: mask counts" in found[0]

@@ -9,13 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.prompt import BoxFormat, PromptTexts
 from barista_bench.core.statistics import SumStatistics, mean_statistics
-from barista_bench.core.task import Example, FrameRef, Prediction, Sampling, Scored, Status, Task
+from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Status, Task
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.figures import counted_samples
-from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.samples import ScoredSample, counted_samples
 from barista_bench.runs.score.scoring import ScoredRun
 
 

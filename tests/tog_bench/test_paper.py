@@ -114,7 +114,7 @@ def test_models_without_samples_and_other_tasks_have_no_rows() -> None:
 
 def test_the_sweep_shows_what_other_thresholds_recognise(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from barista_bench.models.tiny_encoders import make_tiny_sentence_encoder
+    from tests.tiny_families import make_tiny_sentence_encoder
 
     folder = str(make_tiny_sentence_encoder(tmp_path / "encoder"))
     task = TSTVG(options={"encoder": folder, "threshold": 0.7})

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
     pytest.importorskip("torch")
-    from barista_bench.models.tiny_encoders import make_tiny_sentence_encoder
+    from tests.tiny_families import make_tiny_sentence_encoder
 
     return str(make_tiny_sentence_encoder(tmp_path_factory.mktemp("encoder")))
 

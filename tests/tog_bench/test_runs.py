@@ -20,7 +20,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    from barista_bench.models.tiny_encoders import make_tiny_sentence_encoder
+    from tests.tiny_families import make_tiny_sentence_encoder
 
     return str(make_tiny_sentence_encoder(tmp_path_factory.mktemp("encoder")))
 

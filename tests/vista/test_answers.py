@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barista_bench.benchmarks.vista.score_answers import MISSING, read_answer, write_answer
-from barista_bench.core.choice_scores import write_scores
+from barista_bench.benchmarks.vista.columns import MISSING, read_answer, write_answer
+from barista_bench.core.example import write_scores
 from barista_bench.core.task import ParseError, Prediction
 
 LABELS = ["label_0", "label_1", "label_10"]

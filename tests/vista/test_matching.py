@@ -12,9 +12,10 @@ import pytest
 from barista_bench.benchmarks.vista import BENCHMARK, TASKS, open_release
 from barista_bench.benchmarks.vista.matching import All, VirtualHome
 from barista_bench.benchmarks.vista.release import VistaRelease
-from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.example import write_scores
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.core.task import Example, ParseError, Prediction, Sampling, SkippedExample
+from barista_bench.core.task import Example, ParseError, Prediction, SkippedExample
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import GenerationConfig, Request
 from tests.vista.made import BOXES, answered, example, plain_frames, scored, write_frames, write_set
@@ -318,7 +319,7 @@ def test_prior_answers_with_the_commonest_label_of_the_other_videos_of_the_set()
 def test_a_bag_of_frames_cannot_tell_permutations_of_the_same_frames_apart(tmp_path: Path) -> None:
     """A CLIP whose frame embeddings are averaged scores every order of the same frames alike: it is at the baseline."""
     from barista_bench.models.dual_encoders.model import DualEncoder
-    from barista_bench.models.tiny_encoders import make_tiny_clip
+    from barista_bench.models.tiny import make_tiny_clip
 
     frames = plain_frames(6, size=32)
     orders = {"a": frames, "b": frames[2:] + frames[:2], "c": frames[4:] + frames[:4]}

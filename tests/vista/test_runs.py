@@ -53,7 +53,7 @@ def test_the_oracle_is_perfect_in_every_environment(dataset: Path, tmp_path: Pat
 
 @pytest.mark.full
 def test_an_encoder_answers_in_one_step(dataset: Path, tmp_path: Path) -> None:
-    from barista_bench.models.tiny_encoders import make_tiny_clip
+    from barista_bench.models.tiny import make_tiny_clip
 
     clip = make_tiny_clip(tmp_path / "clip")
     found = evaluate(

@@ -1,16 +1,19 @@
 """BARISTA (arXiv 2605.12074): zero-shot tasks derived from one scene graph of coffee-making videos."""
 
-from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.common import WORDING
-from barista_bench.benchmarks.barista.grounding import Grounding
-from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.referring import Referring
-from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
-from barista_bench.core.benchmark import Benchmark, on_demand
+from barista_bench.core.benchmark import Benchmark, TasksOnDemand, on_demand
 from barista_bench.scene_graph.release import VIDEO_FILE
 
-TASKS = (Grounding, HandObject, Referring, Activity, Relations, TemporalVQA)
+TASKS = TasksOnDemand(
+    {
+        "grounding": "barista_bench.benchmarks.barista.grounding:Grounding",
+        "hand_object": "barista_bench.benchmarks.barista.hand_object:HandObject",
+        "referring": "barista_bench.benchmarks.barista.referring:Referring",
+        "activity": "barista_bench.benchmarks.barista.activity:Activity",
+        "relations": "barista_bench.benchmarks.barista.relations:Relations",
+        "temporal_vqa": "barista_bench.benchmarks.barista.temporal_vqa:TemporalVQA",
+    }
+)
 """In the order of the paper."""
 
 BENCHMARK = Benchmark(
@@ -29,12 +32,12 @@ BENCHMARK = Benchmark(
     splits=("train", "test"),
     leaderboards=("all", "test"),
     import_example=on_demand("barista_bench.benchmarks.barista.frozen_line_reader:import_example"),
-    released_record=on_demand("barista_bench.benchmarks.barista.frozen_line_writer:released_record"),
-    released_parameters=on_demand("barista_bench.benchmarks.barista.released_sampling:released_parameters"),
-    identity=on_demand("barista_bench.benchmarks.barista.frozen_line_writer:identity"),
+    released_record=on_demand("barista_bench.benchmarks.barista.released_sets:released_record"),
+    released_parameters=on_demand("barista_bench.benchmarks.barista.released_sets:released_parameters"),
+    identity=on_demand("barista_bench.benchmarks.barista.released_sets:identity"),
     released_prompts=on_demand("barista_bench.benchmarks.barista.released_wording:released_prompts"),
     released_wording=WORDING,
     released_rubric=on_demand("barista_bench.benchmarks.barista.released_wording:released_rubric"),
 )
 
-__all__ = ["BENCHMARK", "TASKS", "Activity", "Grounding", "HandObject", "Referring", "Relations", "TemporalVQA"]
+__all__ = ["BENCHMARK", "TASKS"]

@@ -20,32 +20,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
-from barista_bench.benchmarks.barista import released_parsers
-from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, draw_choices, released_verb
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, frozen_sentence
+from barista_bench.benchmarks import rules_of
+from barista_bench.benchmarks.barista.activity_choices import (
+    ActivityChoice,
+    ActivityInputs,
+    ActivityTarget,
+    ChosenActivity,
+    draw_choices,
+    read_choice,
+    released_verb,
+)
+from barista_bench.benchmarks.barista.common import (
+    PROMPT_PACKAGE,
+    FrameMetadata,
+    frame_metadata,
+    frozen_sentence,
+    remembered,
+)
 from barista_bench.benchmarks.barista.frame_arrays import even_places
-from barista_bench.benchmarks.barista.priors import remembered
-from barista_bench.benchmarks.barista.protocols import RULES
+from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
-from barista_bench.core.choice_scores import read_scores
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields, read_scores
 from barista_bench.core.prompt import BoxFormat, Prompt
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     Fields,
     FrameRef,
     ParseError,
     Prediction,
-    Sampling,
     Scored,
     SkippedExample,
     evidence_objects,
 )
-from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.metrics.choice_accuracy.inputs import as_questions
 from barista_bench.metrics.choice_accuracy.scoring import figures, question_sums, tables
 from barista_bench.scene_graph import Segment, VideoGraph
@@ -59,21 +69,6 @@ _ANSWER = re.compile(r"\b(?:final )?answer:", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<\s*CHOICE_ID\s*>|CHOICE_(?:ID_)?", re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _TAG = re.compile(r"<CHOICE_ID_([A-Za-z0-9_-]+)>", re.IGNORECASE)
-
-
-class ActivityInputs(TypedFields):
-    choices: list[ActivityChoice]
-
-
-class ActivityTarget(TypedFields):
-    choice_id: str
-    class_id: str
-
-
-class ChosenActivity(TypedFields):
-    """A prediction."""
-
-    choice_id: str
 
 
 class ActivityMetadata(FrameMetadata):
@@ -107,7 +102,7 @@ class Activity(GraphTask):
     sampling_uses = frozenset({"frames", "choices", "per_class", "same_verb"})
     prompt_package = PROMPT_PACKAGE
     row_note = "frames of one activity, its lettered choices, and the right one"
-    protocol_rules = RULES[name]
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = ActivityInputs
     target_type = ActivityTarget
@@ -209,7 +204,7 @@ class Activity(GraphTask):
         return {choice.choice_id: choice.text for choice in _choices(example.inputs)}
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_parsers.read_choice`; of a model that scores the choices, the best one.
+        """As `read_choice`; of a model that scores the choices, the best one.
 
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
         placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
@@ -219,7 +214,7 @@ class Activity(GraphTask):
         if scores is not None:
             return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
         if not self.follows_paper:
-            return released_parsers.read_choice(text, labels)
+            return read_choice(text, labels)
         text = text[-MAX_ANSWER:]
         known = {label.casefold(): label for label in labels}
         tails = [text[match.end() : match.end() + _TAIL] for match in list(_ANSWER.finditer(text))[-MAX_STARTS:]]
@@ -262,12 +257,11 @@ class Activity(GraphTask):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         truth, chosen = _truth_and_chosen(example, prediction)
-        is_right = truth == chosen
-        rows = [ExplanationRow("hit" if is_right else "miss", f"{truth.choice_id}: {truth.text}")]
-        if chosen is not None and not is_right:
-            note = "same verb, another object" if chosen.verb == truth.verb else "another verb"
-            rows.append(ExplanationRow("wrong", f"{chosen.choice_id}: {chosen.text} ({note})"))
-        return Explanation(tuple(rows))
+        shown = f"{truth.choice_id}: {truth.text}"
+        if truth == chosen:
+            return explanation([shown])
+        note = "same verb, another object" if chosen and chosen.verb == truth.verb else "another verb"
+        return explanation(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return f"ANSWER: {example.target['choice_id']}"

@@ -1,18 +1,26 @@
-"""Boxes in prompts and answers: asked for, read within bounds, and made up for the `chance` model."""
+"""Boxes in prompts and answers: asked for, read within bounds, made up for baselines, and what is wrong with them.
+
+Kinds of failure start from the matching of the task's own score, and only name what that leaves over. Leftovers of
+truth and answer are paired by what they have in common, the closest first; what finds no partner is missed or
+hallucinated. A schema bounds coordinates by what any box format can need for its frame.
+"""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from typing import TypeVar, cast
 
-from barista_bench.core.boxes import GRID, Xyxy, from_grid, read_box, write_box
-from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.prompt_sets import PromptTexts
-from barista_bench.core.task import Fields
-from barista_bench.core.typed_fields import TypedFields
+import numpy as np
+
+from barista_bench.benchmarks.barista.common import most_frequent
+from barista_bench.core.example import TypedFields
+from barista_bench.core.prompt import GRID, BoxFormat, PromptTexts, Xyxy, from_grid, read_box, write_box
+from barista_bench.core.task import AnswerFailure, Fields
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.metrics.interaction_f1.scoring import box_iou
 
 BoxesT = TypeVar("BoxesT")
 
@@ -112,3 +120,111 @@ def in_words(box: Sequence[float]) -> str:
     '[1, 2, 31, 40]'
     """
     return f"[{', '.join(str(round(value)) if math.isfinite(value) else '?' for value in box)}]"
+
+
+CENTRE = (250.0, 250.0, 750.0, 750.0)
+"""The middle of an image, half as wide and half as high, on the release's grid of 0..1000."""
+
+
+Boxes = list[list[float]]
+
+
+def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
+    """Of several lists of boxes the one to expect: as many as most lists have, each the mean over those lists.
+
+    Boxes of a list are paired from left to right. At least one list.
+
+    >>> usual_boxes([[[0, 0, 10, 10]], [[20, 0, 30, 20]], [[0, 0, 1, 1], [5, 5, 6, 6]]])
+    [[10.0, 0.0, 20.0, 15.0]]
+    """
+    count = most_frequent(len(boxes) for boxes in answers)
+    alike = [sorted(boxes) for boxes in answers if len(boxes) == count]
+    return cast("Boxes", np.mean(np.array(alike, dtype=float).reshape(len(alike), count, 4), axis=0).tolist())
+
+
+LOOSE = 0.1
+"""A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""
+
+
+MATCHED = 0.5
+"""Above it two boxes are of the same thing, as in the scores."""
+
+
+SMALL, LARGE = 32**2, 96**2
+"""COCO's bounds of small, medium and large objects, in square pixels."""
+
+
+Box = Sequence[float]
+
+
+def box_size(box: Box) -> str:
+    """COCO's word for the area of [x0, y0, x1, y1] in pixels.
+
+    >>> box_size([0, 0, 31, 31]), box_size([0, 0, 32, 32]), box_size([0, 0, 100, 100])
+    ('small', 'medium', 'large')
+    """
+    area = max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+    return "small" if area < SMALL else "medium" if area < LARGE else "large"
+
+
+def box_failures(
+    truth: Sequence[Box], answered: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
+) -> list[AnswerFailure]:
+    """What is wrong with boxes in pixels, given the pairs (truth, answer) of indices that count as right.
+
+    `objects` are ids of the true boxes' objects; empty, or fewer, where the data do not say.
+    """
+
+    def named(index: int) -> tuple[str, ...]:
+        return tuple(name for name in objects[index : index + 1] if name)
+
+    matched = list(pairs)
+    missed = [i for i in range(len(truth)) if i not in {i for i, _ in matched}]
+    wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
+    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _paired(missed, wrong, truth, answered)]
+    failures += [AnswerFailure("missed", named(i)) for i in missed]
+    for j in wrong:
+        again = [i for i, _ in matched if box_iou(truth[i], answered[j]) > MATCHED]
+        failures.append(AnswerFailure("duplicate", named(again[0])) if again else AnswerFailure("hallucinated"))
+    return failures
+
+
+def _paired(
+    missed: list[int], wrong: list[int], truth: Sequence[Box], answered: Sequence[Box]
+) -> list[tuple[int, int]]:
+    """Leftovers that overlap by `LOOSE` or more, the most first; taken out of both lists."""
+    overlaps = sorted((-box_iou(truth[i], answered[j]), i, j) for i in missed for j in wrong)
+    pairs = []
+    for overlap, i, j in overlaps:
+        if -overlap >= LOOSE and i in missed and j in wrong:
+            pairs.append((i, j))
+            missed.remove(i)
+            wrong.remove(j)
+    return pairs
+
+
+def box_schema(inputs: Fields) -> Fields:
+    number: Fields = {"type": "number", "minimum": 0, "maximum": max(GRID, *frame_size(inputs))}
+    return {"type": "array", "items": number, "minItems": 4, "maxItems": 4}
+
+
+LARGEST = 3e38
+"""Pixels; beyond it a coordinate has no single precision, in which mean average precision is computed."""
+
+
+def released_number(value: object, boxes: BoxFormat) -> float:
+    """A number of an answer, or a text that is one; whole unless the model writes fractions.
+
+    Raises:
+        TypeError, ValueError: it is no number.
+        OverflowError: it is none that can be held.
+    """
+    number = float(cast("float", value))
+    return number if boxes.scale == 1 and isfinite(number) else round(number)
+
+
+def released_pixels(box: Sequence[float], inputs: Fields, boxes: BoxFormat) -> list[float]:
+    pixels = read_pixels(box, inputs, boxes)
+    if not all(abs(value) <= LARGEST for value in pixels):
+        raise OverflowError("a coordinate has no single precision")
+    return pixels

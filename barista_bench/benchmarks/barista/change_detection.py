@@ -21,8 +21,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.core.task import Sampling
-from barista_bench.core.typed_fields import Int64, TypedFields
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.example import Int64, TypedFields
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
 

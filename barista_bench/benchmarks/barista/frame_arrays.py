@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.common import frame_metadata
-from barista_bench.core.boxes import GRID
-from barista_bench.core.task import Fields, Sampling
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.prompt import GRID
+from barista_bench.core.task import Fields
 from barista_bench.scene_graph import VideoGraph
 
 Bools = NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""Lines that the release froze as examples of ours, task by task; the inverse of `frozen_line_writer.py`.
+"""Lines that the release froze as examples of ours, task by task; the inverse of `released_sets.py`.
 
 Boxes are frozen on an integer grid, so that there are no pixel boxes: the paper's protocol, which scores against those,
 refuses such examples. What only annotations hold and no line needs (activities, device, evidence, ...) stays empty:
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_type_hints
 
 import msgspec
 
-from barista_bench.benchmarks.barista.activity import Activity, ActivityInputs, ActivityTarget
-from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, shown_verb
+from barista_bench.benchmarks.barista.activity import Activity
+from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, ActivityInputs, ActivityTarget, shown_verb
 from barista_bench.benchmarks.barista.box_answers import FrameSize
 from barista_bench.benchmarks.barista.common import FrameMetadata
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingInputs
@@ -40,10 +40,10 @@ from barista_bench.benchmarks.barista.referring import (
 )
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, TemporalTarget, TemporalVQA
-from barista_bench.core.boxes import xywh_to_xyxy
+from barista_bench.core.example import GridBox, Int64
+from barista_bench.core.prompt import xywh_to_xyxy
 from barista_bench.core.released_records import FilledText, FrozenLine, ReleaseRoot, converted
 from barista_bench.core.task import Example, Fields, Json, Task
-from barista_bench.core.typed_fields import GridBox
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
 
@@ -168,9 +168,12 @@ def _example(
     inputs: Fields,
     target: Fields,
     metadata: Fields,
-    evidence: Fields,
+    object_ids: Sequence[str] = (),
     question: str | None = None,
 ) -> Example:
+    """Of the evidence a line has object ids at the most: lists stay empty, and rows of the file are unknown, -1."""
+    unknown: dict[object, Json] = {str: "", Int64: -1}
+    kinds = get_type_hints(task.evidence_type, include_extras=True)
     asked: Fields = {} if question is None else {"question": question}
     return Example(
         example_id=line.example_id,
@@ -181,12 +184,8 @@ def _example(
         inputs=inputs,
         target=target,
         metadata={**_COMMON.write(), **metadata, **asked},
-        evidence=evidence,
+        evidence={name: unknown.get(kind, []) for name, kind in kinds.items()} | {"object_ids": list(object_ids)},
     )
-
-
-def _empty(*names: str) -> Fields:
-    return {name: [] for name in names}
 
 
 def _grounding(line: FrozenLine, root: ReleaseRoot) -> Example:
@@ -200,10 +199,6 @@ def _grounding(line: FrozenLine, root: ReleaseRoot) -> Example:
         inputs=GroundingInputs(data.phrase, data.category, *data.size).write(),
         target=data.target("ground_truth_boxes", data.ground_truth_boxes),
         metadata={"category": data.category, "objects": len(data.ground_truth_boxes)},
-        evidence={
-            **_empty("object_ids", "instance_rows", "relation_rows", "attribute_rows"),
-            "related_object_id": "",
-        },
     )
 
 
@@ -221,10 +216,7 @@ def _hand_object(line: FrozenLine, root: ReleaseRoot) -> Example:
         inputs=FrameSize(*data.size).write(),
         target=data.target("interactions", interactions),
         metadata={"interactions": len(interactions), "hand_types": hand_types},
-        evidence={
-            **_empty("hand_ids", "instance_rows", "relation_rows"),
-            "object_ids": [item.object_id for item in data.ground_truth],
-        },
+        object_ids=[item.object_id for item in data.ground_truth],
     )
 
 
@@ -250,10 +242,7 @@ def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
             relations=described.relations,
         ).write(),
         metadata={"box_share": box_width * box_height / (width * height)},
-        evidence={
-            **_empty("instance_rows", "attribute_rows", "relation_rows"),
-            "object_ids": [described.object_id],
-        },
+        object_ids=[described.object_id],
         question=data.question,
     )
 
@@ -298,7 +287,6 @@ def _activity(line: FrozenLine, root: ReleaseRoot) -> Example:
             "activity_index": segment.activity_index,
             "same_verb_distractors": sum(choice.verb == truth.verb for choice in choices) - 1,
         },
-        evidence={**_empty("object_ids", "relation_rows"), "activity_row": -1},
         question=data.question,
     )
 
@@ -334,10 +322,7 @@ def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
         ).write(),
         target=RelationSet(data.ground_truth_relations).write(),
         metadata={},
-        evidence={
-            **_empty("relation_rows", "instance_rows"),
-            "object_ids": [item.object_id for item in objects],
-        },
+        object_ids=[item.object_id for item in objects],
     )
 
 
@@ -356,7 +341,6 @@ def _temporal_vqa(line: FrozenLine, root: ReleaseRoot) -> Example:
             "original_frame_indices": clip.original_frame_indices,
             "writer": "released",
         },
-        evidence=_empty("object_ids", "attribute_rows", "relation_rows", "activity_rows", "changes"),
     )
 
 

@@ -23,20 +23,30 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista import grounding_answers, released_parsers
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.box_answers import (
+    CENTRE,
     annotated,
     as_xyxy,
+    box_failures,
     box_fields,
+    box_size,
     grid_pixels,
     on_usual_grid,
     random_grid_box,
+    usual_boxes,
     write_grid,
 )
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
-from barista_bench.benchmarks.barista.failures import box_failures, box_size
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, remembered
 from barista_bench.benchmarks.barista.frame_arrays import Bools, FrameArrays, Frames, any_row, thinned
-from barista_bench.benchmarks.barista.grounding_scores import AnsweredBoxes, BoxStatistics
+from barista_bench.benchmarks.barista.grounding_answers import (
+    AnsweredBoxes,
+    BoxStatistics,
+    explain_boxes,
+    grounding_schema,
+    read_by_paper,
+    read_released,
+)
 from barista_bench.benchmarks.barista.phrases import (
     Described,
     Phrase,
@@ -47,12 +57,9 @@ from barista_bench.benchmarks.barista.phrases import (
     make_phrase,
     range_keys,
 )
-from barista_bench.benchmarks.barista.priors import CENTRE, remembered, usual_boxes
-from barista_bench.benchmarks.barista.protocols import RULES
-from barista_bench.benchmarks.barista.schemas import grounding_schema
-from barista_bench.core.boxes import GRID, box_names, describe_format
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import GridBox, Int64, PixelBox, TypedFields
+from barista_bench.core.prompt import GRID, BoxFormat, Prompt, box_names, describe_format
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -62,11 +69,9 @@ from barista_bench.core.task import (
     Overlay,
     ParseError,
     Prediction,
-    Sampling,
     Scored,
     evidence_objects,
 )
-from barista_bench.core.typed_fields import GridBox, Int64, PixelBox, TypedFields
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -125,7 +130,7 @@ class Grounding(GraphTask):
     )
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
-    protocol_rules = RULES[name]
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = GroundingInputs
     target_type = GroundingTarget
@@ -184,10 +189,8 @@ class Grounding(GraphTask):
         return self.prompts.prompt(1, **(box_fields(self.prompts, boxes) | fields))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_parsers.read_boxes`, which knows no confidences; by the paper as `grounding_answers.read`."""
-        if self.follows_paper:
-            return grounding_answers.read(text, inputs, boxes)
-        return released_parsers.read_boxes(text, inputs, boxes)
+        """By the paper's protocol with confidences, as far as the answer has them."""
+        return (read_by_paper if self.follows_paper else read_released)(text, inputs, boxes)
 
     def statistics(self, samples: Sequence[Scored]) -> BoxStatistics:
         """COCO's figures in the order given, in torchmetrics' single precision; see `BoxStatistics`."""
@@ -216,7 +219,7 @@ class Grounding(GraphTask):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
-        return grounding_answers.explain_boxes(str(example.inputs["phrase"]), self._truth(example), _boxes(prediction))
+        return explain_boxes(str(example.inputs["phrase"]), self._truth(example), _boxes(prediction))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         target = GroundingTarget.read(example.target)

@@ -23,54 +23,53 @@ from dataclasses import replace
 
 import numpy as np
 
-from barista_bench.benchmarks.barista import released_parsers
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.box_answers import (
     FrameSize,
     as_xyxy,
+    box_failures,
     box_fields,
+    box_size,
     in_words,
     random_grid_box,
-    read_pixels,
     write_grid,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata
-from barista_bench.benchmarks.barista.contacts import HandAction, actions_at, contact_ranges
-from barista_bench.benchmarks.barista.failures import box_failures, box_size
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row, thinned
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,
-    BoxedInteractions,
+    HandAction,
     InteractionTarget,
     TrueInteraction,
+    actions_at,
     answered_interactions,
     central_interaction,
+    contact_ranges,
+    interactions_schema,
+    mapped,
+    read_by_paper,
+    read_released,
     true_interactions,
     usual_interactions,
 )
-from barista_bench.benchmarks.barista.protocols import RULES
-from barista_bench.benchmarks.barista.schemas import interactions_schema
-from barista_bench.benchmarks.parsing import json_arrays, unfenced, whole_array
-from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.core.boxes import GRID, describe_format, four_numbers
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.prompt import GRID, BoxFormat, ImagePart, Prompt, describe_format
 from barista_bench.core.statistics import Floats, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     Fields,
     FrameRef,
     Overlay,
     OverlayKind,
     ParseError,
     Prediction,
-    Sampling,
     Scored,
 )
-from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.metrics.interaction_f1.scoring import (
     IOU_THRESHOLD,
@@ -135,7 +134,7 @@ class HandObject(GraphTask):
     sampling_uses = frozenset({"fraction", "frame_step", "relation_type", "box_scale"})
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, and every interaction of a hand with an object: boxes and hand"
-    protocol_rules = RULES[name]
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = FrameSize
     target_type = InteractionTarget
@@ -166,22 +165,7 @@ class HandObject(GraphTask):
         return replace(prompt, parts=(ImagePart(0),)) if self.follows_paper else prompt
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_parsers.read_interactions`. By the paper's protocol numbers must be numbers, and within bounds.
-
-        Also, arrays inside of another one are not looked at, and one that breaks off is read as far as its entries are
-        complete.
-        """
-        if not self.follows_paper:
-            return released_parsers.read_interactions(text, inputs, boxes)
-        body = unfenced(text)
-        array_alone = whole_array(body)
-        for array in json_arrays(body) if array_alone is None else [array_alone]:
-            if prediction := _prediction(array, inputs, boxes):
-                return prediction
-        cut = cut_array(text)
-        if cut and (prediction := _prediction(cut.entries, inputs, boxes)):
-            return replace(prediction, dropped=cut.begun)
-        return ParseError("the answer holds no JSON array of valid interactions")
+        return (read_by_paper if self.follows_paper else read_released)(text, inputs, boxes)
 
     def statistics(self, samples: Sequence[Scored]) -> InteractionStatistics:
         """Pooled over frames, means over matched pairs; no readable answer counts as one without interactions.
@@ -223,21 +207,18 @@ class HandObject(GraphTask):
         pairs = {pair.reference: pair for pair in frame.pairs}
         used = {pair.prediction for pair in frame.pairs}
         hits = [
-            ExplanationRow(
-                "hit",
-                f"{_sentence(item)}: object IoU {pairs[i].object_iou:.2f}, hand IoU {pairs[i].hand_iou:.2f}, "
-                f"answered as {answered[pairs[i].prediction].hand_type}",
-            )
+            f"{_sentence(item)}: object IoU {pairs[i].object_iou:.2f}, hand IoU {pairs[i].hand_iou:.2f}, "
+            f"answered as {answered[pairs[i].prediction].hand_type}"
             for i, item in enumerate(truth)
             if i in pairs
         ]
-        misses = [ExplanationRow("miss", _sentence(item)) for i, item in enumerate(truth) if i not in pairs]
+        misses = [_sentence(item) for i, item in enumerate(truth) if i not in pairs]
         wrong = [
-            ExplanationRow("wrong", f"{_hands(item.hand_type)} on an object at {in_words(item.object_box)}")
+            f"{_hands(item.hand_type)} on an object at {in_words(item.object_box)}"
             for i, item in enumerate(answered)
             if i not in used
         ]
-        return Explanation((*hits, *misses, *wrong))
+        return explanation(hits, misses, wrong)
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         target = InteractionTarget.read(example.target)
@@ -319,41 +300,11 @@ def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scal
     )
 
 
-def _interaction(item: object, inputs: Fields, boxes: BoxFormat) -> BoxedInteraction | None:
-    """An entry of an answer, its boxes in pixels; None unless all of it is valid."""
-    if not isinstance(item, dict):
-        return None
-    hands, target, hand_type = (item.get(name) for name in ("hand_boxes", "object_box", "hand_type"))
-    if not isinstance(hands, list) or not hands or not isinstance(target, list) or hand_type not in HAND_TYPES:
-        return None
-    numbers = [four_numbers(box) for box in (*hands, target)]
-    if None in numbers:
-        return None
-    pixels = [read_pixels(box, inputs, boxes) for box in numbers if box is not None]
-    return BoxedInteraction(pixels[:-1], pixels[-1], str(hand_type))
-
-
-def _prediction(entries: Sequence[object], inputs: Fields, boxes: BoxFormat) -> Prediction | None:
-    """None unless all entries are valid."""
-    interactions = [_interaction(entry, inputs, boxes) for entry in entries]
-    valid = [item for item in interactions if item is not None]
-    return Prediction(BoxedInteractions(valid).write()) if len(valid) == len(interactions) else None
-
-
 def _written(
     items: Sequence[BoxedInteraction | TrueInteraction], inputs: Fields, boxes: BoxFormat, scale: int = GRID
 ) -> str:
     """Interactions on the grid of 0..scale as a model writes them."""
-    return json.dumps(
-        [
-            {
-                "hand_boxes": [write_grid(box, inputs, boxes, scale) for box in item.hand_boxes],
-                "object_box": write_grid(item.object_box, inputs, boxes, scale),
-                "hand_type": item.hand_type,
-            }
-            for item in items
-        ]
-    )
+    return json.dumps([mapped(item, lambda box: write_grid(box, inputs, boxes, scale)).write() for item in items])
 
 
 def _drawn(item: BoxedInteraction, kind: OverlayKind, name: str) -> list[Overlay]:

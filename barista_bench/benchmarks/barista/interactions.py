@@ -1,14 +1,38 @@
-"""Hand-object interactions as examples and answers hold them, made-up exemplars, and what is usual."""
+"""Hand-object interactions: what hands do by the graph, as examples and answers hold it, read by either protocol.
+
+Which objects hands act on, with which hands, and how, depends on relations alone, not on boxes (`actions_at`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
 
-from barista_bench.benchmarks.barista.box_answers import annotated, grid_pixels, on_usual_grid
-from barista_bench.benchmarks.barista.priors import CENTRE, most_frequent, remembered, usual_boxes
-from barista_bench.core.boxes import GRID
-from barista_bench.core.task import Example, Fields, Prediction
-from barista_bench.core.typed_fields import GridBox, PixelBox, TypedFields
+import numpy as np
+
+from barista_bench.benchmarks.barista.box_answers import (
+    CENTRE,
+    annotated,
+    box_schema,
+    grid_pixels,
+    on_usual_grid,
+    read_pixels,
+    released_number,
+    released_pixels,
+    usual_boxes,
+)
+from barista_bench.benchmarks.barista.common import array_in, body_of, most_frequent, remembered, within_bounds
+from barista_bench.benchmarks.barista.frame_arrays import Bools
+from barista_bench.benchmarks.parsing import json_arrays, object_schema, unfenced, whole_array
+from barista_bench.benchmarks.truncated import cut_array
+from barista_bench.core.example import GridBox, PixelBox, TypedFields
+from barista_bench.core.prompt import GRID, BoxFormat, four_numbers
+from barista_bench.core.task import Example, Fields, ParseError, Prediction
+from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
+from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS
 
 
 class BoxedInteraction(TypedFields):
@@ -78,12 +102,9 @@ def true_interactions(example: Example, target: InteractionTarget, *, as_annotat
             )
             for item in target.interactions
         ]
-    return [_in_pixels(item, example.inputs, target.bbox_scale) for item in target.interactions]
-
-
-def _in_pixels(item: TrueInteraction, inputs: Fields, scale: int) -> BoxedInteraction:
-    hands = [grid_pixels(box, inputs, scale) for box in item.hand_boxes]
-    return BoxedInteraction(hands, grid_pixels(item.object_box, inputs, scale), item.hand_type)
+    return [
+        mapped(item, lambda box: grid_pixels(box, example.inputs, target.bbox_scale)) for item in target.interactions
+    ]
 
 
 @remembered
@@ -112,11 +133,141 @@ def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
 
 def _on_usual_grid(example: Example) -> list[BoxedInteraction]:
     target = InteractionTarget.read(example.target)
-    return [
-        BoxedInteraction(
-            [on_usual_grid(box, target.bbox_scale) for box in item.hand_boxes],
-            on_usual_grid(item.object_box, target.bbox_scale),
-            item.hand_type,
-        )
-        for item in target.interactions
-    ]
+    return [mapped(item, lambda box: on_usual_grid(box, target.bbox_scale)) for item in target.interactions]
+
+
+@dataclass(frozen=True, slots=True)
+class HandAction:
+    """What hands do to one object; `target` and `hands` are indices in `VideoGraph.objects`."""
+
+    target: int
+    hands: tuple[int, ...]
+    hand_type: str
+    verbs: frozenset[str]
+    rows: frozenset[int]
+
+
+def hand_side(category: str) -> str | None:
+    """left or right; None for what is no hand.
+
+    >>> hand_side(" Left hand"), hand_side("handle")
+    ('left', None)
+    """
+    return HANDS.get(category.strip().lower())
+
+
+def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> list[int]:
+    """Positions in the relations table that state a hand acting on an object, in the order of the file."""
+    table = video.relations_table
+    kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == relation_type]
+    hands = [i for i, item in enumerate(video.objects) if hand_side(item.category)]
+    return np.flatnonzero(np.isin(table.label, kinds) & np.isin(table.source, hands)).tolist()
+
+
+def actions_at(video: VideoGraph, frame: int, contacts: Sequence[int], active: Bools) -> list[HandAction]:
+    """All that hands do on a frame, by the object acted on: several hands on one object are one interaction.
+
+    `contacts` as `contact_ranges` gives them, `active` (contacts, frames) whether each holds.
+    """
+    by_target: dict[int, list[int]] = defaultdict(list)
+    for number in np.flatnonzero(active[:, frame]).tolist():
+        by_target[int(video.relations_table.target[contacts[number]])].append(contacts[number])
+    return [_action(video, target, positions) for target, positions in by_target.items()]
+
+
+def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAction:
+    table = video.relations_table
+    hands = tuple(dict.fromkeys(int(table.source[i]) for i in positions))
+    sides = {side for hand in hands if (side := hand_side(video.objects[hand].category))}
+    entries = [table.entry(i) for i in positions]
+    return HandAction(
+        target,
+        hands,
+        hand_type="both" if len(sides) > 1 else sides.pop(),
+        verbs=frozenset(verb for _, verb, _, _, _ in entries),
+        rows=frozenset(row for _, _, _, _, row in entries),
+    )
+
+
+def interactions_schema(inputs: Fields) -> Fields:
+    """An array of objects with `hand_boxes` (one at least), `object_box` and `hand_type`."""
+    box = box_schema(inputs)
+    hands: Fields = {"type": "array", "items": box, "minItems": 1}
+    kind: Fields = {"type": "string", "enum": sorted(HAND_TYPES)}
+    return {"type": "array", "items": object_schema({"hand_boxes": hands, "object_box": box, "hand_type": kind})}
+
+
+@within_bounds
+def read_released(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    """The whole answer as a JSON list, else the first list in it of which every entry is an interaction.
+
+    An empty list says that there is none. `written` are the interactions as answered.
+    """
+    body = body_of(text)
+    array_alone = array_in(body)
+    for entries in json_arrays(body, nested=True) if array_alone is None else [array_alone]:
+        written = _all_interactions(entries, lambda listed: _released_numbers(listed, boxes))
+        if written is not None:
+            pixels = [mapped(item, lambda box: released_pixels(box, inputs, boxes)) for item in written]
+            return Prediction({**BoxedInteractions(pixels).write(), "written": [item.write() for item in written]})
+    return _NO_LIST
+
+
+def read_by_paper(text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
+    """As `read_released`, but numbers must be numbers, and within bounds; arrays inside of others are not looked at.
+
+    One that breaks off is read as far as its entries are complete.
+    """
+    body = unfenced(text)
+    array_alone, cut = whole_array(body), cut_array(text)
+    arrays = [(array, 0) for array in (json_arrays(body) if array_alone is None else [array_alone])]
+    for entries, begun in (*arrays, *([(cut.entries, cut.begun)] if cut else [])):
+        written = _all_interactions(entries, _numbers_as_asked)
+        if written is not None:
+            pixels = [mapped(item, lambda box: read_pixels(box, inputs, boxes)) for item in written]
+            return Prediction(BoxedInteractions(pixels).write(), dropped=begun)
+    return _NO_LIST
+
+
+_NO_LIST = ParseError("the answer holds no JSON array of valid interactions")
+
+
+def mapped(
+    item: BoxedInteraction | TrueInteraction, convert: Callable[[Sequence[float]], Sequence[float]]
+) -> BoxedInteraction:
+    """The interaction with other boxes; of a true one, those on its grid."""
+    hands = [list(convert(box)) for box in item.hand_boxes]
+    return BoxedInteraction(hands, list(convert(item.object_box)), item.hand_type)
+
+
+def _all_interactions(
+    entries: Sequence[object], numbers: Callable[[list[object]], list[list[float]] | None]
+) -> list[BoxedInteraction] | None:
+    """The entries of an answer, boxes as `numbers` reads them; None unless all are valid."""
+    written = [_interaction(entry, numbers) for entry in entries]
+    valid = [item for item in written if item is not None]
+    return valid if len(valid) == len(written) else None
+
+
+def _interaction(entry: object, numbers: Callable[[list[object]], list[list[float]] | None]) -> BoxedInteraction | None:
+    if not isinstance(entry, dict):
+        return None
+    hands, target, hand_type = (entry.get(name) for name in ("hand_boxes", "object_box", "hand_type"))
+    if not isinstance(hands, list) or not hands or hand_type not in HAND_TYPES:
+        return None
+    read = numbers([*hands, target])
+    return None if read is None else BoxedInteraction(read[:-1], read[-1], str(hand_type))
+
+
+def _released_numbers(listed: list[object], boxes: BoxFormat) -> list[list[float]] | None:
+    if not all(isinstance(box, list) and len(box) == 4 for box in listed):
+        return None
+    try:
+        return [[released_number(value, boxes) for value in cast("list[object]", box)] for box in listed]
+    except (TypeError, ValueError):
+        return None
+
+
+def _numbers_as_asked(listed: list[object]) -> list[list[float]] | None:
+    read = [numbers for box in listed if (numbers := four_numbers(box)) is not None]
+    return read if len(read) == len(listed) else None

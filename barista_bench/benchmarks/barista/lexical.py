@@ -6,16 +6,35 @@ therefore called `lexical_*`, and they must never be reported as the paper's Cor
 
 Words are case-folded runs of letters and digits; stop words are dropped; plural and third-person endings are cut; words
 are matched as multisets. Shares run from 0 to 1.
+
+`LexicalTask` is what tasks with free-text answers share: scores, explanations and failures by words alone.
 """
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
 
+import msgspec
+
+from barista_bench.benchmarks import packaged_data
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.core.deriving import GraphTask
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
+from barista_bench.core.task import (
+    AnswerFailure,
+    Example,
+    Explanation,
+    FailureKind,
+    Prediction,
+    Scored,
+)
 
 _WORD = re.compile(r"[^\W_]+")
 # Function words. Words of place and number (on, under, inside, no, left, right, open) say something and stay.
@@ -165,3 +184,161 @@ def _tables(sums: Row) -> dict[str, Any]:
         for category, count in sorted(support.items())
     }
     return {"per_category": per_category, "n": int(sums["n"]), "n_failed": int(sums["n_failed"])}
+
+
+def most_typical(texts: Sequence[str], passed: Collection[str] = ()) -> str:
+    """The text that shares most words with all texts: the highest expected F1 of content words (`lexical.py`).
+
+    Expected hits are divided by expected lengths, which spares comparing each text with each other one. Words of
+    `passed` do not count. Of several the first in sorted order. At least one text.
+
+    >>> most_typical(["a red cup", "a white cup on a table", "the white cup"])
+    'the white cup'
+    """
+    times = Counter(texts)
+    words = {text: Counter(word for word in content_words(text) if word not in passed) for text in times}
+    having: Counter[tuple[str, int]] = Counter()
+    length = 0
+    for text, counts in words.items():
+        length += times[text] * counts.total()
+        for word in _numbered(counts):
+            having[word] += times[text]
+
+    def expected(text: str) -> float:
+        count = words[text].total() * len(texts)
+        return 2 * sum(having[word] for word in _numbered(words[text])) / (count + length) if count else 0.0
+
+    return max(sorted(words), key=expected)
+
+
+def _numbered(words: Counter[str]) -> list[tuple[str, int]]:
+    """Every word with its first, second, ... occurrence: a multiset as a set."""
+    return [(word, number) for word, count in words.items() for number in range(count)]
+
+
+def labelled(text: str, label: str) -> str:
+    r"""What follows the last `<label>:` that begins a line, up to that line's end; the whole text where there is none.
+
+    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines
+    (docs/upstream/barista.md). Leading white space is looked for within one line here: that finds the same answers, in
+    linear time for any text.
+
+    >>> labelled("I see a cup.\nDescription: a red cup\nBye", "description")
+    'a red cup'
+    >>> labelled(" A red cup. ", "description")
+    'A red cup.'
+    """
+    text = text[:MAX_ANSWER]
+    matches = re.findall(rf"^[^\S\n]*{label}\s*:\s*(.+)$", text, re.IGNORECASE | re.MULTILINE)
+    return str(matches[-1] if matches else text).strip()
+
+
+def after_last(text: str, marker: str) -> str:
+    r"""All that follows the last `marker`, in either case, anywhere; the whole text where there is none (paper, A.3.3).
+
+    >>> after_last("I think. answer: the lid\nwas opened.", "Answer:")
+    'the lid\nwas opened.'
+    """
+    text = text[-MAX_ANSWER:]
+    matches = list(re.finditer(re.escape(marker), text, re.IGNORECASE))
+    return text[matches[-1].end() if matches else 0 :].strip()
+
+
+@cache
+def domain_vocabulary() -> dict[str, str]:
+    """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
+    return msgspec.convert(packaged_data(PROMPT_PACKAGE, "vocabulary.yaml"), dict[str, Any])["categories"]
+
+
+class Compared(NamedTuple):
+    """What an answer's words are compared with, as `lexical.overlap` takes it; words of none of it are unexpected."""
+
+    reference: str
+    context: str = ""
+    asked: str = ""
+
+
+class ReferenceFact(NamedTuple):
+    """One thing to say.
+
+    Args:
+        text: whose content words an answer must have.
+        shown: the text in explanations.
+        objects: ids of those that it is about.
+        replaced: the kind of failure where an answer has other words instead.
+    """
+
+    text: str
+    shown: str
+    objects: tuple[str, ...]
+    replaced: FailureKind = "missed"
+
+
+class LexicalTask(GraphTask):
+    """A task whose answer is one text, the field `answer_field` of a prediction."""
+
+    benchmark = "barista"
+    primary = "lexical_f1"
+    sample_score = "lexical_f1"
+    prompt_package = PROMPT_PACKAGE
+    answer_field: ClassVar[str]
+
+    @abstractmethod
+    def compared(self, example: Example) -> Compared:
+        """The texts that an answer is compared with."""
+
+    @abstractmethod
+    def facts(self, example: Example) -> list[ReferenceFact]:
+        """What an answer should say; empty for released files that leave it out."""
+
+    def described(self, example: Example) -> tuple[str, ...]:
+        """Ids of the objects that failures of the answer as a whole are about; here none."""
+        return ()
+
+    def text_of(self, prediction: Prediction | None) -> str:
+        """The text of an answer; empty where there is none."""
+        return str(prediction.value[self.answer_field]) if prediction else ""
+
+    @abstractmethod
+    def category(self, example: Example) -> str:
+        """The group of an example in the table `per_category`."""
+
+    def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
+        """Means of `lexical_f1`, `lexical_precision`, `lexical_recall`; no readable or an empty answer scores 0."""
+        overlaps = [self._overlap(sample.example, sample.prediction) for sample in samples]
+        return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
+
+    def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
+        """As in `explain`: facts that are missing, and words that no fact has.
+
+        A fact is `missed`, or `replaced` where the answer has such other words instead.
+        """
+        if prediction is None:
+            return self.unreadable(example)
+        facts, described = self.facts(example), self.described(example)
+        other, answer = self._unexpected(example, prediction), self.text_of(prediction)
+        failures = [
+            AnswerFailure(fact.replaced if other else "missed", fact.objects)
+            for fact in facts
+            if not is_said(fact.text, answer)
+        ]
+        if not facts and not overlap(answer, *self.compared(example)).recall:
+            failures.append(AnswerFailure("missed", described))
+        return (*failures, *([AnswerFailure("hallucinated", described)] if other else ()))
+
+    def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
+        """By words alone: a fact is a hit where the answer has all its content words, whatever they refer to."""
+        answer = self.text_of(prediction)
+        facts = dict.fromkeys((fact.text, fact.shown) for fact in self.facts(example))
+        return explanation(
+            (shown for text, shown in facts if is_said(text, answer)),
+            (shown for text, shown in facts if not is_said(text, answer)),
+            (f"not in the reference: {word}" for word in self._unexpected(example, prediction)),
+        )
+
+    def _overlap(self, example: Example, prediction: Prediction | None) -> Overlap | None:
+        """None without a readable answer."""
+        return overlap(self.text_of(prediction), *self.compared(example)) if prediction else None
+
+    def _unexpected(self, example: Example, prediction: Prediction | None) -> list[str]:
+        return unexpected(self.text_of(prediction), *self.compared(example))

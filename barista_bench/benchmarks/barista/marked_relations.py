@@ -1,17 +1,22 @@
-"""What a question about relations is made of: marked objects, the vocabulary, and the relations that are usual."""
+"""What a question about relations is made of, its answers as either protocol reads them, and what is usual."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 
-from barista_bench.benchmarks.barista.priors import remembered
-from barista_bench.core.task import Example, Prediction, Sampling
-from barista_bench.core.typed_fields import PixelBox, TypedFields
+from barista_bench.benchmarks.barista.common import array_in, body_of, remembered, within_bounds
+from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, object_schema, unfenced, whole_array
+from barista_bench.benchmarks.truncated import cut_array
+from barista_bench.core.deriving import Sampling
+from barista_bench.core.example import PixelBox, TypedFields
+from barista_bench.core.task import Example, FailureKind, Fields, Json, ParseError, Prediction
+from barista_bench.metrics.tuple_f1.scoring import Relation
 from barista_bench.scene_graph import Instance, Rle, VideoGraph
 
 Cell = tuple[str, str, str, str]
@@ -75,9 +80,7 @@ class RelationSet(TypedFields):
     relations: list[MarkedRelation]
 
 
-def relations_answer(
-    entries: Sequence[object], read: Callable[[Mapping[str, object]], MarkedRelation | None]
-) -> Prediction:
+def _answer(entries: Sequence[object], read: Callable[[Mapping[str, object]], MarkedRelation | None]) -> Prediction:
     """The prediction of a list of entries; those that `read` makes nothing of are dropped."""
     relations = [item for entry in entries if isinstance(entry, dict) and (item := read(entry)) is not None]
     return Prediction(RelationSet(relations).write(), dropped=len(entries) - len(relations))
@@ -167,3 +170,117 @@ def _best_rules(true: Counter[Cell], pairs: Mapping[tuple[str, str], int], total
         if f1 > highest:
             highest, best = f1, count
     return ranked[:best]
+
+
+NEAR_MISSES: tuple[FailureKind, ...] = ("wrong_direction", "wrong_relation", "wrong_hand", "wrong_object")
+"""What a missed and a wrong relation may be of each other, the closest first."""
+
+
+def relation_failures(
+    truth: Counter[Relation], answered: Counter[Relation], hands: set[int]
+) -> list[tuple[FailureKind, tuple[int, ...]]]:
+    """What is wrong with relations, each with the marks that it is about; `hands` are mistaken for each other."""
+    missed, wrong = list((truth - answered).elements()), list((answered - truth).elements())
+    failures: list[tuple[FailureKind, tuple[int, ...]]] = []
+    for kind in NEAR_MISSES:
+        for true in sorted(missed):
+            answer = next((item for item in sorted(wrong) if _is_near_miss(kind, true, item, hands)), None)
+            if answer is not None:
+                missed.remove(true)
+                wrong.remove(answer)
+                failures.append((kind, tuple(dict.fromkeys((*true[:2], *answer[:2])))))
+    failures += [("missed", item[:2]) for item in sorted(missed)]
+    failures += [("duplicate" if item in truth else "hallucinated", item[:2]) for item in sorted(wrong)]
+    return failures
+
+
+def _is_near_miss(kind: FailureKind, true: Relation, answer: Relation, hands: set[int]) -> bool:
+    same_label = true[2:] == answer[2:]
+    match kind:
+        case "wrong_direction":
+            return same_label and true[:2] == answer[:2][::-1]
+        case "wrong_relation":
+            return true[:2] == answer[:2]
+        case "wrong_hand":
+            return {true.source_id, answer.source_id} <= hands and true[1:] == answer[1:]
+        case _:
+            return same_label and (true.source_id == answer.source_id) != (true.target_id == answer.target_id)
+
+
+def relations_schema(inputs: Fields) -> Fields:
+    """An array of objects with the four fields; marks and (type, value) pairs are those of the question."""
+    asked = RelationInputs.read(inputs)
+    if not asked.objects or not asked.vocabulary:
+        return {"type": "array", "maxItems": 0}  # nothing could be answered
+    mark: Fields = {"type": "integer", "enum": [item.mark for item in asked.objects]}
+    kinds: list[Json] = [
+        object_schema(
+            {
+                "source_id": mark,
+                "target_id": mark,
+                "relation_type": {"type": "string", "const": entry.relation_type},
+                "value": {"type": "string", "enum": entry.values},
+            }
+        )
+        for entry in asked.vocabulary
+    ]
+    return {"type": "array", "items": {"anyOf": kinds}}
+
+
+@within_bounds
+def read_released(text: str) -> Prediction | ParseError:
+    """The whole answer as a JSON list, else the first list in it that is empty or has a valid entry; others go."""
+    body = body_of(text)
+    return _first_answer(array_in(body), json_arrays(body, nested=True), _released_relation) or _NO_LIST
+
+
+def read_by_paper(text: str) -> Prediction | ParseError:
+    """As `read_released`, but ids must be whole, types and values texts, and arrays inside of others are not looked at.
+
+    One that breaks off is read as far as its entries are complete.
+    """
+    body = unfenced(text)
+    answer = _first_answer(whole_array(body), json_arrays(body), _relation_as_asked)
+    if answer is None and (cut := cut_array(text)):
+        of_cut = _answer(cut.entries, _relation_as_asked)
+        answer = replace(of_cut, dropped=of_cut.dropped + cut.begun) if of_cut.value["relations"] else None
+    return answer or _NO_LIST
+
+
+_NO_LIST = ParseError("the answer holds no JSON array of relations")
+
+
+def _first_answer(
+    array_alone: Sequence[object] | None,
+    arrays: Iterable[Sequence[object]],
+    read: Callable[[Mapping[str, object]], MarkedRelation | None],
+) -> Prediction | None:
+    if array_alone is not None:
+        return _answer(array_alone, read)
+    predictions = ((entries, _answer(entries, read)) for entries in arrays)
+    return next((answer for entries, answer in predictions if answer.value["relations"] or not entries), None)
+
+
+def _relation_as_asked(entry: Mapping[str, object]) -> MarkedRelation | None:
+    source, target = integer(entry.get("source_id")), integer(entry.get("target_id"))
+    kind, value = entry.get("relation_type"), entry.get("value")
+    if source is None or target is None or not is_text(kind) or not is_text(value):
+        return None
+    return MarkedRelation(source, target, kind, value)
+
+
+def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
+    """Numbers as `int` makes them of numbers and texts, types and values as text whatever they are."""
+    source, target, kind, value = (entry.get(name) for name in MarkedRelation.__struct_fields__)
+    if source is None or target is None or kind is None or value is None:
+        return None
+    try:
+        ends = [int(cast("int", end)) for end in (source, target)]
+    except (TypeError, ValueError):
+        return None
+    return MarkedRelation(ends[0], ends[1], _as_text(kind), _as_text(value))
+
+
+def _as_text(value: object) -> str:
+    """As `str` writes it; halves of a character, which no file can hold, are spelled out."""
+    return str(value).encode("utf-8", "backslashreplace").decode()

@@ -6,16 +6,16 @@ length below which a model's answer is dropped before it is written to a file, a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
+
+import msgspec
 
 from barista_bench.benchmarks.barista.change_detection import Category, Change, ClipView
 from barista_bench.benchmarks.barista.reference_text import is_place, listing
-from barista_bench.benchmarks.parsing import is_text
-from barista_bench.core.released_records import MAX_FRAMES
+from barista_bench.core.released_records import MAX_FRAMES, FrameIndex
 from barista_bench.errors import DataError
 from barista_bench.files.bounded import read_bounded_json, read_json_lines
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -47,7 +47,11 @@ class ClipPairs(TypedDict):
 
 def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
     """One question that asks for all changes of a category in a clip, and the answer that names each of them."""
-    question, answer = _WRITERS[category](changes)
+    if category in _COMPARED:
+        question, answer = _COMPARED[category], _compared(changes)
+    else:
+        write = _write_contacts if category == "action_transition" else _write_activities
+        question, answer = write(changes)
     return QaPair(question=question, answer=answer, category=category)
 
 
@@ -74,11 +78,6 @@ def describe_change(change: Change) -> str:
     return _activity(change)
 
 
-def _write_states(changes: Sequence[Change]) -> tuple[str, str]:
-    question = "How does the state of the objects in view change between the beginning and the end of this clip?"
-    return question, _compared(changes)
-
-
 def _write_contacts(changes: Sequence[Change]) -> tuple[str, str]:
     hands = list(dict.fromkeys(change.subject for change in changes))
     question = (
@@ -92,11 +91,6 @@ def _write_contacts(changes: Sequence[Change]) -> tuple[str, str]:
     return question, f"Following the frames of this clip one after the other in their given order, {'; '.join(parts)}."
 
 
-def _write_relations(changes: Sequence[Change]) -> tuple[str, str]:
-    question = "How does the place of objects relative to each other change between the beginning and end of this clip?"
-    return question, _compared(changes)
-
-
 def _write_activities(changes: Sequence[Change]) -> tuple[str, str]:
     question = "How do the activities of the person who films follow each other while this clip runs?"
     facts = [_activity(change) for change in changes_to_tell(changes)]
@@ -106,12 +100,13 @@ def _write_activities(changes: Sequence[Change]) -> tuple[str, str]:
     )
 
 
-_WRITERS: Mapping[Category, Callable[[Sequence[Change]], tuple[str, str]]] = {
-    "state_change": _write_states,
-    "action_transition": _write_contacts,
-    "relation_change": _write_relations,
-    "activity_progression": _write_activities,
+_COMPARED: Mapping[Category, str] = {
+    "state_change": "How does the state of the objects in view change between the beginning and the end of this clip?",
+    "relation_change": (
+        "How does the place of objects relative to each other change between the beginning and end of this clip?"
+    ),
 }
+"""Questions that compare the first frames with the last ones."""
 
 
 def _compared(changes: Sequence[Change]) -> str:
@@ -216,29 +211,24 @@ def read_writer(folder: str | Path, video_id: str) -> str:
         raise DataError(f"{path}: no provenance ({error}). Remedy: {remedy}") from error
 
 
+class _StatedPair(msgspec.Struct):
+    question: str | None = None
+    answer: str | None = None
+    category: str | None = None
+
+
+class _StatedClip(msgspec.Struct):
+    """One line of a file. What a pair leaves out is empty."""
+
+    clip_index: FrameIndex
+    frame_indices: Annotated[list[FrameIndex], msgspec.Meta(max_length=MAX_FRAMES)]
+    qa_pairs: list[_StatedPair]
+
+
 def _clip_pairs(line: bytes) -> ClipPairs:
-    record = json.loads(line)
-    if not isinstance(record, dict):
-        raise TypeError("not an object")
-    index, frames, listed = (record[key] for key in ("clip_index", "frame_indices", "qa_pairs"))
-    if not _is_index(index) or not isinstance(frames, list) or not all(_is_index(frame) for frame in frames):
-        raise TypeError("clip_index and frame_indices must be whole numbers from 0")
-    if len(frames) > MAX_FRAMES:
-        raise ValueError(f"{len(frames)} frames are more than {MAX_FRAMES}")
-    if not isinstance(listed, list):
-        raise TypeError("qa_pairs is no list")
-    return ClipPairs(clip_index=index, frame_indices=frames, qa_pairs=[_pair(item) for item in listed])
-
-
-def _pair(item: object) -> QaPair:
-    if not isinstance(item, dict):
-        raise TypeError("a pair is no object")
-    texts = {name: item.get(name) or "" for name in ("question", "answer", "category")}
-    for name, text in texts.items():
-        if not is_text(text):
-            raise TypeError(f"{name} is {text!r}, not a text")
-    return QaPair(question=texts["question"], answer=texts["answer"], category=texts["category"])
-
-
-def _is_index(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    clip = msgspec.json.decode(line, type=_StatedClip)
+    pairs = [
+        QaPair(question=pair.question or "", answer=pair.answer or "", category=pair.category or "")
+        for pair in clip.qa_pairs
+    ]
+    return ClipPairs(clip_index=clip.clip_index, frame_indices=clip.frame_indices, qa_pairs=pairs)

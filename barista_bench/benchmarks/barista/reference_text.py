@@ -17,15 +17,16 @@ object's own relations are told without those to the described object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
 from barista_bench.benchmarks.barista.lexical import stem
-from barista_bench.scene_graph import SceneObject, VideoGraph
+from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 CONVERSE = {"inside": "contains", "contains": "inside", "on": "under", "under": "on"}
@@ -79,44 +80,31 @@ class Statement:
         return f"{self.subject} {self.value} {other}" if self.as_source else f"{other} {self.value} {self.subject}"
 
 
-def frame_facts(video: VideoGraph, frames: NDArray[np.int64]) -> list[FrameFacts]:
-    """Facts of each of the sorted `frames`, one pass over the ranges of the video.
+def frame_facts(index: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFacts]:
+    """Facts of each of the `frames`, one pass over the ranges of the video.
 
     Ranges are half-open, and a relation holds on a frame only if both its ends have a box there. An attribute record
     counts once even if two of its ranges hold; a relation counts once for every range.
     """
-    seen = seen_on(video, frames)
+    video = index.video
     facts = [FrameFacts(video.objects) for _ in frames]
     table = video.attributes_table
-    for position, columns in _covered(table.start, table.end, frames):
-        owner, row = int(table.source[position]), int(table.row[position])
-        kind, value = table.labels[table.label[position]]
-        for column in columns[seen[owner, columns]].tolist():
-            properties = facts[column].properties.setdefault(owner, [])
-            if not properties or properties[-1].row != row:
-                properties.append(Property(kind, value, row))
+    held = index.attributes(range(len(table.start)))[:, frames] & index.seen[np.ix_(table.source, frames)]
+    for position, column in np.argwhere(held).tolist():
+        kind, value, _, _, row = table.entry(position)
+        source = int(table.source[position])
+        properties = facts[column].properties.setdefault(source, [])
+        if not properties or properties[-1].row != row:
+            properties.append(Property(kind, value, row))
     table = video.relations_table
-    for position, columns in _covered(table.start, table.end, frames):
-        source, target, row = int(table.source[position]), int(table.target[position]), int(table.row[position])
-        kind, value = table.labels[table.label[position]]
-        for column in columns[seen[source, columns] & seen[target, columns]].tolist():
-            links = facts[column].links
-            links.setdefault(source, []).append(Link(target, True, kind, value, row))
-            if target != source:
-                links.setdefault(target, []).append(Link(source, False, kind, value, row))
+    for position, column in np.argwhere(index.relations(range(len(table.start)))[:, frames]).tolist():
+        kind, value, _, _, row = table.entry(position)
+        source, target = int(table.source[position]), int(table.target[position])
+        links = facts[column].links
+        links.setdefault(source, []).append(Link(target, True, kind, value, row))
+        if target != source:
+            links.setdefault(target, []).append(Link(source, False, kind, value, row))
     return facts
-
-
-def seen_on(video: VideoGraph, frames: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(objects, frames) booleans: whether the object has a box on the frame. `frames` are sorted."""
-    table = video.instances_table
-    seen = np.zeros((len(video.objects), len(frames)), dtype=bool)
-    if len(frames):
-        column = np.searchsorted(frames, table.frame)
-        column[column == len(frames)] = 0
-        asked = frames[column] == table.frame
-        seen[table.object[asked], column[asked]] = True
-    return seen
 
 
 def statements(facts: FrameFacts, index: int) -> list[Statement]:
@@ -218,15 +206,6 @@ def listing(parts: Sequence[str], last: str = " and ") -> str:
     ('a, b and c', 'a', '')
     """
     return last.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-
-
-def _covered(
-    start: NDArray[np.int64], end: NDArray[np.int64], frames: NDArray[np.int64]
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """For every range that covers some of the frames: its position, and which of them."""
-    low, high = np.searchsorted(frames, start), np.searchsorted(frames, end)
-    for position in np.flatnonzero(low < high).tolist():
-        yield position, np.arange(low[position], high[position])
 
 
 def _grouped(facts: FrameFacts, index: int, links: Iterable[Link]) -> list[Statement]:

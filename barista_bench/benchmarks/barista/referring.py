@@ -24,14 +24,24 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata, frozen_sentence
-from barista_bench.benchmarks.barista.failures import box_size
+from barista_bench.benchmarks import rules_of
+from barista_bench.benchmarks.barista.box_answers import as_xyxy, box_fields, box_size
+from barista_bench.benchmarks.barista.common import (
+    PROMPT_PACKAGE,
+    FrameMetadata,
+    frame_metadata,
+    frozen_sentence,
+    remembered,
+)
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays
-from barista_bench.benchmarks.barista.free_text import domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical_task import Compared, LexicalTask, ReferenceFact
-from barista_bench.benchmarks.barista.priors import most_typical, remembered
-from barista_bench.benchmarks.barista.protocols import RULES
+from barista_bench.benchmarks.barista.lexical import (
+    Compared,
+    LexicalTask,
+    ReferenceFact,
+    domain_vocabulary,
+    labelled,
+    most_typical,
+)
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
@@ -40,9 +50,9 @@ from barista_bench.benchmarks.barista.reference_text import (
     statements,
     structured_reference,
 )
-from barista_bench.core.boxes import describe_format, write_box, xywh_to_xyxy
-from barista_bench.core.graph_task import Candidate, Vocabulary
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.example import Int64, PixelBox, TypedFields
+from barista_bench.core.prompt import BoxFormat, Prompt, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.task import (
     Example,
     FailureKind,
@@ -52,11 +62,9 @@ from barista_bench.core.task import (
     Overlay,
     ParseError,
     Prediction,
-    Sampling,
     SkippedExample,
     evidence_objects,
 )
-from barista_bench.core.typed_fields import Int64, PixelBox, TypedFields
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 
@@ -133,7 +141,7 @@ class Referring(LexicalTask):
     sampling = Sampling(limit=1000, seed=42, in_activities=True, frame_step=60, per_frame=10, per_class=50)
     sampling_uses = frozenset({"in_activities", "frame_step", "per_frame", "per_class"})
     row_note = "a frame and a box, and what a description of that object must say"
-    protocol_rules = RULES[name]
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = ReferringInputs
     target_type = ReferringTarget
@@ -143,7 +151,7 @@ class Referring(LexicalTask):
     def candidates(self, video: VideoGraph, sampling: Sampling) -> Iterator[Candidate]:
         index = FrameArrays(video)
         frames = index.frames(sampling)
-        for frame, facts in zip(frames.tolist(), frame_facts(video, frames), strict=True):
+        for frame, facts in zip(frames.tolist(), frame_facts(index, frames), strict=True):
             for position in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
                 number = int(video.instances_table.object[position])
                 yield Candidate(video.video_id, frame, video.objects[number].category, position)
@@ -164,7 +172,7 @@ class Referring(LexicalTask):
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: Sampling
     ) -> Iterator[Example]:
         frames = sorted({candidate.frame for candidate in candidates})
-        facts = dict(zip(frames, frame_facts(video, np.array(frames, dtype=np.int64)), strict=True))
+        facts = dict(zip(frames, frame_facts(FrameArrays(video), np.array(frames, dtype=np.int64)), strict=True))
         for candidate in candidates:
             yield self.stamped(_example(video, candidate, facts[candidate.frame], every_context=self.follows_paper))
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks.barista import released_parsers
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata
-from barista_bench.benchmarks.barista.failures import relation_failures
 from barista_bench.benchmarks.barista.frame_arrays import FrameArrays, any_row
 from barista_bench.benchmarks.barista.marked_relations import (
     MarkedObject,
@@ -34,33 +32,29 @@ from barista_bench.benchmarks.barista.marked_relations import (
     mark_order,
     marked_categories,
     marked_objects,
-    relations_answer,
+    read_by_paper,
+    read_released,
+    relation_failures,
+    relations_schema,
     vocabulary_entries,
 )
-from barista_bench.benchmarks.barista.protocols import RULES
-from barista_bench.benchmarks.barista.schemas import relations_schema
 from barista_bench.benchmarks.barista.set_of_mark import Mark, draw_marks
-from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced, whole_array
-from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.core.graph_task import Candidate, GraphTask, Vocabulary
-from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.core.deriving import Candidate, GraphTask, Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields
+from barista_bench.core.prompt import BoxFormat, Prompt, xywh_to_xyxy
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     Fields,
     FrameRef,
     Overlay,
     ParseError,
     Prediction,
-    Sampling,
     Scored,
-    Verdict,
 )
-from barista_bench.core.typed_fields import Int64, TypedFields
 from barista_bench.errors import DataError
 from barista_bench.metrics.tuple_f1.scoring import GroupsOf, Relation, as_relations, example_sums, figures, tables
 from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
@@ -87,7 +81,7 @@ class Relations(GraphTask):
     sampling_uses = frozenset({"frame_step", *MarkLook.__struct_fields__})
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
-    protocol_rules = RULES[name]
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = RelationInputs
     target_type = RelationSet
@@ -135,25 +129,7 @@ class Relations(GraphTask):
         return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """As `released_parsers.read_relations`. By the paper's protocol ids must be whole, types and values texts.
-
-        Also, arrays inside of another one are not looked at, and one that breaks off is read as far as its entries are
-        complete.
-        """
-        if not self.follows_paper:
-            return released_parsers.read_relations(text)
-        body = unfenced(text)
-        array_alone = whole_array(body)
-        if array_alone is not None:
-            return _prediction(array_alone)
-        for array in json_arrays(body):
-            prediction = _prediction(array)
-            if not array or prediction.value["relations"]:
-                return prediction
-        cut = cut_array(text)
-        if cut is not None and (prediction := _prediction(cut.entries)).value["relations"]:
-            return replace(prediction, dropped=prediction.dropped + cut.begun)
-        return ParseError("the answer holds no JSON array of relations")
+        return read_by_paper(text) if self.follows_paper else read_released(text)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Precision, recall and F1 of a sample are those of its frame alone."""
@@ -189,18 +165,8 @@ class Relations(GraphTask):
         names = {item.mark: item.category for item in _objects(example)}
         truth = self._relations(example.target)
         answered = self._relations(prediction.value) if prediction else Counter()
-        groups: tuple[tuple[Verdict, Counter[Relation]], ...] = (
-            ("hit", truth & answered),
-            ("miss", truth - answered),
-            ("wrong", answered - truth),
-        )
-        return Explanation(
-            tuple(
-                ExplanationRow(verdict, _sentence(relation, names))
-                for verdict, relations in groups
-                for relation in sorted(relations.elements())
-            )
-        )
+        groups = (truth & answered, truth - answered, answered - truth)
+        return explanation(*([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return json.dumps(example.target["relations"])
@@ -322,15 +288,3 @@ def _objects(example: Example) -> list[MarkedObject]:
 
 def _as_json(relations: Iterable[MarkedRelation]) -> str:
     return json.dumps([relation.write() for relation in relations])
-
-
-def _prediction(entries: Sequence[object]) -> Prediction:
-    return relations_answer(entries, _relation)
-
-
-def _relation(entry: Mapping[str, object]) -> MarkedRelation | None:
-    source, target = integer(entry.get("source_id")), integer(entry.get("target_id"))
-    kind, value = entry.get("relation_type"), entry.get("value")
-    if source is None or target is None or not is_text(kind) or not is_text(value):
-        return None
-    return MarkedRelation(source, target, kind, value)

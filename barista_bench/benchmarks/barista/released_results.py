@@ -6,7 +6,7 @@ Rules: docs/upstream/barista.md. Figures are those of the tasks' own `aggregate`
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -16,7 +16,7 @@ from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.box_answers import frame_size, read_pixels, truth_scale
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.interactions import BoxedInteraction, BoxedInteractions
+from barista_bench.benchmarks.barista.interactions import BoxedInteractions, mapped
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
@@ -142,18 +142,10 @@ def _hand_object_result(
     }
     if prediction is not None:
         answered = BoxedInteractions.read(prediction.value).interactions
-        scaled = [_mapped(item, lambda box: _released_box(box, example, boxes)) for item in answered]
+        scaled = [mapped(item, lambda box: _released_box(box, example, boxes)).write() for item in answered]
         written = prediction.value["written"] if _as_written(prediction, example, boxes) else scaled
         result["interactions"] = written
     return result
-
-
-def _mapped(item: BoxedInteraction, convert: Callable[[list[float]], Sequence[float]]) -> Fields:
-    return {
-        "hand_boxes": [convert(box) for box in item.hand_boxes],
-        "hand_type": item.hand_type,
-        "object_box": convert(item.object_box),
-    }
 
 
 def _relations_result(task: Relations, example: Example, prediction: Prediction | None) -> dict[str, Json]:
@@ -254,7 +246,7 @@ def _prediction(task: Task, record: ReleasedRecord) -> Prediction:
             return Prediction({"boxes": [pixels(box) for box in cast("list[list[float]]", result["predicted_boxes"])]})
         case HandObject():
             items = BoxedInteractions.read({"interactions": result["interactions"]}).interactions
-            return Prediction({"interactions": [_mapped(item, pixels) for item in items]})
+            return Prediction({"interactions": [mapped(item, pixels).write() for item in items]})
         case Relations():
             return Prediction({"relations": result["predicted_relations"]})
         case _:

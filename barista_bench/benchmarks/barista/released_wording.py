@@ -15,56 +15,36 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
+from barista_bench.benchmarks import packaged_data
 from barista_bench.benchmarks.barista.box_answers import box_fields
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.common import WORDING as WORDING
 from barista_bench.benchmarks.barista.python_texts import Pieces, SourceFile
 from barista_bench.core.benchmark import ReleasedRubric
-from barista_bench.core.prompt import BoxFormat, BoxOrder, TextPart, by_hash
-from barista_bench.core.prompt_sets import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, fill
+from barista_bench.core.prompt import (
+    FROZEN_QUESTION,
+    IMAGE_PLACES,
+    IMAGE_TEXT,
+    BoxFormat,
+    BoxOrder,
+    PromptTexts,
+    TextPart,
+    by_hash,
+    fill,
+)
 from barista_bench.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
 _SOURCE = "src/barista"
 _TASKS = f"{_SOURCE}/vlm_benchmarks/tasks"
-SHA256: dict[tuple[str, str], str] = {
-    ("grounding.py", "GROUNDING_SYSTEM_PROMPT_TEMPLATE"): (
-        "41ed0f8f51ab9616e2f4c1ecca489c34ce6f17a54593b2243e9c0d84d73cc74b"
-    ),
-    ("hand_object.py", "HAND_OBJECT_SYSTEM_PROMPT_TEMPLATE"): (
-        "83a488b591eeda658e28b5df42d943ea10973bf595d2ac3968dabd364f42507b"
-    ),
-    ("referring.py", "REFERRING_SYSTEM_PROMPT_TEMPLATE"): (
-        "e4bbd399048d40487ee889f2aedffbab5a290c7fa7e3384d65a6c28039885abb"
-    ),
-    ("referring.py", "_QUESTION_TEMPLATE"): "f91766fee391cdb4374d3247ed6c4346409509467eb3278cb1b3f03687e44df0",
-    ("referring.py", "_QUESTION_TEMPLATE_WITH_FORMAT"): (
-        "246f1ae7a00d33d48b00f96dab539288961deeaed41f4272a154e3bf9076fa2e"
-    ),
-    ("relation_extraction.py", "RELATION_OUTPUT_JSON_INSTRUCTIONS"): (
-        "1fec06c7543717f8bbe65dd5f117ac39d0fff0877b4c27dee79dae0dc5eaed11"
-    ),
-    ("relation_extraction.py", "RELATION_EXTRACTION_SYSTEM_PROMPT_BASE"): (
-        "edf9024e9dc1358669b7861a565351bfd3af1a40acc76f0a5f9f29198ed0446f"
-    ),
-    ("activity_mcq.py", "MCQ_SYSTEM_PROMPT"): "5814d0d19e15b32dfb2eaf47282db4777d078ea9bd8b68406c968126c2143bb1",
-    ("visual_qa.py", "VISUAL_QA_SYSTEM_PROMPT"): "62151b966e37a6158ef80f5c5c4d2fefe377a009ddc3818e95999f08eaa21927",
-    ("qa_generation.py", "_SYSTEM_PROMPT"): "ffcb38050e478bf10ee61d8425a1c1ad98bc1703a3efa03228179139ee9c2469",
-}
+_HASHES = msgspec.convert(packaged_data(PROMPT_PACKAGE, "released_hashes.yaml"), dict[str, dict[str, Any]])
+SHA256 = {(file, name): sha256 for file, names in _HASHES["constants"].items() for name, sha256 in names.items()}
 """SHA-256 of the release's constants as UTF-8, by file and name."""
-SHOWN = {
-    "grounding system text, yxyx": "041225f6e3a3c88b22299e5672b782440c1ccbf714d6534b3348e20ca9e252c4",
-    "grounding system text, xyxy": "4a9bc0a80f18d381fe7658de89a86c2900c5c28a01af736f795099bf5b3a67da",
-    "hand_object system text, yxyx": "754f2f3c5253b2606fbc1db4e7a565895bd1e98e2d62cacf6f90dcdab13ded4e",
-    "hand_object system text, xyxy": "f3b083178d4eeca6a9c3b46b20041ee36a8be7635d0925930634f0bf04341004",
-    "referring system text, yxyx": "c0ea58668123b2333eda5acde8c5dc5597f1a0bf0910a022b89939a509e27c02",
-    "referring system text, xyxy": "26a1a099b0236b248f7ab0986433bc462362c2a972c780789909b5b6bda59606",
-    "hand_object request": "32b239a6dcb6024b8eed4dd1119525c03355434cf5b4a247e488749eee299290",
-    "relations heading of the frame": "e4f1e8f507bfc8992b15bdbd45669efb1967867cd73dbc8f9f9f8af2405b86f5",
-    "relations heading of the marks": "2acc8552f16e95f3bbfcb5928e16112cbd7902f4a2dbb911959662f9e7cc8fb2",
-    "activity question": "7e4c5328c486db92ee46535acca293232c6fb732462f6d1b2c6839f1607c35a2",
-}
-"""The same of texts in functions, as they are sent: boxes on the grid of 0..1000, four frames."""
+SHOWN: dict[str, str] = _HASHES["shown"]
+"""The same of texts in functions, as they are sent."""
 
 NAMED = 3
 """Texts that are not as released which are named at the most."""

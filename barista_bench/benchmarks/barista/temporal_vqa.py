@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import cast
 
+from barista_bench.benchmarks import rules_of
 from barista_bench.benchmarks.barista.change_detection import (
     Category,
     Change,
@@ -30,12 +31,18 @@ from barista_bench.benchmarks.barista.change_detection import (
     clips,
     detect_changes,
 )
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
-from barista_bench.benchmarks.barista.free_text import after_last, domain_vocabulary, labelled
-from barista_bench.benchmarks.barista.lexical import content_words, overlap
-from barista_bench.benchmarks.barista.lexical_task import Compared, LexicalTask, ReferenceFact
-from barista_bench.benchmarks.barista.priors import most_typical, remembered
-from barista_bench.benchmarks.barista.protocols import RULES
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, remembered
+from barista_bench.benchmarks.barista.lexical import (
+    Compared,
+    LexicalTask,
+    ReferenceFact,
+    after_last,
+    content_words,
+    domain_vocabulary,
+    labelled,
+    most_typical,
+    overlap,
+)
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
     QaPair,
@@ -45,20 +52,10 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
-from barista_bench.core.graph_task import Candidate, Vocabulary
+from barista_bench.core.deriving import Candidate, Sampling, Vocabulary
+from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.prompt import BoxFormat, Prompt
-from barista_bench.core.task import (
-    Example,
-    Fields,
-    FrameRef,
-    Json,
-    Judged,
-    ParseError,
-    Prediction,
-    Sampling,
-    SkippedExample,
-)
-from barista_bench.core.typed_fields import Int64, TypedFields
+from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction, SkippedExample
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
 
@@ -115,7 +112,7 @@ class TemporalVQA(LexicalTask):
     sampling = Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
     sampling_uses = frozenset({"frames", "spacing", "per_class", "draw_seed", "max_frames", "pairs"})
     row_note = "frames of a clip, and a question about what changes in it"
-    protocol_rules = RULES[name]
+    protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
     inputs_type = TemporalInputs
     target_type = TemporalTarget

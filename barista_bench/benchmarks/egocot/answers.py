@@ -24,7 +24,7 @@ from collections.abc import Mapping
 
 from barista_bench.benchmarks.egocot.items import CotAnswer
 from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS, is_text, json_objects, unfenced
-from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.example import read_scores
 
 MAX_REASONING = 50_000
 """Characters of a rationale that are kept."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from barista_bench.benchmarks.egocot.claims import KINDS
 from barista_bench.benchmarks.egocot.evidence_check import VERDICTS, Checked
-from barista_bench.benchmarks.egocot.taxonomy import GROUPS, SUBTASKS
+from barista_bench.benchmarks.egocot.items import GROUPS, SUBTASKS
 from barista_bench.core.statistics import Figures, Floats, Row, Sums, SumStatistics, share
 from barista_bench.core.task import Json
 

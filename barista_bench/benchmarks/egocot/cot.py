@@ -18,6 +18,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -38,14 +40,14 @@ from barista_bench.benchmarks.egocot.items import (
 )
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.release import EgocotRelease
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.core.deriving import Release, ReleaseTask, Sampling
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.core.release_task import Release, ReleaseTask
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     FailureKind,
     Fields,
     FrameRef,
@@ -53,17 +55,18 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Rationale,
-    Sampling,
     Scored,
     SkippedExample,
     evidence_objects,
 )
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import at_rate, evenly_spaced
-from barista_bench.media.video.facts import VideoFacts, video_facts
+from barista_bench.media.video.readers import VideoFacts, video_facts
 
 _NEAR = 0.5
 """Seconds between a box and the frame that it is drawn on."""
+CHECKS_KEPT = 4096
+"""Checked rationales that are remembered."""
 _FAILURES: Mapping[str, FailureKind] = {
     "time": "wrong_time",
     "object": "wrong_object",
@@ -151,13 +154,13 @@ class Cot(ReleaseTask):
         return super().score(example, prediction) if self.has_answer(example) else {}
 
     def check(self, example: Example, prediction: Prediction) -> Checked:
-        """The rationale of an answer against the example's evidence.
+        """The rationale of an answer against the example's evidence; kept, since failures and explanations ask again.
 
         Raises:
             DataError: the answer is hidden, and with it what the question is about.
         """
         answer = CotAnswer.read(prediction.value)
-        return check_rationale(answer.reasoning, self.evidence_base(example), answer=answer.answer)
+        return _checked(_Reasoned(example, answer.answer, answer.reasoning))
 
     @staticmethod
     def evidence_base(example: Example) -> EvidenceBase:
@@ -175,7 +178,7 @@ class Cot(ReleaseTask):
     def _row(self, example: Example, prediction: Prediction | None) -> Row:
         right, evidence = known_answer(example), self.evidence_base(example)
         answer = CotAnswer.read(prediction.value) if prediction else None
-        checked = check_rationale(answer.reasoning, evidence, answer=answer.answer) if answer else None
+        checked = self.check(example, prediction) if prediction else None
         metadata = CotMetadata.read(example.metadata)
         rationale = unnumbered(answer.reasoning) if answer else ""
         reference = "\n".join(CotTarget.read(example.target).reasoning)
@@ -217,15 +220,14 @@ class Cot(ReleaseTask):
         choices, right = self.choices(example), known_answer(example)
         truth = f"{right}: {choices[right]}"
         if prediction is None:
-            return Explanation((ExplanationRow("miss", truth),))
+            return explanation(misses=[truth])
         letter = CotAnswer.read(prediction.value).answer
         findings = self.check(example, prediction).findings
-        good = [ExplanationRow("hit", _row_text(finding)) for finding in findings if finding.verdict == "supported"]
-        bad = [ExplanationRow("wrong", _row_text(finding)) for finding in findings if finding.verdict == "contradicted"]
+        good = [_row_text(finding) for finding in findings if finding.verdict == "supported"]
+        bad = [_row_text(finding) for finding in findings if finding.verdict == "contradicted"]
         if letter == right:
-            return Explanation((ExplanationRow("hit", truth), *good, *bad))
-        answered = ExplanationRow("wrong", f"{letter}: {choices[letter]}")
-        return Explanation((*good, ExplanationRow("miss", truth), answered, *bad))
+            return explanation([truth, *good], wrong=bad)
+        return explanation(good, [truth], [f"{letter}: {choices[letter]}", *bad])
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The boxes that the evidence has in focus, or else all of its boxes, on the frame nearest in time."""
@@ -320,3 +322,27 @@ def _shown(facts: VideoFacts, sampling: Sampling) -> tuple[int, ...]:
 
 def _row_text(finding: Finding) -> str:
     return f"{finding.claim.kind}: {finding.text} ({finding.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reasoned:
+    """A rationale for an answer to one very example: examples have no hash."""
+
+    example: Example
+    answer: str
+    reasoning: str
+
+    def __hash__(self) -> int:
+        return hash((id(self.example), self.answer, self.reasoning))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Reasoned)
+            and other.example is self.example
+            and (other.answer, other.reasoning) == (self.answer, self.reasoning)
+        )
+
+
+@lru_cache(CHECKS_KEPT)
+def _checked(reasoned: _Reasoned) -> Checked:
+    return check_rationale(reasoned.reasoning, Cot.evidence_base(reasoned.example), answer=reasoned.answer)

@@ -10,18 +10,16 @@ import json
 from pathlib import Path
 
 from barista_bench.benchmarks.egocot.evidence_sentences import rationale_of
-from barista_bench.benchmarks.egocot.items import Split
+from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, Split
 from barista_bench.benchmarks.egocot.mini_questions import CHOICES, QUESTIONS, Draft
 from barista_bench.benchmarks.egocot.mini_scene import GraphScene
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
-from barista_bench.benchmarks.egocot.taxonomy import BY_CODE, GROUPS
 from barista_bench.core.task import Json
 from barista_bench.errors import DataError
-from barista_bench.files.atomic import place_file
 from barista_bench.files.paths import confined
-from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.files.writing import place_file
+from barista_bench.scene_graph import ProblemLog, SceneGraph
 from barista_bench.scene_graph.release import VIDEO_FILE
 
 TEST_EVERY = 3

@@ -11,8 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
 from barista_bench.benchmarks.egocot.cot import Cot
-from barista_bench.benchmarks.egocot.items import CotMetadata
-from barista_bench.benchmarks.egocot.taxonomy import GROUPS, OF_GROUP, SUBTASKS
+from barista_bench.benchmarks.egocot.items import GROUPS, OF_GROUP, SUBTASKS, CotMetadata
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Series, TableCell, sample_name
 from barista_bench.core.task import Json, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa

@@ -18,17 +18,19 @@ from barista_bench.benchmarks.egocot.items import (
     CotItem,
     ItemEvidence,
     Split,
+    Subtask,
     TargetObject,
     TimedBox,
     TimedRelation,
+    group_called,
+    subtask_called,
 )
-from barista_bench.benchmarks.egocot.taxonomy import Subtask, group_called, subtask_called
 from barista_bench.benchmarks.parsing import is_text
-from barista_bench.core.boxes import four_numbers
+from barista_bench.core.prompt import four_numbers
 from barista_bench.files.bounded import bounded_bytes
 from barista_bench.files.paths import valid_video_id
 from barista_bench.files.text_out import printable
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph import ProblemLog
 
 MAX_BYTES = 2**28
 """Largest file that is read; the whole benchmark has some ten megabytes."""

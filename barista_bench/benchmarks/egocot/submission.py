@@ -23,10 +23,9 @@ from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError
-from barista_bench.files.atomic import write_whole
-from barista_bench.files.bounded import read_bounded_text
-from barista_bench.files.schema import first_complaint
+from barista_bench.files.bounded import first_complaint, read_bounded_text
 from barista_bench.files.text_out import printable
+from barista_bench.files.writing import write_whole
 
 PREFIX = "egocot:"
 """What stands before the qid in the ids of examples."""

@@ -8,13 +8,18 @@ from typing import ClassVar
 
 from PIL import Image
 
-from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames, QuestionClip, choose_frames
 from barista_bench.benchmarks.handyvqa.masks import thinned_size
-from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, HandyvqaRelease
+from barista_bench.benchmarks.handyvqa.release import (
+    ClipFrames,
+    HandyvqaQuestion,
+    HandyvqaRelease,
+    QuestionClip,
+    choose_frames,
+)
+from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.example import Int64, TypedFields
 from barista_bench.core.options import Option
-from barista_bench.core.release_task import Release, ReleaseTask
-from barista_bench.core.task import Example, FrameRef, Sampling, SkippedExample
-from barista_bench.core.typed_fields import Int64, TypedFields
+from barista_bench.core.task import Example, FrameRef, SkippedExample
 from barista_bench.errors import ConfigError, DataError
 
 MAX_SIDE = Option(

@@ -5,27 +5,36 @@ Scored as the public script does (docs/upstream/handyvqa.md, "Scoring"): of the 
 first of the alphabet counts, and answers without one are left out (`accuracy`). Beside it the same with those counted
 as wrong (`accuracy_counted`), and the strict reading, unanswered wrong (`accuracy_strict`). Where not a single answer
 can be read, `accuracy` is 0.
+
+Letters in an answer are read in two ways.
+Released: any letter before a closing bracket anywhere in the text counts if it has an option, in alphabetical order
+(`metrics.choice_accuracy.handyvqa_letters`). Strict: only lines that begin with a bracketed capital count, and an
+answer that names a letter without an option, or another option's text behind a letter, is none.
+
+Models that score the options (`core.choice_scores`) choose those with the highest score, in both readings.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from string import ascii_uppercase
 from typing import Any, ClassVar
 
 import numpy as np
 
+from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
-from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames
-from barista_bench.benchmarks.handyvqa.letter_answers import LetterReading, letters, parse_letters, write_letters
-from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
+from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
+from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.core.example import TypedFields, read_scores
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
 from barista_bench.core.task import (
     Example,
     Explanation,
-    ExplanationRow,
     FailureKind,
     Fields,
     ParseError,
@@ -33,7 +42,75 @@ from barista_bench.core.task import (
     Scored,
     Verdict,
 )
-from barista_bench.core.typed_fields import TypedFields
+from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
+
+_LABEL = re.compile(r"\(([A-Z])\)")
+
+
+class LetterReading(TypedFields):
+    """One parsed answer.
+
+    `released` are the letters that the released script reads, capitals in alphabetical order; `strict` those of the
+    strict reading in the order of the answer, all with an option, None for none; `scores` one an option, of models that
+    score.
+    """
+
+    released: list[str]
+    strict: list[str] | None = None
+    scores: list[float] | None = None
+
+    @classmethod
+    def of(cls, prediction: Prediction | None) -> LetterReading:
+        """What was read; nothing of an answer that cannot be read."""
+        return cls([]) if prediction is None else cls.read(prediction.value)
+
+
+def letters(count: int) -> Sequence[str]:
+    """The labels of `count` options: A, B, ..., Z, then 27, 28, ..., which cannot be read as letters of others."""
+    return [*ascii_uppercase[:count], *map(str, range(len(ascii_uppercase) + 1, count + 1))]
+
+
+def parse_letters(text: str, options: Sequence[str]) -> Prediction | ParseError:
+    """Read an answer to a question with these options. Where the released script finds none of them, there is none."""
+    labels = letters(len(options))
+    scores = read_scores(text, labels)
+    if scores is not None:
+        highest = max(scores.values())
+        best = [label for label in labels if scores[label] == highest]
+        return Prediction(LetterReading(best, best, [scores[label] for label in labels]).write())
+    text = text[:MAX_ANSWER]
+    released = [letter.upper() for letter in handyvqa_letters(text, len(options))]
+    if not released:
+        return ParseError("no letter of an option before a closing bracket")
+    return Prediction(LetterReading(released, strict_letters(text, options)).write())
+
+
+def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
+    """The letters of the lines `(A) text of the option`, each once; None where there is none, or one is wrong.
+
+    >>> strict_letters("(B) a cup", ["a jug", "a cup"])
+    ['B']
+    >>> strict_letters("It is b).", ["a jug", "a cup"]), strict_letters("(A) a cup", ["a jug", "a cup"])
+    (None, None)
+    """
+    texts = [option.strip().casefold() for option in options]
+    labels = letters(len(options))
+    chosen: dict[str, None] = {}
+    for line in map(str.strip, text.splitlines()):
+        label = _LABEL.match(line)
+        if not label:
+            continue
+        letter, rest = label[1], line[label.end() :].strip().casefold()
+        if letter not in labels or (rest and rest in texts and rest != texts[labels.index(letter)]):
+            return None
+        chosen[letter] = None
+    return list(chosen) or None
+
+
+def write_letters(labels: Sequence[str], options: Sequence[str]) -> str:
+    """An answer in the format that the prompt asks for, a line an option."""
+    texts = dict(zip(letters(len(options)), options, strict=True))
+    return "\n".join(f"({label}) {texts[label]}" for label in labels)
 
 
 class ChoiceInputs(TypedFields):
@@ -76,7 +153,7 @@ class ChoiceTask(HandyvqaTask):
         return dict(zip(letters(len(options)), options, strict=True))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """Both readings of `letter_answers`, and the scores of models that score."""
+        """Both readings, and the scores of models that score."""
         return parse_letters(text, ChoiceInputs.read(inputs).options)
 
     def facets(self, example: Example) -> Fields:
@@ -94,15 +171,10 @@ class ChoiceTask(HandyvqaTask):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Right, missed and wrong options."""
         texts, correct, named = self.choices(example), correct_labels(example), self.counted(prediction)
-        groups: tuple[tuple[Verdict, list[str]], ...] = (
-            ("hit", [label for label in correct if label in named]),
-            ("miss", [label for label in correct if label not in named]),
-            ("wrong", [label for label in named if label not in correct]),
-        )
-        return Explanation(
-            tuple(
-                ExplanationRow(verdict, f"({label}) {texts[label]}") for verdict, labels in groups for label in labels
-            )
+        return explanation(
+            (f"({label}) {texts[label]}" for label in correct if label in named),
+            (f"({label}) {texts[label]}" for label in correct if label not in named),
+            (f"({label}) {texts[label]}" for label in named if label not in correct),
         )
 
     @staticmethod

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from barista_bench.benchmarks.handyvqa.clip_frames import HALF_WINDOW_S
+from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.core.task import content_seed
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph

@@ -16,8 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from barista_bench.benchmarks.handyvqa.choice_tasks import ChoiceTask, correct_labels, options_of
-from barista_bench.benchmarks.handyvqa.letter_answers import LetterReading, letters, write_letters
+from barista_bench.benchmarks.handyvqa.choice_tasks import (
+    ChoiceTask,
+    LetterReading,
+    correct_labels,
+    letters,
+    options_of,
+    write_letters,
+)
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, share
 from barista_bench.core.task import Example, Scored

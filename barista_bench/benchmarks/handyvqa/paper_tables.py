@@ -1,7 +1,7 @@
 """The paper's tables and figures out of scored runs: accuracy by question type, segmentation, number of frames.
 
 A model's runs with other settings (frames, resolution, mode of segmentation) are rows of their own. Intervals are those
-of every figure (`core.bootstrap`), all question types drawn together.
+of every figure (`core.statistics`), all question types drawn together.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from barista_bench.benchmarks.handyvqa.choice_tasks import options_of
 from barista_bench.benchmarks.handyvqa.record_files import MCQ_CATEGORIES, RVOS_CATEGORIES
-from barista_bench.core.bootstrap import DRAWS, ClusteredRun, drawn_interval, figures_of, interval_weights
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
+from barista_bench.core.statistics import DRAWS, ClusteredRun, drawn_interval, figures_of, interval_weights
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 RangedFigures = dict[str, Ranged | float]

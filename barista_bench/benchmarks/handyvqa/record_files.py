@@ -20,7 +20,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.bounded import bounded_bytes, bounded_lines
 from barista_bench.files.paths import confined, name_problem
 from barista_bench.media.video.frame_folder import natural_key
-from barista_bench.scene_graph.problems import Problem, ProblemLog
+from barista_bench.scene_graph import Problem, ProblemLog
 
 MCQ_CATEGORIES = ("action", "process", "location", "state", "parts", "objects")
 RVOS_CATEGORIES = ("rvos_objects", "rvos_parts")

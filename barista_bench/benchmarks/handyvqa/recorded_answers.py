@@ -26,10 +26,8 @@ from msgspec import Meta
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
-from barista_bench.benchmarks.handyvqa.choice_tasks import Action, ChoiceTask, Location, Parts, Process, State
-from barista_bench.benchmarks.handyvqa.clip_frames import QuestionClip
-from barista_bench.benchmarks.handyvqa.letter_answers import letters
-from barista_bench.benchmarks.handyvqa.mask_answers import FrameMask, write_masks
+from barista_bench.benchmarks.handyvqa.choice_tasks import Action, ChoiceTask, Location, Parts, Process, State, letters
+from barista_bench.benchmarks.handyvqa.masks import FrameMask, write_masks
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.record_files import (
     MAX_ANNOTATED,
@@ -41,13 +39,13 @@ from barista_bench.benchmarks.handyvqa.record_files import (
     RunLengths,
     read_records,
 )
-from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, checked_questions
+from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, QuestionClip, checked_questions
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts, SegmentationTask
 from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confined
-from barista_bench.media.video.limits import check_size
+from barista_bench.media.video.index import check_size
 from barista_bench.scene_graph import Problem, Rle, encode_mask
 
 MAX_OUTPUT = 2**20
@@ -171,7 +169,9 @@ def _by_task(
     if not collected:
         errors = [problem for problem in problems if problem.severity == "error"]
         if errors:
-            raise DataError(f"{path}: {len(errors)} records cannot be used, and no other, first: {errors[0]}")
+            raise DataError(
+                f"{path}: {len(errors)} records cannot be used, and no other, first: {errors[0]}. Remedy: correct them"
+            )
         raise DataError(f"{path}: {absent}")
     return [replace(collected[0], problems=tuple(problems)), *collected[1:]]
 
@@ -182,13 +182,15 @@ def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
     scores = item.inferred_scores or inference.inferred_scores
     if scores is not None and record.category == Objects.name:
         if len(scores) != len(item.options):
-            error = f"{where}: {len(scores)} inferred_scores for {len(item.options)} options"
+            error = (
+                f"{where}: {len(scores)} inferred_scores for {len(item.options)} options. Remedy: give one an option"
+            )
             return RecordedAnswer(record.item_id, 0, None, error)
         # Every digit, unlike `write_scores`: rounding would make ties.
         ranked = {"scores": dict(zip(letters(len(scores)), scores, strict=True))}
         return RecordedAnswer(record.item_id, 0, msgspec.json.encode(ranked).decode())
     if inference.output is None:
-        return RecordedAnswer(record.item_id, 0, None, f"{where}: no inference.output")
+        return RecordedAnswer(record.item_id, 0, None, f"{where}: no inference.output. Remedy: ask again")
     return RecordedAnswer(record.item_id, 0, inference.output[:MAX_OUTPUT])
 
 
@@ -202,7 +204,9 @@ def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, fo
         if pictures.is_dir():
             names = sorted(path.name for path in pictures.glob("*.png") if _FRAME.fullmatch(path.stem))
             return [FrameMask(int(Path(name).stem), read_png(confined(folder, *parts, name))) for name in names]
-    raise DataError(f"{record.file}: {question.item_id}: no inference.masks and no folder of pictures")
+    raise DataError(
+        f"{record.file}: {question.item_id}: no inference.masks and no folder of pictures. Remedy: give either"
+    )
 
 
 def read_png(path: Path) -> Rle:

@@ -17,20 +17,26 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
+from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, HandyvqaTask
-from barista_bench.benchmarks.handyvqa.clip_frames import ClipFrames
-from barista_bench.benchmarks.handyvqa.mask_answers import (
+from barista_bench.benchmarks.handyvqa.masks import (
     FrameMask,
     MaskFields,
+    MaskScore,
+    Size,
     answered_masks,
+    bounds,
+    box_mask,
     frame_masks,
     mask_on,
     masks_schema,
     parse_masks,
+    score_frame,
+    thinned_size,
     write_masks,
 )
-from barista_bench.benchmarks.handyvqa.masks import MaskScore, Size, bounds, box_mask, score_frame, thinned_size
-from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
+from barista_bench.benchmarks.handyvqa.release import ClipFrames, HandyvqaQuestion
+from barista_bench.core.example import TypedFields
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, share
@@ -38,7 +44,6 @@ from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     FailureKind,
     Fields,
     Overlay,
@@ -48,7 +53,6 @@ from barista_bench.core.task import (
     Scored,
     Verdict,
 )
-from barista_bench.core.typed_fields import TypedFields
 from barista_bench.errors import DataError
 
 FOUND_ABOVE = 0.5
@@ -171,7 +175,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The masks of annotated frames, in the size of the annotation: see `mask_answers`."""
+        """The masks of annotated frames, in the size of the annotation: see `masks`."""
         asked = SegmentationInputs.read(inputs)
         width, height = thinned_size(asked.width, asked.height, self.max_side)
         return parse_masks(text, self._shown(asked), asked.frames, [asked.size, (height, width)])
@@ -193,13 +197,12 @@ class SegmentationTask(HandyvqaTask):
         return tuple(failures)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        rows: dict[Verdict, list[ExplanationRow]] = {"hit": [], "miss": [], "wrong": []}
+        rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
         for index, score, has_mask in _scored_frames(example, prediction):
             verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if has_mask else "miss"
             note = " (no mask)" if verdict == "miss" else ""
-            text = f"frame {example.frames[index].frame_index}: J {score.j:.2f}, F {score.f:.2f}{note}"
-            rows[verdict].append(ExplanationRow(verdict, text))
-        return Explanation(tuple(row for group in rows.values() for row in group))
+            rows[verdict].append(f"frame {example.frames[index].frame_index}: J {score.j:.2f}, F {score.f:.2f}{note}")
+        return explanation(*rows.values())
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return self._answer(example, true_masks(example))

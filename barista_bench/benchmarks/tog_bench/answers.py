@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_objects, unfenced
 from barista_bench.benchmarks.tog_bench.annotations import MAX_OBJECTS
-from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects, Corners
+from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects, Corners, read_time
 from barista_bench.benchmarks.tog_bench.recognition import plain_name
-from barista_bench.benchmarks.tog_bench.times import read_time
 from barista_bench.benchmarks.truncated import cut_object
-from barista_bench.core.boxes import four_numbers, read_box
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt import BoxFormat, four_numbers, read_box
 from barista_bench.core.task import Prediction
 
 NAMES = ("explicit_object", "implicit_object")

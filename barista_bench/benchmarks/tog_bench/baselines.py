@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.benchmarks.tog_bench.answers import NAMES, SPATIAL, TEMPORAL
 from barista_bench.benchmarks.tog_bench.columns import (
     AnsweredBox,
@@ -20,8 +21,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
 )
 from barista_bench.benchmarks.tog_bench.recognition import plain_name, synonym_groups
 from barista_bench.benchmarks.tog_bench.scores import BoxTimes, box_track, shown_times, true_objects
-from barista_bench.core.boxes import write_box
-from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.prompt import BoxFormat, write_box
 from barista_bench.core.task import Example, Fields
 
 _COMMA = re.compile(r"[\s,;]+")
@@ -134,21 +134,7 @@ def answer_schema() -> Fields:
     name: Fields = {"type": "string"}
     number: Fields = {"type": "number"}
     box: Fields = {"type": "array", "items": number, "minItems": 4, "maxItems": 4}
-
-    def entry(**properties: Fields) -> Fields:
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-
-    def listed(items: Fields) -> Fields:
-        return {"type": "array", "items": items}
-
-    return entry(
-        explicit_object=listed(name),
-        implicit_object=listed(name),
-        temporal_grounding=listed(entry(object=name, start=number, end=number)),
-        spatial_tracking=listed(entry(object=name, time=number, box=box)),
-    )
+    stretch = object_schema({"object": name, "start": number, "end": number})
+    place = object_schema({"object": name, "time": number, "box": box})
+    items = (*((key, name) for key in NAMES), (TEMPORAL, stretch), (SPATIAL, place))
+    return object_schema({key: {"type": "array", "items": item} for key, item in items})

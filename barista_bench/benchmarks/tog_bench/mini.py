@@ -27,9 +27,9 @@ from barista_bench.benchmarks.tog_bench.annotations import (
     encode,
 )
 from barista_bench.benchmarks.tog_bench.release import video_file
-from barista_bench.core.boxes import xywh_to_xyxy
+from barista_bench.core.prompt import xywh_to_xyxy
 from barista_bench.errors import DataError
-from barista_bench.files.yaml_files import load_yaml
+from barista_bench.files.bounded import load_yaml
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, NAMELESS
 

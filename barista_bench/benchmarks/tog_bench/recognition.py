@@ -12,17 +12,16 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from barista_bench.benchmarks import packaged_data
 from barista_bench.benchmarks.sentence_similarity import DECIMALS, DEFAULT_ENCODER, SentenceEncoder
 from barista_bench.core.task import Fields
 from barista_bench.errors import ConfigError, DataError, ModelError
-from barista_bench.files.yaml_files import load_yaml
 
 Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
 Floats: TypeAlias = NDArray[np.float64]
@@ -48,8 +47,7 @@ def plain_name(name: str) -> str:
 @functools.cache
 def synonym_groups() -> tuple[tuple[str, ...], ...]:
     """The packaged groups of names, usual name first."""
-    data = resources.files(__package__).joinpath("synonyms.yaml").read_bytes()
-    groups = msgspec.convert(load_yaml(data, "synonyms.yaml"), list[list[str]])
+    groups = msgspec.convert(packaged_data(__package__, "synonyms.yaml"), list[list[str]])
     return tuple(tuple(plain_name(name) for name in group) for group in groups)
 
 
@@ -68,9 +66,11 @@ def sentence_encoder(name: str) -> SentenceEncoder:
     try:
         return SentenceEncoder.load(name)
     except (ModelError, DataError) as error:
+        what, _, remedy = str(error).partition(". Remedy: ")
         raise ConfigError(
-            f"option encoder: {error}; or choose matcher=exact or matcher=synonyms, which need no model; a run that is "
-            "finished is scored anew, without asking the model, by `barista-bench score RUN --option matcher=synonyms`"
+            f"option encoder: {what}. Remedy: {remedy or 'name another encoder'}; or choose matcher=exact or "
+            "matcher=synonyms, which need no model; a run that is finished is scored anew, without asking the model, "
+            "by `barista-bench score RUN --option matcher=synonyms`"
         ) from error
 
 
@@ -90,9 +90,7 @@ class Recogniser:
     def similarities(self, predicted: Sequence[str], true: Sequence[Sequence[str]]) -> Floats:
         """(predicted, true): how alike names are, 1 for the same. Raises ConfigError without the encoder.
 
-        Args:
-            predicted: a name an object.
-            true: all right names of each object, its category first.
+        `true` are all right names of each object, its category first.
         """
         names = [plain_name(name) for name in predicted]
         right = [[plain_name(name) for name in item] for item in true]

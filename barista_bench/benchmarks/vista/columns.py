@@ -1,8 +1,24 @@
-"""What the columns of a ViSTa example hold."""
+r"""What the columns of a ViSTa example hold, and the scores read out of an answer (docs/upstream/vista.md).
+
+The released rule takes what stands after the last "Final Scores". For each label it looks at the lines that hold the
+label as a word, in either case, drops each line up to the label's last occurrence (where it is written in the same
+case), and takes the largest number of what is left: of `4/5` that is 5. Numbers are what the released expression
+`(?<!_)([0-9]+(?:\.[0-9]+)?)` finds: without a sign, with decimals or not, and of digits behind an underscore all but
+the first (of `label_12`, 2). A label without a number scores -0.1.
+
+The strict reading wants what the prompt asks for and nothing else: one line `- (label) score` for every label, with a
+score from 0 to 5.
+"""
 
 from __future__ import annotations
 
-from barista_bench.core.typed_fields import Int64, TypedFields
+import math
+import re
+from collections.abc import Sequence
+
+from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.core.example import Int64, TypedFields, read_scores
+from barista_bench.core.task import ParseError, Prediction
 
 
 class MatchingInputs(TypedFields):
@@ -60,3 +76,98 @@ class EntryEvidence(TypedFields):
 
     file: str
     entry: Int64
+
+
+HEADING = "Final Scores"
+MISSING = -0.1
+"""What the released rule gives a label without a score, and every label of a refused video."""
+LOWEST, HIGHEST = 0, 5
+
+_NUMBER = re.compile(r"(?<!_)([0-9]+(?:\.[0-9]+)?)")
+_DIGIT = re.compile("[0-9]")
+_STRICT = re.compile(r"-\s*\((?P<label>[^()\s]+)\)\s*(?P<score>\d(?:\.\d{1,6})?)")
+_DECORATION = re.compile(r"[\s:*#_`]*")
+
+
+class LabelScores(TypedFields):
+    """A parsed answer.
+
+    `scores` by the released rule, without the labels that have none, which are `missing`; `strict` one score a label,
+    None where the answer is not as asked.
+    """
+
+    scores: dict[str, float]
+    strict: dict[str, float] | None
+    missing: list[str]
+
+    @property
+    def best(self) -> list[str]:
+        """The labels with the highest score that was given, in the order of the question."""
+        highest = max(self.scores.values())
+        return [label for label, score in self.scores.items() if score == highest]
+
+
+def read_answer(text: str, labels: Sequence[str]) -> Prediction | ParseError:
+    """The `LabelScores` of an answer to a question with these labels.
+
+    Where no label at all has a score there is no prediction: the released rule would still give all of them -0.1, and
+    so do the figures.
+    """
+    given = read_scores(text, labels)
+    if given is not None:
+        return _prediction(given, given, labels)
+    body = text[-MAX_ANSWER:].rpartition(HEADING)[2]
+    scores = released_scores(body, labels)
+    if not scores:
+        return ParseError("no line with a label and a number")
+    return _prediction(scores, strict_scores(body, labels) if HEADING in text[-MAX_ANSWER:] else None, labels)
+
+
+def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
+    """By the released rule; `body` is what stands after the heading. A number beyond all floats is none.
+
+    >>> released_scores("- (a_1) 4/5\\n- (A_2) maybe 3", ["a_1", "a_2", "a_3"])
+    {'a_1': 5.0, 'a_2': 3.0}
+    """
+    lines = [line for line in body.split("\n") if _DIGIT.search(line)]
+    scores = {}
+    for label in labels:
+        word = re.compile(rf"\b{re.escape(label)}\b", re.IGNORECASE)
+        tails = (line.split(label)[-1] for line in lines if word.search(line))
+        numbers = [float(number) for tail in tails for number in _NUMBER.findall(tail)]
+        finite = [number for number in numbers if math.isfinite(number)]
+        if finite:
+            scores[label] = max(finite)
+    return scores
+
+
+def strict_scores(body: str, labels: Sequence[str]) -> dict[str, float] | None:
+    """As asked, or not at all; `body` is what stands after the heading. Fences and blank lines are no fault.
+
+    >>> strict_scores(":\\n- (a) 4\\n- (b) 0.5", ["b", "a"]), strict_scores("- (a) 4/5", ["a"])
+    ({'b': 0.5, 'a': 4.0}, None)
+    """
+    lines = [line.strip() for line in body.splitlines() if not _DECORATION.fullmatch(line)]
+    if len(lines) != len(labels):
+        return None
+    matches = [_STRICT.fullmatch(line) for line in lines]
+    scores = {match["label"]: float(match["score"]) for match in matches if match}
+    if set(scores) != set(labels) or not all(LOWEST <= score <= HIGHEST for score in scores.values()):
+        return None
+    return {label: scores[label] for label in labels}
+
+
+def write_answer(scores: dict[str, float]) -> str:
+    """Scores as the prompt asks for them.
+
+    >>> print(write_answer({"a": 5, "b": 0}))
+    Final Scores
+    - (a) 5
+    - (b) 0
+    """
+    return "\n".join([HEADING, *(f"- ({label}) {score:g}" for label, score in scores.items())])
+
+
+def _prediction(scores: dict[str, float], strict: dict[str, float] | None, labels: Sequence[str]) -> Prediction:
+    missing = [label for label in labels if label not in scores]
+    return Prediction(LabelScores(scores, strict, missing).write())

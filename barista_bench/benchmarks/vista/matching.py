@@ -19,32 +19,38 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from barista_bench.benchmarks.vista.columns import EntryEvidence, MatchingInputs, MatchingMetadata, MatchingTarget
-from barista_bench.benchmarks.vista.problem_sets import LabelledVideo, ProblemSet
+from barista_bench.benchmarks import rules_of
+from barista_bench.benchmarks.explanations import explanation
+from barista_bench.benchmarks.vista.columns import (
+    HIGHEST,
+    LOWEST,
+    EntryEvidence,
+    LabelScores,
+    MatchingInputs,
+    MatchingMetadata,
+    MatchingTarget,
+    read_answer,
+    write_answer,
+)
 from barista_bench.benchmarks.vista.release import VistaRelease
-from barista_bench.benchmarks.vista.score_answers import HIGHEST, LOWEST, LabelScores, read_answer, write_answer
+from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemSet
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
-from barista_bench.core.choice_scores import read_scores
+from barista_bench.core.deriving import Release, ReleaseTask, Sampling
+from barista_bench.core.example import read_scores
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, TextPart
-from barista_bench.core.prompt_sets import PromptTexts, packaged_prompts
-from barista_bench.core.release_task import Release, ReleaseTask
-from barista_bench.core.sampling import Sampling
+from barista_bench.core.prompt import BoxFormat, ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
-    ExplanationRow,
     FailureKind,
     Fields,
     FrameRef,
     ParseError,
     Prediction,
     ProtocolName,
-    ProtocolRule,
     Scored,
     SkippedExample,
-    Verdict,
 )
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
@@ -55,32 +61,6 @@ _PACKAGE = "barista_bench.benchmarks.vista"
 _WORDING = "matching"
 """All environments are asked in the same words, so that they can be compared."""
 
-_RULES = (
-    ProtocolRule(
-        "nothing",
-        "general problem sets",
-        "9 descriptions and 9 videos (Minecraft: 4 and 4)",
-        "8 classes and 8 videos in virtual home (table 3)",
-    ),
-    ProtocolRule(
-        "nothing",
-        "permutations of level 2 in virtual home",
-        "33 problem sets",
-        "32 problem sets (table 3)",
-    ),
-    ProtocolRule(
-        "nothing",
-        "standardisation",
-        "sample standard deviation, plus 1e-6",
-        "`standard deviation`, without saying which",
-    ),
-    ProtocolRule(
-        "nothing",
-        "Minecraft",
-        "an older fork: frames again when scoring, 0 to 1, over the other videos; here as the other environments",
-        "prompts of its own (figures 10 to 12)",
-    ),
-)
 
 _KINDS: dict[str, FailureKind] = {
     "objects": "wrong_object",
@@ -102,7 +82,7 @@ class Matching(ReleaseTask):
     sampling_uses = frozenset({"frames"})
     prompt_package = _PACKAGE
     row_note = "frames of one video, the descriptions of one problem set, and which of them fit"
-    protocol_rules = _RULES
+    protocol_rules = rules_of(_PACKAGE, _WORDING)
     breakdown_keys = GROUPED_BY
     whole_clusters = True
     options: ClassVar[Mapping[str, Option]] = {
@@ -227,7 +207,7 @@ class Matching(ReleaseTask):
         return Prompt(self.prompts.fill()[0], (TextPart(text),))
 
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
-        """The scores of a dual encoder, or those that a generative model wrote: see `score_answers.read_answer`."""
+        """The scores of a dual encoder, or those that a generative model wrote: see `columns.read_answer`."""
         return read_answer(text, MatchingInputs.read(inputs).labels)
 
     def statistics(self, samples: Sequence[Scored]) -> MatchedSets:
@@ -253,17 +233,16 @@ class Matching(ReleaseTask):
         texts, truth = self.choices(example), _truth(example)
         answer = LabelScores.read(prediction.value) if prediction else LabelScores({}, None, [])
         best = answer.best if prediction else []
-        groups: tuple[tuple[Verdict, list[str]], ...] = (
-            ("hit", [label for label in texts if label in truth and label in best]),
-            ("miss", [label for label in texts if label in truth and label not in best]),
-            ("wrong", [label for label in best if label not in truth]),
+
+        def shown(label: str) -> str:
+            score = f"{answer.scores[label]:.4g}" if label in answer.scores else "no score"
+            return f"{label} [{score}]: {texts[label]}"
+
+        return explanation(
+            (shown(label) for label in texts if label in truth and label in best),
+            (shown(label) for label in texts if label in truth and label not in best),
+            (shown(label) for label in best if label not in truth),
         )
-        rows = []
-        for verdict, labels in groups:
-            for label in labels:
-                score = f"{answer.scores[label]:.4g}" if label in answer.scores else "no score"
-                rows.append(ExplanationRow(verdict, f"{label} [{score}]: {texts[label]}"))
-        return Explanation(tuple(rows))
 
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         """All to the true description: to the first of several, since only one may be best."""

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import Literal
 
 from barista_bench.benchmarks.vista.columns import MatchingMetadata
-from barista_bench.benchmarks.vista.problem_sets import ENVIRONMENTS, THEMES
+from barista_bench.benchmarks.vista.release_files import ENVIRONMENTS, THEMES
 from barista_bench.benchmarks.vista.scoring import MatchedSet, MatchedSets
 from barista_bench.core.paper_tables import ModelSamples, PaperChart, PaperTable, Point, Ranged, Series, TableCell
 from barista_bench.metrics.sequence_matching.scoring import mean_with_interval

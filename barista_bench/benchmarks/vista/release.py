@@ -17,15 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barista_bench.benchmarks.vista.problem_sets import (
+from barista_bench.benchmarks.vista.release_files import (
     ENVIRONMENTS,
     FIRST_LEVEL,
     TYPES,
     LabelledVideo,
-    ProblemSet,
-)
-from barista_bench.benchmarks.vista.release_files import (
     MetadataRow,
+    ProblemSet,
     SetMetadata,
     VideoEntry,
     read_description,
@@ -35,8 +33,7 @@ from barista_bench.benchmarks.vista.release_files import (
 )
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.paths import confined, name_problem
-from barista_bench.scene_graph import Problem
-from barista_bench.scene_graph.problems import ProblemLog
+from barista_bench.scene_graph import Problem, ProblemLog
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from barista_bench.benchmarks.vista.columns import MatchingInputs, MatchingMetadata, MatchingTarget
-from barista_bench.benchmarks.vista.score_answers import MISSING, LabelScores
+from barista_bench.benchmarks.vista.columns import (
+    MISSING,
+    LabelScores,
+    MatchingInputs,
+    MatchingMetadata,
+    MatchingTarget,
+)
 from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, share
 from barista_bench.core.task import Json, Scored
 from barista_bench.metrics.sequence_matching.inputs import LabelledScores
@@ -29,15 +34,9 @@ LabelRow = list[float | None]
 
 
 class AnsweredVideo(NamedTuple):
-    """One sample.
+    """One sample: the indices of the labels that fit, and scores by either reading, None where there are none.
 
-    Args:
-        inputs: of its example.
-        metadata: of its example.
-        truth: indices of the labels that fit the video.
-        scores: by the released reading; None where the answer cannot be read.
-        strict: by the strict reading; None where the answer cannot be read so.
-        top1: 1 where a true description has the highest of the sample's own scores, shared by those that tie with it.
+    `top1` is 1 where a true description has the highest of the sample's own scores, shared by those that tie with it.
     """
 
     inputs: MatchingInputs
@@ -74,15 +73,9 @@ class AnsweredVideo(NamedTuple):
 class MatchedSet:
     """One problem set of one run. `f1` is None where it cannot be scored: one video, or one label is left of it.
 
-    Args:
-        set_id: which one.
-        metadata: of its first example.
-        f1: macro-F1 by the released reading.
-        strict: the same by the strict reading; a video without such a reading is wrong.
-        majority: macro-F1 of always answering the label that is true most often.
-        videos: samples of the set.
-        unread: videos without a readable answer.
-        ties: videos with several best labels, of which the first counts.
+    Macro-F1 by the released reading, by the strict one (a video without it is wrong), and of always answering the label
+    that is true most often; `unread` counts videos without a readable answer, `ties` those with several best labels, of
+    which the first counts.
     """
 
     set_id: str

@@ -14,10 +14,16 @@ wrong frames are refused with a VideoError). A folder of images (`000000.jpg`, .
 backend; see `frame_folder`.
 """
 
-from barista_bench.media.video.base import FrameIndexError, FrameReader
-from barista_bench.media.video.cache import close_readers, read_frames, set_reader_limit
-from barista_bench.media.video.facts import VideoFacts, video_facts
-from barista_bench.media.video.registry import BACKENDS, open_reader
+from barista_bench.media.video.readers import (
+    BACKENDS,
+    FrameIndexError,
+    FrameReader,
+    VideoFacts,
+    close_readers,
+    open_reader,
+    read_frames,
+    video_facts,
+)
 
 __all__ = [
     "BACKENDS",
@@ -27,6 +33,5 @@ __all__ = [
     "close_readers",
     "open_reader",
     "read_frames",
-    "set_reader_limit",
     "video_facts",
 ]

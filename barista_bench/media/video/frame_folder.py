@@ -10,10 +10,10 @@ import hashlib
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from PIL import Image, ImageOps
 
 from barista_bench.errors import DataError, VideoError
 from barista_bench.files.paths import confined
-from barista_bench.media.video.limits import check_size
+from barista_bench.media.video.index import check_size
+from barista_bench.media.video.readers import Deliver, FrameReader
 
 MAX_FRAMES = 200_000
 """Images of one folder: almost two hours at 30 a second."""
@@ -37,13 +38,6 @@ _TURNED = frozenset({5, 6, 7, 8})  # its values that swap width and height
 _REFETCH = "fetch the folder's images again"
 
 
-class FolderState(NamedTuple):
-    """Total bytes of a folder's frames, and a number that changes with any of their names, sizes or times."""
-
-    size: int
-    state: int
-
-
 def frame_files(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The images of a folder, frame 0 first.
 
@@ -54,14 +48,17 @@ def frame_files(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
     return tuple(path for path, _, _ in _listed(folder))
 
 
-def folder_state(folder: str | os.PathLike[str]) -> FolderState:
-    """Identifies a folder's content without reading it. Raises VideoError."""
+def folder_state(folder: str | os.PathLike[str]) -> tuple[int, int]:
+    """Total bytes of a folder's frames, and a number that changes with any of their names, sizes or times.
+
+    Nothing is read. Raises VideoError.
+    """
     digest, total = hashlib.sha256(), 0
     for path, size, changed in _listed(folder):
         name = os.fsencode(path.name)
         digest.update(struct.pack("<I", len(name)) + name + struct.pack("<qq", size, changed))
         total += size
-    return FolderState(total, int.from_bytes(digest.digest()[:8], "big") >> 1)
+    return (total, int.from_bytes(digest.digest()[:8], "big") >> 1)
 
 
 def folder_sha256(folder: str | os.PathLike[str]) -> str:
@@ -73,7 +70,7 @@ def folder_sha256(folder: str | os.PathLike[str]) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _sha256(folder: str, state: FolderState) -> str:
+def _sha256(folder: str, state: tuple[int, int]) -> str:
     del state  # part of the cache's key
     total = hashlib.sha256()
     for path in frame_files(folder):
@@ -104,6 +101,24 @@ def read_image(path: Path) -> NDArray[np.uint8]:
     with _opened(path) as image:
         upright = ImageOps.exif_transpose(image) if image.format == _ROTATES else image
         return np.asarray(upright.convert("RGB"), dtype=np.uint8)
+
+
+class FolderReader(FrameReader):
+    """Frame i is the folder's i-th image. Frames a second and times are not known."""
+
+    backend: ClassVar[str] = "images"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """See FrameReader. Lists the folder and reads the headers of its images."""
+        self._files: tuple[Path, ...] = ()
+        super().__init__(path)
+        self._files = frame_files(self.path)
+        if len(self._files) != len(self):
+            raise VideoError(f"{self.path}: the folder changed while it was opened. Remedy: open it again")
+
+    def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
+        for index in wanted:
+            deliver(index, read_image(self._files[index]))
 
 
 def natural_key(name: str) -> tuple[str | int, ...]:

@@ -1,4 +1,4 @@
-"""The frames of a video and where they lie, found by reading packets without decoding them.
+"""A video file opened safely with FFmpeg's libraries (PyAV), stamped, and indexed without decoding its frames.
 
 Times are in ticks of the stream's time base. A frame is known by its presentation time (pts): the reader checks every
 decoded frame against it. Streams whose packets do not tell the frames (MPEG-TS, AVI, missing or repeated times, frames
@@ -9,25 +9,179 @@ A folder of images has an index too: every frame is a keyframe, and no time is k
 
 import functools
 import os
+import struct
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
 
+import av
+import av.error
 import numpy as np
 from av.container import InputContainer
+from av.sidedata.sidedata import SideData
+from av.stream import Discard, Disposition
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from barista_bench.errors import VideoError
-from barista_bench.media.video.container import AV_ERRORS, REDOWNLOAD, Stamp, open_video, reason
-from barista_bench.media.video.frame_folder import folder_size, frame_files
-from barista_bench.media.video.limits import REMUX, check_size
-from barista_bench.media.video.orientation import Orientation, orientation_of
+from barista_bench.files.text_out import first_line
+
+Image = NDArray[np.uint8]
+Ticks = NDArray[np.int64]
+
+MAX_SIDE = 8192  # pixels
+MAX_PIXELS = 64 * 1024 * 1024  # one RGB frame of this size takes 192 MiB
+# Only real video containers: FFmpeg would also open playlists that name other files, and draw plain text as video.
+_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,mpeg,avi,flv,asf,ogg"
+_OPTIONS = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
+# Opening is 10 to 50 times faster when FFmpeg decodes nothing to guess the stream's parameters.
+_NO_PROBING = {"analyzeduration": "1", "skip_frame": "all"}
 
 _SEEKABLE = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")  # FFmpeg's names; only these can seek exactly
 _CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
 
-Ticks = NDArray[np.int64]
+REMUX = "remux it: ffmpeg -i IN -c copy OUT.mp4 (or re-encode it when that does not help)"
+REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
+
+# What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
+AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
+
+# Decoding trouble is reported by exceptions, not on stderr. Not a level: PyAV's own callback asks for the interpreter,
+# which a thread that closes a decoder holds while it waits for the decoder's threads to end: a deadlock.
+av.logging.set_level(None)
+
+
+class Stamp(NamedTuple):
+    """Identity of a file's content without reading it: absolute path, size in bytes, time of change in ns.
+
+    Of a folder of frames: the bytes of them all, and a number made from all their names, sizes and times.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+def stamp_of(path: str | os.PathLike[str]) -> Stamp:
+    """The stamp of a video: a non-empty, readable regular file, or a folder of images. Raises VideoError."""
+    name = os.path.abspath(os.fspath(path))
+    try:
+        status = os.stat(name)
+    except (OSError, ValueError) as error:
+        cause = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise VideoError(
+            f"{name}: cannot be opened: {cause}. Remedy: check the path and the videos' root folder"
+        ) from error
+    if os.path.isdir(name):
+        from barista_bench.media.video.frame_folder import folder_state
+
+        return Stamp(name, *folder_state(name))
+    if not Path(name).is_file():
+        raise VideoError(f"{name}: not a file. Remedy: give the path of one video")
+    if status.st_size == 0:
+        raise VideoError(f"{name}: the file is empty (0 bytes). Remedy: {REDOWNLOAD}")
+    if not os.access(name, os.R_OK):
+        raise VideoError(f"{name}: no permission to read it. Remedy: change its mode")
+    return Stamp(name, status.st_size, status.st_mtime_ns)
+
+
+def open_video(name: str, *, threads: int = 1, probe: bool = False) -> tuple[InputContainer, VideoStream]:
+    """Open the first video stream of the file `name`; other streams are not read.
+
+    `threads` is the number of frame threads of the decoder. `probe=True` lets FFmpeg decode some frames first, as it
+    does by default; the fast way falls back to it where the header says too little. Raises VideoError.
+    """
+    try:
+        container = av.open(name, options=_OPTIONS if probe else _OPTIONS | _NO_PROBING)
+    except AV_ERRORS as error:
+        if not probe:
+            return open_video(name, threads=threads, probe=True)
+        raise VideoError(f"{name}: not a readable video ({reason(error)}). Remedy: {REDOWNLOAD}") from error
+    with ExitStack() as stack:
+        stack.callback(container.close)
+        stream = _video_stream(container, name)
+        context = stream.codec_context
+        if not probe and not (context.width and stream.time_base):
+            return open_video(name, threads=threads, probe=True)
+        check_size(name, context.width, context.height)
+        context.options = {"max_pixels": str(MAX_PIXELS)}
+        context.thread_type = "FRAME" if threads > 1 else "NONE"
+        context.thread_count = threads
+        stack.pop_all()  # it stays open
+    return container, stream
+
+
+def _video_stream(container: InputContainer, name: str) -> VideoStream:
+    videos = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]  # no cover art
+    if not videos:
+        raise VideoError(f"{name}: it has no video stream. Remedy: {REDOWNLOAD}")
+    for stream in container.streams:
+        if stream.index != videos[0].index:
+            stream.discard = Discard.all
+    return videos[0]
+
+
+def reason(error: Exception) -> str:
+    """One short line for an error of FFmpeg or of the system."""
+    return str(getattr(error, "strerror", None) or first_line(error))
+
+
+def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
+    """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is taken for it."""
+    if width < 1 or height < 1:
+        raise VideoError(f"{name}: the header gives no frame size. Remedy: {remedy}")
+    if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS:
+        limit = f"{MAX_SIDE} px a side and {MAX_PIXELS // 2**20} Mpx"
+        raise VideoError(
+            f"{name}: frames of {width}x{height} px exceed the limit of {limit}. Remedy: scale the video down"
+        )
+
+
+class Orientation(NamedTuple):
+    """Mirror the stored image left to right if `mirrored`, then turn it `turns` x 90 degrees counter-clockwise."""
+
+    turns: int = 0
+    mirrored: bool = False
+
+    def apply(self, image: Image) -> Image:
+        """A view (not a copy) of an image (H, W, 3) in display orientation."""
+        return np.rot90(image[:, ::-1] if self.mirrored else image, self.turns)
+
+    def size(self, width: int, height: int) -> tuple[int, int]:
+        """Displayed (width, height) of a stored frame of that width and height, in pixels."""
+        return (height, width) if self.turns % 2 else (width, height)
+
+
+# The display matrix (a, b; c, d) sends the stored point (x, y), y down, to the shown point (a x + c y, b x + d y).
+_ORIENTATIONS = {
+    (1, 0, 0, 1): Orientation(0),
+    (0, -1, 1, 0): Orientation(1),
+    (-1, 0, 0, -1): Orientation(2),
+    (0, 1, -1, 0): Orientation(3),
+    (-1, 0, 0, 1): Orientation(0, True),
+    (0, 1, 1, 0): Orientation(1, True),
+    (1, 0, 0, -1): Orientation(2, True),
+    (0, -1, -1, 0): Orientation(3, True),
+}
+
+
+def orientation_of(frame: VideoFrame, name: str) -> Orientation:
+    """Orientation from the frame's display matrix. Raises VideoError unless it turns by right angles."""
+    data = frame.side_data.get("DISPLAYMATRIX")
+    if not isinstance(data, SideData):
+        return Orientation()
+    cells = struct.unpack("=9i", bytes(data)[:36])
+    rotation = (cells[0], cells[1], cells[3], cells[4])
+    scale = max(*map(abs, rotation), 1)
+    a, b, c, d = (round(cell / scale) for cell in rotation)
+    orientation = _ORIENTATIONS.get((a, b, c, d))
+    if orientation is None:
+        text = f"{name}: its display matrix {cells} is no turn by right angles"
+        raise VideoError(f"{text}. Remedy: re-encode it: ffmpeg -i IN OUT.mp4")
+    return orientation
 
 
 @dataclass(frozen=True)
@@ -47,7 +201,6 @@ class VideoIndex:
     time_base: Fraction
     size: tuple[int, int]
     orientation: Orientation
-    codec: str
     container: str
     seekable: bool
     edited: bool = False
@@ -97,6 +250,8 @@ def build_index(name: str) -> VideoIndex:
 
 
 def _of_folder(name: str) -> VideoIndex:
+    from barista_bench.media.video.frame_folder import folder_size, frame_files
+
     files = frame_files(name)
     each = np.arange(len(files), dtype=np.int64)
     return VideoIndex(
@@ -107,7 +262,6 @@ def _of_folder(name: str) -> VideoIndex:
         time_base=Fraction(0),
         size=folder_size(files),
         orientation=Orientation(),
-        codec="images",
         container="folder",
         seekable=True,
     )
@@ -166,7 +320,6 @@ def _from_packets(container: InputContainer, stream: VideoStream, packets: _Pack
         time_base=_time_base(stream),
         size=size,
         orientation=turn,
-        codec=stream.codec_context.name,
         container=container.format.name,
         seekable=True,
         edited=len(displayed) < len(times),
@@ -241,7 +394,6 @@ def _scan(name: str) -> VideoIndex:
             time_base=_time_base(stream),
             size=shape[1],
             orientation=shape[0],
-            codec=stream.codec_context.name,
             container=container.format.name,
             seekable=False,
         )

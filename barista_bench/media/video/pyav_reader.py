@@ -21,10 +21,8 @@ import numpy as np
 from av.video.frame import VideoFrame
 
 from barista_bench.errors import VideoError
-from barista_bench.media.video.base import Deliver, FrameReader
-from barista_bench.media.video.container import AV_ERRORS, open_video, reason
-from barista_bench.media.video.index import VideoIndex
-from barista_bench.media.video.limits import REMUX
+from barista_bench.media.video.index import AV_ERRORS, REMUX, VideoIndex, open_video, reason
+from barista_bench.media.video.readers import Deliver, FrameReader
 
 _THREADS = 2  # more frame threads delay the first frame
 _ALONE = 0  # lane of the decoder with frame threads; lanes 1, 2 have one thread each

@@ -1,7 +1,7 @@
 """CLIP and its kin as models like any other: they rank the given texts (`Request.choices`) by a clip's images.
 
 They read no prompt. The images are embedded, each text is embedded, and the answer is their cosines:
-`{"scores": {"A": 0.31, "B": 0.27}}` (see `core/choice_scores.py`). Image models (CLIP, SigLIP, ...) embed each frame
+`{"scores": {"A": 0.31, "B": 0.27}}` (see `core/example.py`). Image models (CLIP, SigLIP, ...) embed each frame
 alone, and a video is the mean of its frames, so that their order cannot matter; video models (X-CLIP, ...) embed all
 frames together. Each distinct frame, video and text is embedded once, as long as the cache holds it.
 
@@ -20,15 +20,14 @@ import numpy as np
 from cachetools import LRUCache
 from PIL import Image
 
-from barista_bench.core.choice_scores import write_scores
+from barista_bench.core.example import write_scores
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.files.checkpoints import revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
 from barista_bench.models.local.batching import checked_size, is_out_of_memory
-from barista_bench.models.local.settings import CheckpointSettings
-from barista_bench.models.settings import checked
+from barista_bench.models.settings import CheckpointSettings, checked
 
 if TYPE_CHECKING:
     import torch
@@ -48,11 +47,7 @@ class DualEncoder:
     """Scores `Request.choices` by their cosine with the request's images. Make one with `DualEncoder.load`.
 
     Args:
-        towers: the loaded model.
-        identity: what results name.
-        batch_size: requests taken together.
         images_at_once: images of one pass through the tower at the most; halved when the memory runs out.
-        cache_bytes: embeddings kept.
 
     Raises:
         ConfigError: a number is not positive.
@@ -91,8 +86,6 @@ class DualEncoder:
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
-            batch_size: requests taken together.
-            images_at_once: images of one pass at the most.
             unit_frames: whether an image model's frames count alike (brought to length 1 before their mean). ViSTa
                 says that CLIP averages the embeddings of frames, and not which of the two it means.
             settings: fields of `CheckpointSettings`; dtype `auto` is float32 on a CPU.

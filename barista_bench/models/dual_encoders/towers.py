@@ -14,7 +14,7 @@ from PIL import Image
 
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import Pretrained, device_of, load_pretrained, on_device, require_libraries
-from barista_bench.models.local.settings import CheckpointSettings
+from barista_bench.models.settings import CheckpointSettings
 
 if TYPE_CHECKING:
     import torch
@@ -30,13 +30,7 @@ _NO_LIMIT = 1_000_000  # a tokenizer without a limit claims a far larger one
 
 
 class Towers(ABC):
-    """Embeds units (one frame each, or one clip each) and texts, and compares them.
-
-    Args:
-        name: of the model, for errors.
-        model: loaded, on its device.
-        processor: its processor.
-    """
+    """Embeds units (one frame each, or one clip each) and texts, and compares them."""
 
     sees: ClassVar[str]
     """`frames` or `video`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import Request
@@ -19,19 +19,6 @@ _MAX_PROMPTS = 32  # of a batch that `auto` plans: more gains little, and their 
 _SPARE = 0.8  # share of the free memory that `auto` plans with; fragments take the rest
 _WINDOW = 8  # batches at hand
 _MAX_WINDOW = 128  # requests at hand at the most, since each holds its images
-
-
-class Memory(Protocol):
-    """The memory of the device that generates, in bytes."""
-
-    def begin(self) -> None:
-        """Start to watch the peak of a batch."""
-
-    def used(self) -> int:
-        """Bytes that the batch took at its peak, beside what was there before."""
-
-    def free(self) -> int:
-        """Bytes that a batch may take now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +63,7 @@ class BatchBudget:
         ConfigError: the batch size is neither `auto` nor 1 or more.
     """
 
-    def __init__(self, batch_size: BatchSize, memory: Memory | None = None) -> None:
+    def __init__(self, batch_size: BatchSize, memory: CudaMemory | None = None) -> None:
         automatic = batch_size == "auto"
         self.memory = memory if automatic else None
         self.most = (_MAX_PROMPTS if self.memory else _START) if automatic else checked_size(batch_size)
@@ -165,16 +152,13 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 class CudaMemory:
-    """Memory of the GPUs that hold a model; with several of them the fullest one counts.
-
-    Args:
-        devices: indices of the GPUs.
-    """
+    """Memory of the GPUs that hold a model; with several of them the fullest one counts."""
 
     def __init__(self, devices: Sequence[int]) -> None:
         self._devices, self._before = tuple(devices), dict.fromkeys(devices, 0)
 
     def begin(self) -> None:
+        """Start to watch the peak of a batch."""
         import torch
 
         for device in self._devices:
@@ -182,11 +166,13 @@ class CudaMemory:
             self._before[device] = torch.cuda.memory_allocated(device)
 
     def used(self) -> int:
+        """Bytes that the batch took at its peak, beside what was there before."""
         import torch
 
         return max(torch.cuda.max_memory_allocated(device) - self._before[device] for device in self._devices)
 
     def free(self) -> int:
+        """Bytes that a batch may take now."""
         import torch
 
         return min(

@@ -1,4 +1,4 @@
-"""Generates batch by batch: plans, encodes the next batch in a thread, generates, splits what does not fit.
+"""Generates batch by batch: plans, encodes the next batch in a thread, generates, splits what does not fit, reads.
 
 torch is imported when something is generated.
 """
@@ -6,7 +6,8 @@ torch is imported when something is generated.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,14 +16,103 @@ from typing import TYPE_CHECKING
 
 from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
-from barista_bench.models.local.answers import AnswerReader, Generated
+from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, TokenLogprob
 from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
+from barista_bench.models.reasoning import cut_at_stop, is_still_thinking, split_reasoning
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from barista_bench.models.local.decoding import TokenScores
     from barista_bench.models.local.inputs import Encoded, PromptEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """One row as it was generated, padding behind its end included.
+
+    Args:
+        opened: the prompt had opened the thinking already.
+        stopped: tokens up to and with a stop text; None where none was met.
+        prompt_tokens: tokens of the prompt, without padding.
+        rows: samples that were generated together.
+        scores: log-probabilities, where they are wanted.
+    """
+
+    tokens: Sequence[int]
+    opened: bool
+    stopped: int | None
+    prompt_tokens: int
+    rows: int
+    scores: TokenScores | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReader:
+    """Reads the rows of one model.
+
+    Args:
+        end_ids: tokens that end an answer.
+        hidden_ids: special tokens that are no text.
+    """
+
+    tokenizer: PreTrainedTokenizerBase
+    tags: tuple[str, str]
+    end_ids: frozenset[int]
+    hidden_ids: frozenset[int]
+
+    def read(self, row: Generated, stop: Sequence[str]) -> Completion:
+        """The completion of one row; `stop` are the texts that end an answer.
+
+        Thinking that never closed counts as cut off (`length`), whatever ended it: there is no answer.
+        """
+        ended = next((n for n, token in enumerate(row.tokens, start=1) if token in self.end_ids), None)
+        lengths = [n for n in (ended, row.stopped) if n is not None]
+        tokens = row.tokens[: min(lengths, default=len(row.tokens))]
+        visible = [n for n, token in enumerate(tokens) if token not in self.hidden_ids | self.end_ids]
+        text = self._decoded([tokens[n] for n in visible])
+        with_tags = self.tags[0] + text if row.opened else text
+        reasoning, uncut = split_reasoning(with_tags, self.tags)
+        answer = cut_at_stop(uncut, stop)
+        finished = (lengths or answer != uncut) and not is_still_thinking(with_tags, self.tags)
+        return Completion(
+            text=answer,
+            finish_reason="stop" if finished else "length",
+            reasoning=reasoning,
+            input_tokens=row.prompt_tokens,
+            output_tokens=len(tokens),
+            logprobs=None if row.scores is None else self._logprobs(row, row.scores, visible, text, answer),
+            batch_size=row.rows,
+        )
+
+    def _logprobs(
+        self, row: Generated, scores: TokenScores, steps: Sequence[int], text: str, answer: str
+    ) -> tuple[TokenLogprob, ...]:
+        """Of the tokens that wrote a character of the answer."""
+        if not answer:
+            return ()
+        _, closed, after = text.rpartition(self.tags[1])
+        start = len(text) - len(after) + (len(after) - len(after.lstrip()) if closed else 0)
+        tokens = [row.tokens[step] for step in steps]
+        counts = range(len(steps) + 1)
+
+        def written(count: int) -> int:
+            return len(self._decoded(tokens[:count]))
+
+        first = bisect_right(counts, start, key=written) - 1
+        last = bisect_left(counts, start + len(answer), key=written)
+        return tuple(self._logprob(row.tokens[step], step, scores) for step in steps[first:last])
+
+    def _logprob(self, token: int, step: int, scores: TokenScores) -> TokenLogprob:
+        top = dict(zip(scores.ids[step], scores.values[step], strict=True)) | {token: scores.chosen[step]}
+        return TokenLogprob(
+            token=self._decoded([token]),
+            logprob=scores.chosen[step],
+            top=tuple((self._decoded([key]), value) for key, value in sorted(top.items(), key=lambda item: -item[1])),
+        )
+
+    def _decoded(self, tokens: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +126,7 @@ class _Job:
 
 
 class Engine:
-    """Puts requests through one model.
-
-    Args:
-        model: the loaded model, on its device.
-        encoder: writes its prompts.
-        reader: reads its answers.
-        budget: how much is generated together.
-    """
+    """Puts requests through one model."""
 
     def __init__(
         self, model: PreTrainedModel, encoder: PromptEncoder, reader: AnswerReader, budget: BatchBudget
@@ -159,35 +242,35 @@ class Engine:
     def _generate(self, batch: list[_Job], config: GenerationConfig) -> list[list[Completion]]:
         import torch
 
-        from barista_bench.models.local import sampling, shared_prefill, stopping
+        from barista_bench.models.local import decoding
 
         tokenizer, tags = self.encoder.tokenizer, self.reader.tags
         samples = [job for job in batch for _ in job.seeds]
-        shared = len(samples) > len(batch) and shared_prefill.suits(self.model)
+        shared = len(samples) > len(batch) and decoding.suits(self.model)
         encoded = self.encoder.batch([job.encoded for job in (batch if shared else samples)])
         inputs = on_device(encoded, self.model.device, self.model.dtype)
         columns = inputs["input_ids"].shape[1]
         padding = (inputs["attention_mask"] != 0).int().argmax(dim=1)
-        decoding: dict[str, object] = {}  # `generate`'s own
+        shared_decoding: dict[str, object] = {}
         if shared:
             rows = torch.tensor([row for row, job in enumerate(batch) for _ in job.seeds], device=self.model.device)
             padding = padding[rows]
-            decoding["custom_generate"] = partial(shared_prefill.decode_after_shared_prefill, rows=rows)
-        thoughts = stopping.Thoughts(tokenizer, tags, columns, [job.encoded.opens_thinking for job in samples])
-        stop = stopping.StopTexts(tokenizer, config.stop, columns, thoughts)
-        recorder = sampling.LogprobRecorder(config.top_logprobs) if config.top_logprobs else None
+            shared_decoding["custom_generate"] = partial(decoding.decode_after_shared_prefill, rows=rows)
+        thoughts = decoding.Thoughts(tokenizer, tags, columns, [job.encoded.opens_thinking for job in samples])
+        stop = decoding.StopTexts(tokenizer, config.stop, columns, thoughts)
+        recorder = decoding.LogprobRecorder(config.top_logprobs) if config.top_logprobs else None
         seeds = [seed for job in batch for seed in job.seeds]
         penalty = config.repetition_penalty
         if penalty == 1.0:
             penalty = self.model.generation_config.repetition_penalty or 1.0
         processors = [
-            sampling.NanCheck(),
+            decoding.NanCheck(),
             *([recorder] if recorder else []),
-            *sampling.sampling_processors(config, penalty, padding, seeds),
+            *decoding.sampling_processors(config, penalty, padding, seeds),
         ]
         if config.thinking_budget is not None:
             closing = tokenizer(f"{tags[1]}\n", add_special_tokens=False)["input_ids"]
-            processors.append(stopping.ThinkingBudget(thoughts, config.thinking_budget, closing))
+            processors.append(decoding.ThinkingBudget(thoughts, config.thinking_budget, closing))
         sequences = self.model.generate(  # type: ignore[operator]
             **inputs,
             max_new_tokens=config.max_new_tokens,
@@ -200,7 +283,7 @@ class Engine:
             eos_token_id=sorted(self.reader.end_ids) or None,
             logits_processor=processors,
             stopping_criteria=[stop],
-            **decoding,
+            **shared_decoding,
         )
         generated = sequences[:, columns:]
         scores = recorder.rows(generated) if recorder else [None] * len(samples)

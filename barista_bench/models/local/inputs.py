@@ -61,8 +61,6 @@ class PromptEncoder:
 
     Args:
         processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
-        name: the model's name, for messages.
-        opening_tag: the tag that starts reasoning.
         frames_as: `video` makes one video of images that follow each other, two or more of them.
         video_fps: frames a second given to the processor with such a video, for models that read times.
 
@@ -90,7 +88,7 @@ class PromptEncoder:
             raise ModelError(f"model {name}: it has no chat template. Remedy: use its instruction-tuned version")
         if self.tokenizer.pad_token_id is None:
             if self.tokenizer.eos_token is None:
-                raise ModelError(f"model {name}: its tokenizer has neither a padding nor an end token; set pad_token")
+                raise ModelError(f"model {name}: its tokenizer has no padding and no end token. Remedy: set pad_token")
             self.tokenizer.pad_token = self.tokenizer.eos_token
         # With padding on the right a model continues the padding instead of the prompt.
         self.tokenizer.padding_side = "left"

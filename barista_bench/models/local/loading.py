@@ -1,19 +1,21 @@
-"""Loading a checkpoint for `TransformersModel`, and naming exactly what was loaded."""
+"""Loading a checkpoint and its adapter for `TransformersModel`, and naming exactly what was loaded."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import json
+from collections.abc import Collection
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import device_of, load_pretrained, revision_of
+from barista_bench.files.text_out import first_line
 from barista_bench.models.base import ModelIdentity
-from barista_bench.models.local.adapters import adapter_hash, add_adapter, fetch_adapter
-from barista_bench.models.local.settings import TransformersSettings
+from barista_bench.models.settings import TransformersSettings
 
 if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig, PreTrainedModel, ProcessorMixin
@@ -155,3 +157,71 @@ def quantization_config(name: str, settings: TransformersSettings) -> BitsAndByt
     return BitsAndBytesConfig(  # type: ignore[no-untyped-call]
         load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
     )
+
+
+_CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+
+
+def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
+    """The folder of an adapter: a local one as it is, one on the Hub after its two files are downloaded.
+
+    Args:
+        adapter: folder with adapter_config.json and adapter_model.safetensors, or Hub id.
+        revision: commit, branch or tag of a Hub id.
+
+    Raises:
+        ModelError: it cannot be found, or its weights are no safetensors file.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    folder = Path(adapter).expanduser()
+    if not folder.is_dir():
+        try:
+            folder = Path(snapshot_download(adapter, revision=revision, allow_patterns=[_CONFIG, _WEIGHTS]))
+        except (OSError, HfHubHTTPError, HFValidationError) as error:
+            raise ModelError(
+                f"adapter {adapter}: is no folder and cannot be fetched ({type(error).__name__}). "
+                "Remedy: give a folder, or a Hub id that this machine can reach"
+            ) from error
+    elif revision is not None:
+        raise ModelError(f"adapter {adapter}: a folder has no revisions. Remedy: leave adapter_revision out")
+    for name in (_CONFIG, _WEIGHTS):
+        if not (folder / name).is_file():
+            # Other weight files are pickles, which run code when they are read.
+            raise ModelError(f"adapter {adapter}: holds no {name}. Remedy: save it with peft, as safetensors")
+    return folder
+
+
+def adapter_hash(folder: Path) -> str:
+    """SHA-256 over configuration and weights of a fetched adapter."""
+    total = hashlib.sha256()
+    for name in (_CONFIG, _WEIGHTS):
+        with (folder / name).open("rb") as file:
+            total.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
+    """Put a fetched adapter into a loaded model, which keeps its class; every weight of the adapter must fit into it.
+
+    Raises:
+        ModelError: peft is missing, or the adapter is of another model or of a kind that cannot be put in.
+    """
+    from safetensors import SafetensorError
+
+    require_extra(f"adapter {adapter}:", "peft", extra="peft")
+    remedy = "Remedy: give the model that the adapter was trained on"
+    try:
+        report = model.load_adapter(str(folder), use_safetensors=True)
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as error:
+        raise ModelError(f"adapter {adapter}: cannot be added: {first_line(error)}. {remedy}") from error
+    problems: dict[str, Collection[object]] = {
+        "missing": report.missing_keys,
+        "unknown": report.unexpected_keys,
+        "of other shape": report.mismatched_keys,
+    }
+    for kind, keys in problems.items():
+        if keys:
+            # transformers only warns, and would answer as if there were no adapter.
+            raise ModelError(f"adapter {adapter}: weights are {kind} ({sorted(map(str, keys))[0]}, ...). {remedy}")

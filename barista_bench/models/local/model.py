@@ -12,18 +12,16 @@ from barista_bench.core.prompt import BoxFormat
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.local.answers import AnswerReader
 from barista_bench.models.local.batching import BatchBudget, BatchSize, CudaMemory, checked_size
-from barista_bench.models.local.engine import Engine
+from barista_bench.models.local.engine import AnswerReader, Engine
 from barista_bench.models.local.loading import (
     box_format_of,
     identity_of,
     load_checkpoint,
     template_hash,
 )
-from barista_bench.models.local.settings import TransformersSettings
 from barista_bench.models.reasoning import THINK_TAGS
-from barista_bench.models.settings import checked
+from barista_bench.models.settings import TransformersSettings, checked
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, ProcessorMixin
@@ -42,15 +40,9 @@ class TransformersModel:
     Log-probabilities are the model's own, before penalty, temperature and cuts.
 
     Args:
-        model: the loaded model, on its device.
-        processor: its processor, with a chat template.
-        identity: what results name.
-        box_format: how this model writes boxes.
         batch_size: prompts generated together at the most; `auto` finds out (see `BatchBudget`).
         think_tags: opening and closing tag of this model's reasoning; None for `<think>` and `</think>`, if it has
             any. Tags that are given are taken at their word.
-        frames_as: `video` makes one video of images that follow each other.
-        video_fps: frames a second given to the processor with such videos.
 
     Raises:
         ModelError: the model cannot be prompted (no chat template), is not a decoder alone, or takes no video.
@@ -72,7 +64,7 @@ class TransformersModel:
         from barista_bench.models.local.inputs import PromptEncoder
 
         if model.config.is_encoder_decoder:
-            raise ModelError(f"model {identity.name}: encoder-decoder models are not supported; use a decoder model")
+            raise ModelError(f"model {identity.name}: is an encoder-decoder model. Remedy: use a decoder")
         tags = think_tags or THINK_TAGS
         self.identity, self.box_format = identity, box_format
         encoder = PromptEncoder(

@@ -26,19 +26,19 @@ from barista_bench.errors import ModelError
 from barista_bench.files.credentials import is_local
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request
 from barista_bench.models.reasoning import THINK_TAGS
-from barista_bench.models.served.concurrency import Gate, allowance_pause
 from barista_bench.models.served.errors import (
     CallError,
     DeclinedError,
     Endpoint,
     RejectedError,
     TransientError,
+    allowance_pause,
     status_error,
 )
 from barista_bench.models.served.replies import ReadingRules, Reply, read_reply
 from barista_bench.models.served.requests import Body, fields_per_call, request_body
-from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.served.state import ServerState
+from barista_bench.models.served.state import Gate, ServerState
+from barista_bench.models.settings import ServedSettings
 
 log = logging.getLogger(__name__)
 
@@ -262,7 +262,7 @@ class Calls:
             return TransientError(f"{self._endpoint}: {text}", congestion="timeout")
         except openai.APIStatusError as error:
             headers, content = error.response.headers, error.response.content
-            return status_error(error.status_code, headers, content, self._endpoint, answered=self._state.calls > 0)
+            return status_error(error.status_code, headers, content, self._endpoint, answered=self._state.answered)
         except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             cause = error.__cause__ or error
             quoted = self._endpoint.quote(f"{type(cause).__name__}: {cause}")
@@ -273,7 +273,7 @@ class Calls:
 
     def _read(self, response: httpx2.Response, wanted: int, *, held_to_schema: bool) -> Reply | Exception:
         try:
-            reply = read_reply(response.content, self._rules, self._endpoint, wanted, answered=self._state.calls > 0)
+            reply = read_reply(response.content, self._rules, self._endpoint, wanted, answered=self._state.answered)
         except (TransientError, RejectedError, DeclinedError, ModelError) as error:
             return error.with_traceback(None)
         self._state.count_reply(reply)

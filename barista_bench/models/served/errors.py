@@ -1,4 +1,5 @@
-"""What went wrong with one call, sorted by what to do about it: try again, give up the request, or stop the run.
+"""What went wrong with one call, sorted by what to do about it (try again, give up the request, stop the run), and how
+long the server wants to be left alone.
 
 Messages quote the server, which may quote us back: keys are cut out of everything, and no exception keeps its cause,
 whose request carries the key in its headers.
@@ -10,9 +11,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from barista_bench.errors import ModelError
-from barista_bench.models.served.concurrency import retry_after
+
+MAX_PAUSE = 120.0
+"""The longest pause in seconds that a server may ask for; after it the server is asked again."""
+_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|d|h|m|s)", re.ASCII)
+_MAX_HEADER = 64  # characters
 
 _QUOTED = 300  # characters of a server's message that are repeated
 _SECRET_LENGTH = 8  # shorter "keys" (EMPTY, none) are placeholders, and cutting them out would spoil texts
@@ -224,3 +232,57 @@ def _message(data: Mapping[str, object]) -> str:
                 if isinstance(holder.get(key), str):
                     return str(holder[key])
     return ""
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds that the server asks for (`Retry-After`, RFC 9110 10.2.3, or `retry-after-ms`); None where it does not.
+
+    Neither negative nor longer than `MAX_PAUSE`; what cannot be read is None.
+    """
+    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        value = headers.get(name, "")[:_MAX_HEADER].strip()
+        if re.fullmatch(r"\d+(\.\d+)?", value, re.ASCII):
+            return min(float(value) * unit, MAX_PAUSE)
+    return _until(headers.get("retry-after", ""), now)
+
+
+def _until(date: str, now: datetime | None) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date[:_MAX_HEADER])
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        seconds = (moment - (now or datetime.now(UTC))).total_seconds()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+    return min(max(seconds, 0.0), MAX_PAUSE)
+
+
+def allowance_pause(headers: Mapping[str, str], tokens: int) -> tuple[float, str] | None:
+    """Seconds to wait, and for what, where the server says that its allowance is used up; None where it is not.
+
+    Args:
+        headers: of an answer, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` where the server has them.
+        tokens: what a call takes, as far as is known.
+    """
+    longest: tuple[float, str] | None = None
+    for kind, needed in (("requests", 1), ("tokens", max(1, tokens))):
+        remaining = headers.get(f"x-ratelimit-remaining-{kind}", "")[:_MAX_HEADER].strip()
+        seconds = duration(headers.get(f"x-ratelimit-reset-{kind}", ""))
+        if re.fullmatch(r"-?\d+", remaining, re.ASCII) and int(remaining) < needed and seconds is not None:
+            longest = max(longest or (0.0, ""), (seconds, f"no {kind} left"))
+    return longest
+
+
+def duration(text: str) -> float | None:
+    """Seconds of a duration such as `20ms`, `1m30s` or `6.5` (seconds); None for anything else, or above a day.
+
+    >>> duration("1m30s"), duration("20ms"), duration("6.5"), duration("soon")
+    (90.0, 0.02, 6.5, None)
+    """
+    text = text[:_MAX_HEADER].strip()
+    if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
+        seconds = float(text)
+    elif text and _DURATION.sub("", text) == "":
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in _DURATION.findall(text))
+    else:
+        return None
+    return seconds if seconds <= _UNITS["d"] else None  # more is a date in seconds, or nonsense

@@ -16,16 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from barista_bench.core.prices import token_cost
 from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.loading import box_format_of
-from barista_bench.models.served.concurrency import LimitChange
 from barista_bench.models.served.errors import Endpoint
 from barista_bench.models.served.requests import Estimate, estimate
-from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.served.state import ServerState
-from barista_bench.models.settings import checked
+from barista_bench.models.served.state import LimitChange, ServerState
+from barista_bench.models.settings import ServedSettings, checked
 
 _READY = 2  # requests that wait while all calls are under way, so that none of them is without work
 
@@ -35,7 +32,7 @@ class ServedModel:
 
     Attributes:
         window: requests at hand at the most, under way or waiting.
-        state: what was learned of the server; `state.input_tokens` and the like are what it counted.
+        state: what was learned of the server.
     """
 
     def __init__(self, name: str, settings: ServedSettings) -> None:
@@ -131,13 +128,9 @@ class ServedModel:
                 held += 1
 
     def estimate(self, requests: Iterable[Request], config: GenerationConfig) -> Estimate:
-        """What a run would send and cost at the most; sends nothing. See `Estimate` for what is only estimated."""
+        """What a run would take and cost at the most; sends nothing."""
         self.check(config)
         return estimate(requests, config, self.settings)
-
-    def cost(self, input_tokens: int, output_tokens: int) -> float | None:
-        """USD for so many tokens; None where no prices were given."""
-        return token_cost(input_tokens, output_tokens, self.settings.price_input, self.settings.price_output)
 
     @property
     def concurrency_trace(self) -> tuple[LimitChange, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from PIL import Image
 
-from barista_bench.core.prices import token_cost
+from barista_bench.core.costs import token_cost
 from barista_bench.core.prompt import TextPart
 from barista_bench.models.base import GenerationConfig, Request
-from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import ServedSettings
 
 Body = dict[str, object]
 
@@ -125,46 +125,30 @@ def data_url(image: Image.Image, settings: ServedSettings) -> str:
     return f"data:image/{settings.image_format};base64,{encoded}"
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Requests, images and their bytes are counted; tokens and cost are estimates, and say so wherever they are shown.
+class Estimate(NamedTuple):
+    """What a run would take of a served model; all of it is estimated, and says so wherever it is shown.
 
-    Args:
-        requests: prompts, each sent once with `n` for its samples. Servers without `n` are sent each as many times as
-            it has seeds, and take its input tokens as often.
-        images: over all requests.
-        image_bytes: of the encoded images, before base64, which adds a third.
-        input_tokens: 4 characters a token, and images by OpenAI's tiles (`estimated_image_tokens`).
-        max_output_tokens: if every sample used all of `max_new_tokens`.
-        cost: USD at the most, by these tokens; None where no prices were given.
+    Each request is counted once, with `n` for its samples: servers without `n` take its input tokens as often as it has
+    seeds. Input is 4 characters a token, and images by OpenAI's tiles; output if every sample used all of
+    `max_new_tokens`; `cost` in USD at these tokens, None where no prices were given.
     """
 
-    requests: int
-    images: int
-    image_bytes: int
     input_tokens: int
     max_output_tokens: int
     cost: float | None
 
 
 def estimate(requests: Iterable[Request], config: GenerationConfig, settings: ServedSettings) -> Estimate:
-    """Go through all requests, one at a time, encoding their images as they would be sent.
-
-    Raises:
-        ValueError: a prompt does not place its images exactly once.
-    """
-    count = images = image_bytes = input_tokens = output_tokens = 0
+    """Go through all requests, one at a time. Raises ValueError where a prompt does not place its images once."""
+    input_tokens = output_tokens = 0
     for request in requests:
         request.check_images()
-        count += 1
-        images += len(request.images)
-        image_bytes += sum(len(encode_image(image, settings)) for image in request.images)
         sizes = [sent_size(image.size, settings.max_image_side) for image in request.images]
         text_tokens = -(-len(request.prompt.as_text()) // _CHARACTERS_PER_TOKEN)
         input_tokens += _TOKENS_PER_REQUEST + text_tokens + sum(map(estimated_image_tokens, sizes))
         output_tokens += config.max_new_tokens * (len(request.seeds) if config.temperature > 0 else 1)
     cost = token_cost(input_tokens, output_tokens, settings.price_input, settings.price_output)
-    return Estimate(count, images, image_bytes, input_tokens, output_tokens, cost)
+    return Estimate(input_tokens, output_tokens, cost)
 
 
 def estimated_image_tokens(size: tuple[int, int]) -> int:

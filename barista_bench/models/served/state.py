@@ -1,18 +1,126 @@
-"""What is learned about a server while it is asked: what it can bear, whether it takes `n`, what it has cost."""
+"""What is learned about a server while it is asked: how many calls it bears, whether it takes `n`, what it has cost.
+
+Calls in flight go up while it answers, are halved when it chokes, and stop while it says so: additive increase,
+multiplicative decrease (Chiu and Jain, 1989), with TCP's slow start until the first congestion and its one cut a window
+(RFC 5681): failures of calls that were sent before a cut say nothing about the limit after it.
+"""
 
 from __future__ import annotations
 
 import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import msgspec
 
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Completion
-from barista_bench.models.served.concurrency import AdaptiveLimit
-from barista_bench.models.served.errors import Endpoint, TransientError
+from barista_bench.models.served.errors import MAX_PAUSE, Endpoint, TransientError
 from barista_bench.models.served.replies import Reply
 
 log = logging.getLogger(__name__)
+
+FIRST_LIMIT = 4
+
+_TRACE_LENGTH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class LimitChange:
+    """One entry of the trace: seconds on the clock, the limit from then on, and why."""
+
+    seconds: float
+    limit: float
+    reason: str
+
+
+class AdaptiveLimit:
+    """The number of calls that may be under way. Lives as long as its model, and is used by one stream at a time.
+
+    Args:
+        ceiling: the limit never goes above it, nor below 1.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, ceiling: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ceiling, self._clock = ceiling, clock
+        self._limit = float(min(FIRST_LIMIT, ceiling))
+        self._slow_start = True
+        self._last_cut = float("-inf")
+        self._silent_until = float("-inf")
+        self.trace: deque[LimitChange] = deque(maxlen=_TRACE_LENGTH)
+        self._set(self._limit, "start")
+
+    @property
+    def allowed(self) -> int:
+        return int(self._limit)
+
+    def now(self) -> float:
+        return self._clock()
+
+    def succeeded(self, began: float, in_flight: int) -> None:
+        """A call that began then was answered, while so many were under way (itself among them)."""
+        if began <= self._last_cut or in_flight < self.allowed or self._limit >= self._ceiling:
+            return  # sent before the cut, or the limit was not what held us back
+        step = 1.0 if self._slow_start else 1.0 / self._limit
+        self._set(min(self._limit + step, self._ceiling), "success")
+
+    def congested(self, began: float, reason: str) -> None:
+        """A call that began then met a server that was too busy, or did not answer at all."""
+        if began <= self._last_cut:
+            return
+        self._last_cut, self._slow_start = self._clock(), False
+        self._set(max(1.0, self._limit / 2), reason)
+        log.info("concurrency is cut to %d: %s", self.allowed, reason)
+
+    def pause(self, seconds: float, reason: str) -> None:
+        """Send nothing for so long (`MAX_PAUSE` at the most); the later end of several pauses counts."""
+        until = self._clock() + min(seconds, MAX_PAUSE)
+        if seconds > 0 and until > self._silent_until:
+            self._silent_until = until
+            self.trace.append(LimitChange(self._clock(), self._limit, f"pause of {seconds:.3g} s: {reason}"))
+
+    def paused_for(self) -> float:
+        """Seconds until something may be sent; 0 or less for now."""
+        return self._silent_until - self._clock()
+
+    def _set(self, limit: float, reason: str) -> None:
+        self._limit = limit
+        self.trace.append(LimitChange(self._clock(), limit, reason))
+
+
+class Gate:
+    """Where the calls of one stream wait until the limit lets them through. For one event loop."""
+
+    def __init__(self, limit: AdaptiveLimit) -> None:
+        import anyio
+
+        self.limit = limit
+        self.in_flight = 0
+        self._new_event, self._sleep = anyio.Event, anyio.sleep
+        self._freed = anyio.Event()
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[float]:
+        """Wait for a free slot and hold it; gives the time at which it was taken."""
+        while True:
+            if (seconds := self.limit.paused_for()) > 0:
+                await self._sleep(seconds)
+            elif self.in_flight < self.limit.allowed:
+                break
+            else:
+                await self._freed.wait()
+        self.in_flight += 1
+        try:
+            yield self.limit.now()
+        finally:
+            self.in_flight -= 1
+            self._freed.set()  # wakes all who wait; the limit may have grown by more than one slot
+            self._freed = self._new_event()
+
 
 _MAX_NAMES = 16
 
@@ -23,25 +131,22 @@ class ServerState:
     Attributes:
         takes_n: whether several choices are asked for with one call; until it turns out that they do not come.
         proven_n: the most choices that came with one call.
-        calls, input_tokens, output_tokens: of all readable answers, as the server counts them.
+        answered: whether any readable answer has come.
         served_as: the names under which the server answered, in the order of their first answers.
     """
 
     def __init__(self, max_concurrency: int) -> None:
         self.limit = AdaptiveLimit(max_concurrency)
         self.takes_n, self.proven_n = True, 1
-        self.calls, self.input_tokens, self.output_tokens = 0, 0, 0
+        self.answered = False
         self.served_as: list[str] = []
         self._warned_of_schema = False
         self._failures_in_a_row = 0
         self._max_failures = max(20, 2 * max_concurrency)
 
     def count_reply(self, reply: Reply) -> None:
-        """Count one readable answer."""
-        self._failures_in_a_row = 0
-        self.calls += 1
-        self.input_tokens += reply.input_tokens or 0
-        self.output_tokens += reply.output_tokens or 0
+        """Take note of one readable answer."""
+        self._failures_in_a_row, self.answered = 0, True
         if reply.served_as and reply.served_as not in self.served_as and len(self.served_as) < _MAX_NAMES:
             if self.served_as:
                 log.warning("the server now answers as %s, before as %s", reply.served_as, self.served_as[-1])

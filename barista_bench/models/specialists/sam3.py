@@ -5,7 +5,7 @@ It reads no prompt: it takes phrases out of `Request.inputs` and finds every ins
 * With a `phrase` it looks at the request's one image. Masks become tight boxes, which the answer gives in pixels with
   their confidences: `{"bboxes": [[x0, y0, x1, y1], ...], "scores": [...]}`, the most confident first.
 * With `answer: "masks"` it segments images of a clip; `sam3_masks` says how it is asked and what it answers. Each image
-  is looked at alone, unless `mode: "sequential"` asks for one pass over the clip (`sam3_video`).
+  is looked at alone, unless `mode: "sequential"` asks for one pass over the clip (`Sam3Video`).
 
 Temperature and the other settings of generation change nothing, so all runs answer alike.
 
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Self, cast
 
+import numpy as np
 from PIL import Image
 
 from barista_bench.core.prompt import BoxFormat
@@ -37,7 +38,6 @@ from barista_bench.models.specialists.sam3_masks import (
     wants_masks,
     write_masks,
 )
-from barista_bench.models.specialists.sam3_video import Sam3Video
 
 if TYPE_CHECKING:
     import torch
@@ -59,8 +59,6 @@ class Sam3Grounder:
     A request without these is a `Failure`.
 
     Args:
-        model: `Sam3Model` on its device.
-        processor: `Sam3Processor`.
         identity: without the thresholds, which are added.
         threshold: instances of a lower confidence (0..1) are left out.
         mask_threshold: a pixel belongs to a mask above it (0..1).
@@ -319,3 +317,60 @@ def _row(outputs: object, row: int) -> SimpleNamespace:
     return SimpleNamespace(
         **{name: None if part is None else part[row : row + 1].float() for name, part in parts.items()}
     )
+
+
+class Sam3Video:
+    """Follows phrases through a clip."""
+
+    def __init__(self, model: Pretrained, processor: Pretrained) -> None:
+        self._model = model
+        self._processor = processor
+
+    @classmethod
+    def load(cls, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto") -> Sam3Video:
+        """The detector and the tracker of a checkpoint by local folder or Hub id.
+
+        Raises:
+            ModelError: it has no tracker, or cannot be read.
+        """
+        from transformers import Sam3VideoModel, Sam3VideoProcessor
+
+        model, processor = load_pretrained(
+            name,
+            Sam3VideoProcessor.from_pretrained,
+            Sam3VideoModel.from_pretrained,
+            kind="SAM 3 for clips",
+            revision=revision,
+            device=device,
+            dtype=dtype,
+        )
+        return cls(model, processor)
+
+    def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], wanted: Sequence[int]) -> dict[int, Mask]:
+        """The region of all instances of all phrases, (height, width), in each of the wanted images.
+
+        Args:
+            images: the clip in order, of one size; all of them are seen.
+            wanted: indices of images, from 0.
+
+        Raises:
+            ModelError: the images differ in size.
+        """
+        import torch
+
+        if len({image.size for image in images}) > 1:
+            raise ModelError("the images of a clip have several sizes. Remedy: ask with mode=frame_wise")
+        width, height = images[0].size
+        masks = {index: np.zeros((height, width), dtype=np.bool_) for index in wanted}
+        with torch.inference_mode():
+            session = self._processor.init_video_session(
+                video=[image.convert("RGB") for image in images],
+                inference_device=self._model.device,
+                dtype=self._model.dtype,
+            )
+            self._processor.add_text_prompt(session, list(phrases))
+            for output in self._model.propagate_in_video_iterator(session):
+                if output.frame_idx in masks:
+                    instances = self._processor.postprocess_outputs(session, output)["masks"]
+                    masks[output.frame_idx] |= instances.reshape(-1, height, width).any(dim=0).cpu().numpy()
+        return masks

@@ -6,26 +6,25 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Example, Status, Task
-from barista_bench.core.timing import StageClock
+from barista_bench.core.costs import StageClock
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import Example, Json, ParseError, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.shared_frames import FrameStore, size_of_images
 from barista_bench.errors import DataError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
-from barista_bench.runs.ask.completions import answers_of, checked_completion, sample_status
+from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
-from barista_bench.runs.ask.steps import Step, StepLog, totals
-from barista_bench.runs.log.keys import AskedInput, asks_on, sample_keys, sample_seed
-from barista_bench.runs.log.log_reader import finished_samples
-from barista_bench.runs.log.record import SampleRecord, logged_logprobs, sample_digest
-from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
+from barista_bench.runs.log.log_reader import StepLog, finished_samples
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
 
 AHEAD_BYTES = 1024 * 2**20
 """Bytes of images that wait for the model at the most."""
@@ -79,7 +78,7 @@ class TaskRun:
 class _Pending:
     """An example, by its place in the set, with the runs that still want an answer. Holds no media.
 
-    `prompt` is a later question, after the answers of `steps`; None for the first one.
+    `prompt` asks the first question, or a later one after the answers of `steps`.
     """
 
     run: TaskRun
@@ -87,51 +86,30 @@ class _Pending:
     example: Example
     asked: AskedInput
     keys: dict[int, str]
-    steps: tuple[Step, ...] = ()
-    prompt: Prompt | None = None
-
-    @property
-    def wants_images(self) -> bool:
-        return self.prompt is None or self.prompt.image_count > 0
+    prompt: Prompt
+    steps: tuple[SampleRecord, ...] = ()
 
 
 _Ready = tuple[_Pending, tuple[Image.Image, ...] | DataError]
 
 
 class Asker:
-    """Everything that one start needs to ask.
+    """Everything that one start needs to ask, in this process's share of the videos."""
 
-    Args:
-        runs: repetitions of each example.
-        videos: only the examples of these; None for all.
-        workers: threads that decode ahead.
-        cache_bytes: memory for frames that several examples share.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        config: GenerationConfig,
-        *,
-        runs: int,
-        videos: frozenset[str] | None = None,
-        workers: int = 2,
-        cache_bytes: int = 512 * 2**20,
-        progress: bool = False,
-    ) -> None:
-        self.model, self.config, self.runs, self.videos = model, config, runs, videos
-        self.workers, self.progress = workers, progress
+    def __init__(self, model: Model, config: RunConfig, shard: Shard) -> None:
+        self.model, self.settings, self.config, self.shard = model, config, config.generation, shard
         self.clock = StageClock()
-        self.store = FrameStore(max_bytes=cache_bytes, clock=self.clock)
+        self.store = FrameStore(max_bytes=config.frame_cache_mib * 2**20, clock=self.clock)
         self._in_flight: dict[str, _Pending] = {}
         self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
         """Ask for everything that the logs do not hold yet; each answer is appended as soon as it is there."""
         pending = self._all_pending(task_runs)
-        total = sum(len(waiting.keys) for waiting in pending)
+        samples = sum(len(waiting.keys) for waiting in pending)
+        is_shown = self.settings.progress and self.shard.rank == 0
         begun = time.perf_counter()
-        with self.store, tqdm(total=total, desc="asking", unit="sample", disable=not self.progress) as bar:
+        with self.store, tqdm(total=samples, desc="asking", unit="sample", disable=not is_shown) as bar:
             while pending:
                 in_this_round, later = _each_example_once(pending)
                 self._ask_round(in_this_round, bar)
@@ -142,7 +120,7 @@ class Asker:
     def _ask_round(self, pending: list[_Pending], bar: tqdm[NoReturn]) -> None:
         # By video and frame over all tasks, so that each frame is decoded once for all that want it.
         pending.sort(key=_in_video_order)
-        self.store.plan(frame for waiting in pending if waiting.wants_images for frame in waiting.example.frames)
+        self.store.plan(frame for waiting in pending if waiting.prompt.image_count for frame in waiting.example.frames)
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
             for answered in answers_of(self.model, self._waited_for(self._requests(ready)), self.config):
@@ -150,32 +128,35 @@ class Asker:
             for waiting in list(self._in_flight.values()):
                 self._log_failure(waiting, "the model returned no answer")
 
-    def requests(self, task_runs: Sequence[TaskRun]) -> Iterator[Request]:
-        """The requests that `ask` would make; examples whose media cannot be read are passed over."""
+    def requests(self, task_runs: Sequence[TaskRun], *, decode: bool) -> Iterator[Request]:
+        """The requests that `ask` would make; examples whose media cannot be read are passed over.
+
+        Without `decode` each image is one pixel.
+        """
         pending = self._all_pending(task_runs)
+        if not decode:
+            pixel = Image.new("RGB", (1, 1))
+            yield from (self._request(waiting, (pixel,) * waiting.prompt.image_count) for waiting in pending)
+            return
         with closing(self._ready(pending)) as ready:
             for waiting, images in ready:
                 if not isinstance(images, DataError):
                     yield self._request(waiting, images)
 
-    def blank_requests(self, task_runs: Sequence[TaskRun]) -> Iterator[Request]:
-        """As `requests`, with one pixel for each image: nothing is decoded."""
-        for waiting in self._all_pending(task_runs):
-            prompt = waiting.prompt or waiting.run.task.prompt(waiting.example, self.model.box_format)
-            yield self._request(waiting, (Image.new("RGB", (1, 1)),) * prompt.image_count)
-
     def _all_pending(self, task_runs: Sequence[TaskRun]) -> list[_Pending]:
-        return [waiting for run in task_runs for waiting in self._pending(run)]
+        examples = [example for run in task_runs for example in run.examples.examples]
+        videos = self.shard.videos(example.video_id for example in examples)
+        return [waiting for run in task_runs for waiting in self._pending(run, videos)]
 
-    def _pending(self, run: TaskRun) -> list[_Pending]:
+    def _pending(self, run: TaskRun, videos: frozenset[str]) -> list[_Pending]:
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config))
-        # The rule of `RunRecords`, from its other side: what this run would ask, looked up in what is there.
+        # The rule of `run_records`, from its other side: what this run would ask, looked up in what is there.
         finished = finished_samples(run.folder)
         pending = []
         for position, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
-            if self.videos is not None and example.video_id not in self.videos:
+            if example.video_id not in videos:
                 continue
-            keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.runs)}
+            keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.settings.runs)}
             open_keys = {
                 run_index: key
                 for run_index, key in keys.items()
@@ -183,7 +164,7 @@ class Asker:
             }
             run.session.already_done += len(keys) - len(open_keys)
             if open_keys:
-                waiting = _Pending(run, position, example, asked, open_keys)
+                waiting = _Pending(run, position, example, asked, open_keys, asked.question)
                 pending += [waiting] if run.steps is None else self._resumed(waiting, run.steps)
         return pending
 
@@ -200,16 +181,15 @@ class Asker:
                 begun.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
         return [replace(waiting, keys=unbegun), *begun] if unbegun else begun
 
-    def _follow_up(self, waiting: _Pending, steps: tuple[Step, ...]) -> Prompt | None:
-        texts = tuple(step.text for step in steps)
-        return waiting.run.task.follow_up(waiting.example, texts, self.model.box_format)
+    def _follow_up(self, waiting: _Pending, steps: tuple[SampleRecord, ...]) -> Prompt | None:
+        return waiting.run.task.follow_up(waiting.example, _texts(steps), self.model.box_format)
 
     def _ready(self, pending: Sequence[_Pending]) -> Generator[_Ready, None, None]:
         ahead = self.model.window if isinstance(self.model, StreamingModel) else 2 * self.model.batch_size
         return decode_ahead(
             pending,
             self._images,
-            workers=self.workers,
+            workers=self.settings.workers,
             max_items=ahead,
             max_bytes=AHEAD_BYTES,
             size_of=_size_of,
@@ -225,7 +205,7 @@ class Asker:
             yield self._request(waiting, images)
 
     def _images(self, waiting: _Pending) -> tuple[Image.Image, ...] | DataError:
-        if not waiting.wants_images:
+        if not waiting.prompt.image_count:
             return ()
         try:
             return waiting.run.examples[waiting.index].images(waiting.run.task, self.store, self.clock)
@@ -236,7 +216,7 @@ class Asker:
         task, example, step = waiting.run.task, waiting.example, len(waiting.steps)
         return Request(
             request_id=example.example_id,
-            prompt=waiting.prompt or task.prompt(example, self.model.box_format),
+            prompt=waiting.prompt,
             images=images,
             seeds=tuple(sample_seed(task, example.example_id, run_index, step) for run_index in waiting.keys),
             inputs=task.request_inputs(example),
@@ -277,14 +257,13 @@ class Asker:
         log = waiting.run.steps
         if log is None or isinstance(completion, Failure) or completion.finish_reason == "refusal":
             return False
-        cut = completion.finish_reason == "length"
-        step = Step(completion.text, cut, completion.input_tokens, completion.output_tokens, seconds)
+        status = Status.TRUNCATED if completion.finish_reason == "length" else Status.OK
+        step = _record(replace(waiting, steps=()), run_index, key, completion, seconds, status)
         steps = (*waiting.steps, step)
         prompt = self._follow_up(waiting, steps)
         if prompt is None:
             return False
-        status = Status.TRUNCATED if cut else Status.OK
-        log.append(_record(replace(waiting, steps=()), run_index, key, completion, seconds, status), waiting.steps)
+        log.append(step, waiting.steps)
         self._next_questions.append(replace(waiting, keys={run_index: key}, steps=steps, prompt=prompt))
         return True
 
@@ -296,7 +275,7 @@ class Asker:
     def _log(
         self, waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
     ) -> None:
-        if isinstance(completion, Completion) and any(step.cut for step in waiting.steps):
+        if isinstance(completion, Completion) and any(step.status is Status.TRUNCATED for step in waiting.steps):
             completion = replace(completion, finish_reason="length")
         status, error = sample_status(waiting.run.task, waiting.example.inputs, completion, self.model.box_format)
         record = _record(waiting, run_index, key, completion, seconds, status, error)
@@ -330,6 +309,10 @@ def _in_video_order(waiting: _Pending) -> tuple[str, int, int]:
     return example.video_id, min(frame.frame_index for frame in example.frames), waiting.index
 
 
+def _texts(steps: Iterable[SampleRecord]) -> tuple[str, ...]:
+    return tuple(step.text or "" for step in steps)
+
+
 def _size_of(images: tuple[Image.Image, ...] | DataError) -> int:
     return 0 if isinstance(images, DataError) else size_of_images(images)
 
@@ -344,7 +327,7 @@ def _record(
     error: str | None = None,
 ) -> SampleRecord:
     answered = completion if isinstance(completion, Completion) else None
-    tokens_in, tokens_out = totals(waiting.steps, answered) if answered else (None, None)
+    parts: tuple[SampleRecord | Completion, ...] = (*waiting.steps, answered) if answered else ()
     return SampleRecord(
         key=key,
         fingerprint=waiting.asked.fingerprint,
@@ -355,13 +338,54 @@ def _record(
         reasoning=answered.reasoning if answered else None,
         finish_reason=answered.finish_reason if answered else None,
         error=error,
-        input_tokens=tokens_in,
-        output_tokens=tokens_out,
+        input_tokens=total(part.input_tokens for part in parts) if parts else None,
+        output_tokens=total(part.output_tokens for part in parts) if parts else None,
         seconds=seconds + sum(step.seconds for step in waiting.steps),
         prompt=waiting.asked.prompt,
         media=waiting.asked.media,
         batch_size=answered.batch_size if answered else None,
         rank=waiting.run.rank,
         logprobs=logged_logprobs(answered.logprobs) if answered else None,
-        earlier=tuple(step.text for step in waiting.steps) or None,
+        earlier=_texts(waiting.steps) or None,
     )
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """Their sum; None where one of them is not known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
+
+
+def answers_of(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    """Answers as they come: from a stream, or batch by batch."""
+    if isinstance(model, StreamingModel):
+        yield from model.stream(requests, config)
+        return
+    source = iter(requests)
+    while batch := list(islice(source, model.batch_size)):
+        begun = time.perf_counter()
+        answers = model.generate(batch, config)
+        share = (time.perf_counter() - begun) / len(batch)
+        for index, request in enumerate(batch):
+            yield Answered(request, list(answers[index]) if index < len(answers) else [], share)
+
+
+def checked_completion(returned: object, example_id: str) -> Completion | Failure:
+    """What a model returned: a missing or malformed completion is a failure of that sample."""
+    if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
+        return returned
+    return Failure(f"{example_id}: the model returned {type(returned).__name__} for a completion")
+
+
+def sample_status(
+    task: Task, inputs: dict[str, Json], completion: Completion | Failure, boxes: BoxFormat
+) -> tuple[Status, str | None]:
+    """What became of a sample, and why where it is not ok. A truncated answer stays truncated even if it parses."""
+    if isinstance(completion, Failure):
+        return Status.INFRA_ERROR, completion.error
+    if completion.finish_reason == "refusal":
+        return Status.REFUSED, "the model refused"
+    if completion.finish_reason == "length":
+        return Status.TRUNCATED, "the answer reached max_new_tokens"
+    parsed = task.parse(completion.text, inputs, boxes)
+    return (Status.PARSE_ERROR, parsed.reason) if isinstance(parsed, ParseError) else (Status.OK, None)

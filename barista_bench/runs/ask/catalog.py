@@ -1,21 +1,9 @@
-"""From a name to a model: embedded ones, any checkpoint for transformers, served models, specialists, files.
-
-oracle chance prior centre_box   scripted, from the examples
-tiny                             a small randomly initialised checkpoint, made on this machine
-served:NAME                      an OpenAI-compatible endpoint
-sam3:NAME                        SAM 3 as grounder and segmenter
-dual:NAME                        CLIP and its kin, which rank given texts by their images (`dual:tiny` is made here)
-predictions:FILE                 answers that another program wrote
-text_only:NAME first_frame:NAME shuffled_frames:NAME
-                                 any of these with less to see
-anything else                    a local folder or a Hub id for transformers
-"""
+"""From a name to a model: `AskingSettings.model` says what names there are, and what stands before them."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-import os
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,28 +15,22 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Model
-from barista_bench.models.ablations import ABLATIONS, ablated
-from barista_bench.models.local.settings import CheckpointSettings, TransformersSettings
-from barista_bench.models.names import SCRIPTED
-from barista_bench.models.scripted import ScriptedModel
-from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import part_of
+from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel
+from barista_bench.models.settings import CheckpointSettings, ServedSettings, TransformersSettings, part_of
 from barista_bench.runs.ask.config import ModelSettings
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.log.keys import sample_seeds
+from barista_bench.runs.log.asked import sample_seeds
 
 DUAL = "dual:"
 Pairs = Sequence[tuple[Task, ExampleSet]]
 _Answer = Callable[[Task, Example, int], str]
 
 
-def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) -> Model:
+def load_model(config: ModelSettings, tasks: Pairs) -> Model:
     """The model that `config.model` names.
 
     Args:
         config: with all settings that a model may read.
         tasks: what will be asked; the scripted models answer from it.
-        shard: which process this is; each takes a GPU of its own.
 
     Raises:
         ModelError, ConfigError: it cannot be loaded, or cannot do what is asked of it.
@@ -57,7 +39,9 @@ def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) 
     if kind in ABLATIONS:
         if not rest:
             raise ConfigError(f"{config.model!r} names no model. Remedy: write {kind}:MODEL")
-        return ablated(load_model(config.model_copy(update={"model": rest}), tasks, shard), kind)
+        from barista_bench.models.ablations import ablated
+
+        return ablated(load_model(config.model_copy(update={"model": rest}), tasks), kind)
     scripted = _scripted(config.model, tasks)
     if scripted is not None:
         return scripted
@@ -74,22 +58,21 @@ def load_model(config: ModelSettings, tasks: Pairs, shard: Shard | None = None) 
     if kind == "served" and rest:
         return _served(config, rest)
     if kind == "dual" and rest:
-        return _dual(config, rest, shard)
+        return _dual(config, rest)
     if kind == "sam3" and rest:
         from barista_bench.models.specialists.sam3 import Sam3Grounder
 
-        device = _device(config, shard)
         return Sam3Grounder.load(
             rest,
             revision=config.revision,
-            device=device,
+            device=config.device,
             dtype=config.dtype,
             threshold=config.threshold,
             mask_threshold=config.mask_threshold,
             batch_size=4 if config.batch_size == "auto" else config.batch_size,
         )
     _refuse_mistyped(config.model)
-    return _transformers(config, shard)
+    return _transformers(config)
 
 
 def _refuse_mistyped(name: str) -> None:
@@ -177,21 +160,21 @@ def _served(config: ModelSettings, name: str) -> Model:
     return model
 
 
-def _dual(config: ModelSettings, name: str, shard: Shard | None) -> Model:
+def _dual(config: ModelSettings, name: str) -> Model:
     from barista_bench.models.dual_encoders.model import DualEncoder
 
     path = name
     if name == "tiny":
-        from barista_bench.models.tiny_encoders import make_tiny_clip
+        from barista_bench.models.tiny import make_tiny_clip
 
         path = str(make_tiny_clip(Path(HF_HOME) / "barista_bench" / "tiny_clip"))
-    settings = part_of(config, CheckpointSettings) | {"device": _device(config, shard)}
+    settings = part_of(config, CheckpointSettings)
     model = DualEncoder.load(path, batch_size=8 if config.batch_size == "auto" else config.batch_size, **settings)
     model.identity = dataclasses.replace(model.identity, name=config.model)
     return model
 
 
-def _transformers(config: ModelSettings, shard: Shard | None) -> Model:
+def _transformers(config: ModelSettings) -> Model:
     from barista_bench.models.local.model import TransformersModel
 
     path = config.model
@@ -199,17 +182,7 @@ def _transformers(config: ModelSettings, shard: Shard | None) -> Model:
         from barista_bench.models.tiny import make_tiny_model
 
         path = str(make_tiny_model(Path(HF_HOME) / "barista_bench" / "tiny"))
-    settings = part_of(config, TransformersSettings) | {"device": _device(config, shard)}
-    model = TransformersModel.load(path, **settings)
+    model = TransformersModel.load(path, **part_of(config, TransformersSettings))
     # The folder of the embedded model differs between machines; its content hash stands in the revision.
     model.identity = dataclasses.replace(model.identity, name=config.model)
     return model
-
-
-def _device(config: ModelSettings, shard: Shard | None) -> str:
-    """With several processes, each takes the GPU that the launcher counted out for it."""
-    if config.device != "auto" or shard is None or shard.alone:
-        return config.device
-    import torch
-
-    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"

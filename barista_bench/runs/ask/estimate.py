@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from barista_bench.models import Request
-from barista_bench.models.ablations import ABLATIONS, unwrapped
-from barista_bench.models.names import SCRIPTED
-from barista_bench.runs.ask.asking import TaskRun
+from barista_bench.models.ablations import unwrapped
+from barista_bench.models.base import ABLATIONS, SCRIPTED
+from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import open_tasks
-from barista_bench.runs.ask.runner import make_asker
-from barista_bench.runs.ask.shards import Shard
-from barista_bench.runs.log.keys import asked_inputs, asks_on
+from barista_bench.runs.ask.config import RunConfig, Shard
+from barista_bench.runs.ask.runner import open_tasks
+from barista_bench.runs.log.asked import asked_inputs, asks_on
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.run_folder import log_file
 
@@ -44,6 +42,7 @@ def estimate(config: RunConfig) -> RunEstimate:
     Raises:
         ConfigError, DataError, ModelError: as `run`.
     """
+
     opened = open_tasks(config)
     several = len({asked.task.benchmark for asked in opened}) > 1
     by_name = {f"{asked.task.benchmark}/{asked.task.name}" if several else asked.task.name: asked for asked in opened}
@@ -54,7 +53,7 @@ def estimate(config: RunConfig) -> RunEstimate:
     stand_in = config if is_light else config.model_copy(update={"model": _without_checkpoint(config.model)})
     model = load_model(stand_in, [(asked.task, asked.examples) for asked in opened])
     inner, change = unwrapped(model)
-    asker = make_asker(config, model, opened, Shard())
+    asker = Asker(model, config, Shard())
     runs = [
         TaskRun(
             asked.task,
@@ -68,7 +67,7 @@ def estimate(config: RunConfig) -> RunEstimate:
     counts = Counter[str]()
 
     def counted() -> Iterator[Request]:
-        for request in asker.requests(runs) if is_served else asker.blank_requests(runs):
+        for request in asker.requests(runs, decode=is_served):
             changed = change(request)
             counts.update(samples=len(changed.seeds), requests=1, images=len(changed.images))
             yield changed

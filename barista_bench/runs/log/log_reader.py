@@ -1,29 +1,51 @@
-"""Reads all logs of a run folder together: which record of each sample counts, and which samples are finished."""
+"""Reads all logs of a run folder together: which record of each sample counts, which are finished; and tidies them.
+
+`run_records` is the one rule for scoring and comparing, and, seen from its other side, resuming. A record counts if its
+line is whole (`sample_log.py`), its example is one of the run's and its repetition in range, it answers what the run
+asks of that example (`inputs.jsonl`), and its key is the one that these make together with the model and its settings
+in `run.json`. Any other is left out before the records of a sample are weighed against each other, so it hides none,
+and its sample is asked again. Nothing deletes it.
+
+`StepLog` logs the answers on the way, of tasks that ask in several steps (`Task.follow_up`), apart from the samples: a
+run that was broken off between two steps goes on at the second, and no reader of samples has to tell them apart.
+"""
 
 from __future__ import annotations
 
-import bisect
+import json
 import logging
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self, cast
+from typing import BinaryIO, NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
+import msgspec
+from filelock import Timeout
 
-from barista_bench.errors import DataError
-from barista_bench.runs.log.record import DIGEST_BYTES, SampleRecord, decode_record, record_digest
-from barista_bench.runs.log.sample_log import MAX_LINE, log_files, records_of
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.bounded import read_json_lines
+from barista_bench.files.writing import replacing, sync
+from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.log.asked import INPUTS_FILE, digest, read_inputs, sample_keys
+from barista_bench.runs.log.sample_log import (
+    LOCK_WAIT,
+    LOG_FILE,
+    MAX_LINE,
+    SampleLog,
+    SampleRecord,
+    decode_record,
+    log_files,
+    log_lock,
+    read_records,
+    record_digest,
+    records_of,
+    sample_digest,
+)
+from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription
 
 log = logging.getLogger(__name__)
-
-
-def digest_array(digests: bytes | bytearray) -> NDArray[np.bytes_]:
-    """Digests set one after the other as an array of 16-byte values."""
-    return np.frombuffer(digests, dtype=f"S{DIGEST_BYTES}")
 
 
 def _open_logs(folder: str | Path, stack: ExitStack) -> Sequence[tuple[Path, BinaryIO]]:
@@ -35,26 +57,31 @@ def _open_logs(folder: str | Path, stack: ExitStack) -> Sequence[tuple[Path, Bin
             continue  # compacted between listing and opening: its lines stand in another file now
 
 
+class LogLine(NamedTuple):
+    """Where a record stands: its file, of `LogReader.paths`, and its byte offset. Lines sort as they stand on disk."""
+
+    file: int
+    offset: int
+    finished: bool
+
+
 class LogReader:
     """One consistent view of a run folder's logs. Use as a context manager.
 
-    The first pass over the files keeps 25 bytes a line and finds which lines count; records are read when asked for.
+    The first pass over the files finds which lines count; records are read when asked for, so that no text is kept.
 
     Args:
         folder: a run folder.
-        identify: 16 bytes for what a record is one of, of which one record counts: `sample_digest` where nothing is
-            given. None leaves the record out.
+        identify: what a record is one of, of which one record counts. None leaves the record out.
 
     Attributes:
         line_count: records on disk, superseded ones among them, without those left out.
         left_out: finished records that `identify` left out.
-        winners: positions of the records that count, upwards, (n,); a position counts lines over all files.
-        digests: what `identify` said of the winners, (n,).
+        winners: identity to the line of the record that counts, in the order of files and lines.
     """
 
-    def __init__(self, folder: str | Path, identify: Callable[[SampleRecord], bytes | None] | None = None) -> None:
-        self._folder = folder
-        self._identify = identify or record_digest
+    def __init__(self, folder: str | Path, identify: Callable[[SampleRecord], Hashable | None] = record_digest) -> None:
+        self._folder, self._identify = folder, identify
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -72,111 +99,186 @@ class LogReader:
         self._stack.close()
 
     def _index(self, opened: Sequence[tuple[Path, BinaryIO]]) -> None:
-        digests, finished = bytearray(), bytearray()
-        self._offsets, self._ends, self.left_out = array("Q"), list[int](), 0
-        for path, file in opened:
+        self.line_count = self.left_out = 0
+        winners: dict[Hashable, LogLine] = {}
+        second_answers = []
+        for number, (path, file) in enumerate(opened):
             for offset, record in records_of(path, file):
                 identity = self._identify(record)
                 if identity is None:
                     self.left_out += record.finished
                     continue
-                digests += identity
-                finished.append(record.finished)
-                self._offsets.append(offset)
-            self._ends.append(len(self._offsets))
-        self.line_count = len(self._offsets)
-        of_lines = digest_array(digests)
-        self.winners, seconds = _winners(of_lines, np.frombuffer(finished, dtype=np.bool_))
-        self.digests = of_lines[self.winners]
-        self._warn_of_second_answers(seconds)
-
-    def line(self, position: int) -> bytes:
-        """The line as it stands on disk, its end included."""
-        file = self._files[bisect.bisect_right(self._ends, position)]
-        file.seek(self._offsets[position])
-        return file.readline(MAX_LINE)
-
-    def record(self, position: int) -> SampleRecord:
-        """The record at a position.
-
-        Raises:
-            DataError: the file was changed in place since the first pass.
-        """
-        record = decode_record(self.line(position))
-        if record is None:
-            raise DataError(f"{self._folder}: a log was changed in place while it was read. Remedy: try again")
-        return record
-
-    def __iter__(self) -> Iterator[SampleRecord]:
-        for position in self.winners:
-            yield self.record(int(position))
-
-    def _warn_of_second_answers(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Copies of one line are what a merge leaves that was cut short; two answers to one question are a mistake."""
-        different = sum(self.line(first) != self.line(second) for first, second in pairs)
+                self.line_count += 1
+                line, before = LogLine(number, offset, record.finished), winners.get(identity)
+                if before is None or not before.finished:
+                    winners[identity] = line
+                elif record.finished:
+                    second_answers.append((before, line))
+        self.winners = dict(sorted(winners.items(), key=lambda winner: winner[1]))
+        # Copies of one line are what a merge leaves that was cut short; two answers to one question are a mistake.
+        different = sum(self.line(first) != self.line(second) for first, second in second_answers)
         if different:
             log.warning(
                 "%s: %d finished records are of the sample of an earlier one: the first counts", self._folder, different
             )
 
+    def line(self, line: LogLine) -> bytes:
+        """The line as it stands on disk, its end included."""
+        file = self._files[line.file]
+        file.seek(line.offset)
+        return file.readline(MAX_LINE)
 
-def _winners(
-    digests: NDArray[np.bytes_], finished: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], Iterator[tuple[int, int]]]:
-    """Positions that count, and (first, later) of each finished record after the first of its sample."""
-    position = np.arange(len(digests))
-    preference = np.where(finished, position, 2 * len(digests) - position)
-    order = np.lexsort((preference, digests))
-    ordered = digests[order]
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    later = np.flatnonzero(~first & finished[order])
-    starts = np.flatnonzero(first)
-    first_of_later = order[starts[np.searchsorted(starts, later) - 1]] if len(later) else later
-    pairs = zip(first_of_later.tolist(), order[later].tolist(), strict=True)
-    return np.sort(order[first]), cast("Iterator[tuple[int, int]]", pairs)
+    def record(self, line: LogLine) -> SampleRecord:
+        """The record of a line.
+
+        Raises:
+            DataError: the file was changed in place since the first pass.
+        """
+        record = decode_record(self.line(line))
+        if record is None:
+            raise DataError(f"{self._folder}: a log was changed in place while it was read. Remedy: try again")
+        return record
+
+    def __iter__(self) -> Iterator[SampleRecord]:
+        return map(self.record, self.winners.values())
 
 
-def all_records(folder: str | Path) -> Iterator[SampleRecord]:
-    """All whole records of a run folder, superseded ones among them, in the order of files and lines."""
+def finished_samples(folder: str | Path) -> frozenset[bytes]:
+    """`sample_digest` of all finished samples of a run folder. Reads line by line; no text stays in memory."""
     with ExitStack() as stack:
-        for path, file in _open_logs(folder, stack):
-            for _, record in records_of(path, file):
-                yield record
+        records = (record for path, file in _open_logs(folder, stack) for _, record in records_of(path, file))
+        return frozenset(record_digest(record) for record in records if record.finished)
 
 
-def read_folder(folder: str | Path) -> Iterator[SampleRecord]:
-    """The record that counts of each sample, in the order of files and lines. Only one text is in memory at a time."""
-    with LogReader(folder) as reader:
-        yield from reader
+def run_records(folder: Path, described: RunDescription) -> LogReader:
+    """The records of a run folder that count, by example id and repetition. Use as a context manager.
+
+    Raises:
+        DataError: what was asked cannot be read, or a log is one of another version.
+    """
+    key_of = sample_keys(described.identity.model.asked_as, described.identity.generation)
+    asked = _fingerprints(folder)
+
+    def sample_of(record: SampleRecord) -> tuple[str, int] | None:
+        if record.run >= described.runs or record.example_id not in asked:
+            return None
+        if asked[record.example_id] not in (None, record.fingerprint):
+            return None
+        if record.key != key_of(record.example_id, record.fingerprint, record.run):
+            return None
+        return record.example_id, record.run
+
+    return LogReader(folder, sample_of)
 
 
-class FinishedSamples:
-    """`sample_digest` of finished samples; 24 bytes each, so that a million of them weigh 24 MB."""
-
-    def __init__(self, digests: Iterable[bytes]) -> None:
-        ordered = np.unique(digest_array(b"".join(digests)))
-        self._digests = ordered.tobytes()
-        self._heads = array("Q", ordered.view(">u8")[::2].astype("=u8").tobytes())
-
-    def __contains__(self, digest: bytes) -> bool:
-        head = int.from_bytes(digest[:8], "big")
-        position = bisect.bisect_left(self._heads, head)
-        while position < len(self._heads) and self._heads[position] == head:
-            start = position * DIGEST_BYTES
-            if self._digests[start : start + DIGEST_BYTES] == digest:
-                return True
-            position += 1
-        return False
-
-    def __len__(self) -> int:
-        return len(self._heads)
+def _fingerprints(folder: Path) -> Mapping[str, str | None]:
+    """Example id to the fingerprint of what is asked; None for all of an imported run, which was asked elsewhere."""
+    own_examples = folder / OWN_EXAMPLES
+    if (folder / INPUTS_FILE).exists() or not own_examples.exists():
+        return read_inputs(folder)
+    what, remedy = "no frozen example", "import the run again"
+    return {name: None for _, name in read_json_lines(own_examples, MAX_LINE, _example_id, what=what, remedy=remedy)}
 
 
-def finished_samples(folder: str | Path) -> FinishedSamples:
-    """All finished samples of a run folder. Reads line by line; no text stays in memory."""
-    digests = bytearray()
-    for record in all_records(folder):
-        if record.finished:
-            digests += record_digest(record)
-    return FinishedSamples([bytes(digests)])
+def _example_id(line: bytes) -> str:
+    return str(json.loads(line)["example_id"])
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Records before and after, and the bytes that the folder's logs take less."""
+
+    before: int
+    after: int
+    bytes: int
+
+
+def compact(folder: str | Path) -> Compacted:
+    """Merge all logs of a run folder into `samples.jsonl` and drop superseded, torn and damaged lines.
+
+    Lines are copied byte for byte, so fields of later versions survive. The merged file is complete on disk before it
+    takes its place, and only then do the ranks' files go, in order. Killed anywhere in between, the folder reads as it
+    did before, and the next call finishes the work.
+
+    Raises:
+        ConfigError: a run is writing to the folder.
+        DataError: there is no log.
+    """
+    folder = Path(folder)
+    merged = folder / LOG_FILE
+    with ExitStack() as stack:
+        # A log that another process starts from here on is not locked by us, and therefore not removed.
+        locked = _lock_all(folder, stack)
+        reader = stack.enter_context(LogReader(folder))
+        if not reader.paths:
+            raise DataError(f"{folder}: no sample log here. Remedy: name the folder of a run")
+        size = sum(path.stat().st_size for path in reader.paths)
+        _write(reader, merged)
+        # Upwards: of the failed records of a key the last file's counts, so it must be the last to go.
+        for path in locked:
+            if path != merged:
+                path.unlink()
+        sync(folder)
+        left = sum(path.stat().st_size for path in log_files(folder))
+        return Compacted(reader.line_count, len(reader.winners), size - left)
+
+
+def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
+    """Take the lock of every log there is, and of the merged one; gives the logs that exist."""
+    logs = log_files(folder)
+    if not logs:
+        return []  # nothing to do, and no lock file to leave behind
+    for path in sorted({folder / LOG_FILE, *logs}):
+        try:
+            stack.enter_context(log_lock(path).acquire(timeout=LOCK_WAIT, poll_interval=0.02))
+        except Timeout as error:
+            raise ConfigError(f"{path}: a run is writing here. Remedy: wait until it has ended") from error
+    return [path for path in logs if path.exists()]
+
+
+def _write(reader: LogReader, merged: Path) -> None:
+    for left in merged.parent.glob(f".{merged.name}.*.partial"):  # a killed call's: the lock is ours
+        left.unlink()
+    with replacing(merged, durable=True) as partial, partial.open("wb") as file:
+        for line in reader.winners.values():
+            file.write(reader.line(line))
+
+
+@dataclass(slots=True)
+class StepLog:
+    """The steps of a run folder: those of earlier starts, by `sample_digest`, and a log for those of this one."""
+
+    log: SampleLog
+    known: Mapping[bytes, SampleRecord]
+
+    def before(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[SampleRecord, ...]:
+        """The steps that a sample has behind it."""
+        steps: tuple[SampleRecord, ...] = ()
+        while True:
+            record = self.known.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
+            if record is None or record.text is None:
+                return steps
+            steps += (record,)
+
+    def append(self, record: SampleRecord, before: Sequence[SampleRecord]) -> None:
+        """Log `record`, which has the key of its sample, as the step after those `before`."""
+        self.log.append(msgspec.structs.replace(record, key=step_key(record.key, before)))
+
+
+def steps_file(folder: Path, shard: Shard) -> Path:
+    """The log of steps of one process."""
+    return folder / ("steps.jsonl" if shard.alone else f"steps-{shard.rank}.jsonl")
+
+
+def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
+    """Steps of all processes, by `sample_digest`. Of two records of one step the first counts."""
+    steps: dict[bytes, SampleRecord] = {}
+    for path in sorted(folder.glob("steps*.jsonl")):
+        for record in read_records(path):
+            steps.setdefault(record_digest(record), record)
+    return steps
+
+
+def step_key(key: str, before: Sequence[SampleRecord]) -> str:
+    """Identity of a step of the sample `key`: it answers a question that was made of the answers before it."""
+    return digest(key, "step", [step.text for step in before])

@@ -1,41 +1,40 @@
 """The sample log: one JSON line appended and flushed for each finished sample. It is the cache and the resume.
 
-A run may be killed at any moment: a line that was cut off is dropped when the log is opened again, and every sample
-whose line is whole is never asked again. A line that was damaged since it was written counts for nothing.
+    {"log":2,"key":...,"checksum":"89abcdef"}
+
+A line is a record between the log's version and a checksum (CRC-32) of the bytes before it as they stand, so that it is
+whole or damaged whatever its JSON says. It finds damage; it is no signature. A run may be killed at any moment: a line
+that was cut off is dropped when the log is opened again, and every sample whose line is whole is never asked again.
 
 A run folder holds one log a writer: `samples.jsonl` of a single process, `samples-<rank>.jsonl` of each process of a
-launch. `log_reader` reads them together: of the records of one sample (`record.sample_digest`: of all that they say of
-what they answer, so that a record with a wrong word hides no other) a finished one beats a failed one; among finished
-ones the first counts, by file (`samples.jsonl`, then the ranks upwards) and line; among failed ones the last. Files of
-other names are nobody's logs and are left alone.
+launch. `log_reader` reads them together: of the records of one sample (`sample_digest`: of all that they say of what
+they answer, so that a record with a wrong word hides no other) a finished one beats a failed one; among finished ones
+the first counts, by file (`samples.jsonl`, then the ranks upwards) and line; among failed ones the last.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
-import os
+import math
+import mmap
 import re
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Annotated, BinaryIO, Self
 
+import msgspec
 from filelock import FileLock, Timeout
 
+from barista_bench.core.task import Status
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.atomic import naming
-from barista_bench.runs.log.record import (
-    LOG_VERSION,
-    claimed_sample,
-    decode_record,
-    encode_record,
-    last_start,
-    log_version,
-)
-from barista_bench.runs.log.record import LoggedToken as LoggedToken
-from barista_bench.runs.log.record import SampleRecord as SampleRecord
-from barista_bench.runs.log.record import logged_logprobs as logged_logprobs
+from barista_bench.files.text_out import one_line
+from barista_bench.files.writing import naming
+from barista_bench.models.base import TokenLogprob
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +46,159 @@ LOCK_WAIT = 1.0
 
 _LOG_NAME = re.compile(r"samples(?:-(0|[1-9][0-9]{0,5}))?\.jsonl")
 _NAMED_LINES = 5
+LOG_VERSION = 2
+"""1 had neither version nor checksum."""
+
+_HEAD = b'{"log":%d,' % LOG_VERSION
+_MARK = b',"checksum":"'
+_ANY_HEAD = re.compile(rb'\{"log":([1-9][0-9]{0,5}),')
+
+
+class LoggedToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One token of an answer as `[token, logprob, [[token, logprob], ...]]`; None stands for minus infinity."""
+
+    token: str
+    logprob: float | None
+    top: tuple[tuple[str, float | None], ...] = ()
+
+
+class SampleRecord(msgspec.Struct, frozen=True, gc=False):
+    """One answer of one run.
+
+    Args:
+        key: identity of the sample: fingerprint, model, generation settings and run.
+        fingerprint: identity of what was asked: task version, prompt text, media content.
+        run: 0-based index of the repetition.
+        status: as found when the answer came; scoring parses the text anew.
+        text: the answer without reasoning; None where there is none.
+        error: why there is no answer, or why it cannot be read.
+        seconds: time of generation, shared evenly by the samples of a batch.
+        prompt: SHA-256 of the prompt's text; empty in logs of version 0.1.
+        media: digest of the media that were sent; empty in logs of version 0.1.
+        batch_size: samples that were generated together; None where that means nothing.
+        rank: process of the launch that asked; None for a single process.
+        logprobs: of the answer's tokens, where they were asked for and given.
+        earlier: answers to the questions before the last one, of tasks that ask in several steps; tokens and seconds
+            are then those of all steps.
+    """
+
+    key: str
+    fingerprint: str
+    example_id: str
+    run: Annotated[int, msgspec.Meta(ge=0)]
+    status: Status
+    text: str | None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    error: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float = 0.0
+    prompt: str = ""
+    media: str = ""
+    batch_size: int | None = None
+    rank: int | None = None
+    logprobs: tuple[LoggedToken, ...] | None = None
+    earlier: tuple[str, ...] | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.status is not Status.INFRA_ERROR
+
+
+_DECODER = msgspec.json.Decoder(SampleRecord)
+_MAX_TOKENS = 2**53
+"""Up to here sums and rates of tokens are exact; no answer has as many."""
+
+
+def logged_logprobs(tokens: Sequence[TokenLogprob] | None) -> tuple[LoggedToken, ...] | None:
+    """A completion's log-probabilities as they are logged."""
+    if tokens is None:
+        return None
+    return tuple(
+        LoggedToken(
+            token_logprob.token,
+            _finite(token_logprob.logprob),
+            tuple((token, _finite(value)) for token, value in token_logprob.top),
+        )
+        for token_logprob in tokens
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def seal(content: bytes) -> bytes:
+    """A line, its end included, that holds a JSON object with at least one field."""
+    body = _HEAD + content[1:-1]
+    return body + _MARK + b'%08x"}\n' % zlib.crc32(body)
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether a line is one of this version, and as it was written."""
+    body, _, checksum = line.rpartition(_MARK)
+    return checksum == b'%08x"}\n' % zlib.crc32(body) and body.startswith(_HEAD)
+
+
+def last_start(line: bytes) -> int:
+    """Where the last record of a line begins, which is not its first where the end of the line before was damaged."""
+    return max(0, line.rfind(_HEAD))  # no text within a record has it: its quotes are escaped
+
+
+def log_version(first_line: bytes) -> int | None:
+    """The version of the log that begins with this line; None where it is a damaged line of this version's."""
+    if _MARK in first_line or first_line.startswith(_HEAD):
+        body, _, checksum = first_line.rpartition(_MARK)
+        head = _ANY_HEAD.match(body)
+        return int(head[1]) if head and checksum == b'%08x"}\n' % zlib.crc32(body) else None
+    return 1 if first_line.startswith(b'{"key":') and _decoded(first_line) else None
+
+
+def encode_record(record: SampleRecord) -> bytes:
+    """A record as a line, its end included."""
+    try:
+        return seal(msgspec.json.encode(record))
+    except UnicodeEncodeError:
+        # Lone surrogates can come out of a byte-level tokenizer and have no UTF-8 form: they become "?".
+        return seal(json.dumps(msgspec.to_builtins(record), ensure_ascii=False).encode("utf-8", errors="replace"))
+
+
+def decode_record(line: bytes) -> SampleRecord | None:
+    """The record of one line; None where it is damaged, or none.
+
+    Absurd counts of tokens are None: a server may say anything, and its answer still counts.
+    """
+    record = _decoded(line) if is_whole(line) else None
+    if record is None:
+        return None
+    counts = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens}
+    absurd = {name: None for name, count in counts.items() if count is not None and not 0 <= count <= _MAX_TOKENS}
+    return msgspec.structs.replace(record, **absurd) if absurd else record
+
+
+def claimed_sample(line: bytes) -> str:
+    """Which sample a damaged line says it is of, for people; empty where it does not say."""
+    record = _decoded(line)
+    return f" (of {one_line(record.example_id)[:200]} run {record.run}, as it says)" if record else ""
+
+
+def _decoded(line: bytes) -> SampleRecord | None:
+    try:
+        return _DECODER.decode(line)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def sample_digest(key: str, fingerprint: str, example_id: str, run: int) -> bytes:
+    """16 bytes that stand for a sample, in all that a record says of what it answers."""
+    sample = f"{run} {len(key)} {len(fingerprint)} {key}{fingerprint}{example_id}"
+    return hashlib.blake2b(sample.encode("utf-8", errors="surrogatepass"), digest_size=16).digest()
+
+
+def record_digest(record: SampleRecord) -> bytes:
+    """`sample_digest` of what a record says."""
+    return sample_digest(record.key, record.fingerprint, record.example_id, record.run)
 
 
 def log_files(folder: str | Path) -> list[Path]:
@@ -237,19 +389,12 @@ def _is_held(path: Path) -> bool:
 
 def _drop_torn_line(path: Path) -> None:
     """Cut the file back to its last line end."""
-    if not path.exists():
+    size = path.stat().st_size if path.exists() else 0
+    if not size:  # of which there is no map
         return
     with path.open("rb+") as file:
-        size = file.seek(0, os.SEEK_END)
-        end = size
-        while end > 0:
-            start = max(0, end - 65536)
-            file.seek(start)
-            line_end = file.read(end - start).rfind(b"\n")
-            if line_end >= 0:
-                end = start + line_end + 1
-                break
-            end = start
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            end = content.rfind(b"\n") + 1
         if end < size:
             log.warning("%s: the last line was cut off: dropped, its sample will be asked again", path)
             file.truncate(end)

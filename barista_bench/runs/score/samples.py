@@ -1,25 +1,30 @@
-"""The samples of a run folder, each answer read anew: the model is never asked."""
+"""The samples of a run folder, each answer read anew, compared with the truth, and made into figures with intervals."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.prompt import BoxFormat
-from barista_bench.core.prompt_sets import PromptTexts
+from barista_bench.core.statistics import DRAWS, LEVEL, ClusteredRun, Interval, run_intervals
 from barista_bench.core.task import Example, Prediction, Scored, Status, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.data_location import open_run_examples
-from barista_bench.runs.log.record import SampleRecord
-from barista_bench.runs.log.run_records import RunRecords
-from barista_bench.runs.run_folder import CONFIG_FILE, read_run
+from barista_bench.runs.log.log_reader import run_records
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, open_run_examples, read_run
+from barista_bench.runs.score.results import Figure
+
+if TYPE_CHECKING:
+    from barista_bench.runs.score.scoring import ScoredRun
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +63,7 @@ class ReadRun:
     """The samples of a run folder, parsed but not scored: also those whose true answers are hidden."""
 
     folder: Path
-    described: dict[str, Any]
+    described: RunDescription
     task: Task
     examples: ExampleSet
     samples: tuple[ScoredSample, ...]
@@ -74,10 +79,7 @@ def read_samples(
     """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
     folder = Path(folder)
     described = read_run(folder)
-    identity = described["identity"]
-    prompts = PromptTexts(**described["prompts"])
-    task = run_task(described, prompts, options or {})
-    boxes = BoxFormat(**identity["model"]["box_format"])
+    task, boxes = run_task(described, options or {}), described.identity.model.boxes
     examples = open_run_examples(folder, described, data, root)
     records = _own_records(folder, described)
     by_example = {example.example_id: example for example in examples.examples}
@@ -87,7 +89,7 @@ def read_samples(
             f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
             "Remedy: undo what was changed there (data.limit, identity.split), or run again with another --out"
         )
-    if not described.get("imported"):
+    if not described.imported:
         # Of an imported run the order of the log is that of the original, on which the release's figures depend.
         order = {example_id: position for position, example_id in enumerate(by_example)}
         records.sort(key=lambda record: (order[record.example_id], record.run))
@@ -95,18 +97,17 @@ def read_samples(
     return ReadRun(folder, described, task, examples, tuple(samples))
 
 
-def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mapping[str, object]) -> Task:
+def run_task(described: RunDescription, options: Mapping[str, object]) -> Task:
     """The task of a run as it was asked, read and scored as `options` say.
 
     Raises:
         ConfigError: an option is unknown, or belongs to the run; or the task has another version by now.
     """
-    identity = described["identity"]
-    kept = identity.get("options", {})
-    version = task_class(identity["benchmark"], identity["task"]).version
-    if identity["task_version"] != version:
+    identity, kept = described.identity, described.identity.options
+    version = task_class(identity.benchmark, identity.task).version
+    if identity.task_version != version:
         raise ConfigError(
-            f"{identity['benchmark']}/{identity['task']} was asked as version {identity['task_version']}, and is now "
+            f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, and is now "
             f"{version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
         )
     for name, value in options.items():
@@ -114,13 +115,13 @@ def run_task(described: Mapping[str, Any], prompts: PromptTexts, options: Mappin
             raise ConfigError(
                 f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
             )
-    chosen = {**described.get("options", {}), **kept, **options}
-    return get_task(identity["benchmark"], identity["task"], prompts, protocol=described["protocol"], options=chosen)
+    chosen = {**described.all_options, **options}
+    return get_task(identity.benchmark, identity.task, described.wording, protocol=described.protocol, options=chosen)
 
 
-def _own_records(folder: Path, described: Mapping[str, Any]) -> list[SampleRecord]:
+def _own_records(folder: Path, described: RunDescription) -> list[SampleRecord]:
     """The record that counts of each example and run."""
-    with RunRecords(folder, described) as records:
+    with run_records(folder, described) as records:
         if records.left_out:
             log.warning("%s: %d records are not of this run: left out", folder, records.left_out)
         return list(records)
@@ -136,3 +137,86 @@ def _sample(task: Task, boxes: BoxFormat, example: Example, record: SampleRecord
         status = Status.PARSE_ERROR if prediction is None else Status.OK
         record = msgspec.structs.replace(record, status=status)
     return ScoredSample(example, record, prediction, counts_unanswered=task.counts_provider_errors)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSamples:
+    """The samples of one repetition of a run that count, compared with the truth once."""
+
+    samples: tuple[ScoredSample, ...]
+    clustered: ClusteredRun
+
+    def among(self, samples: Iterable[ScoredSample]) -> CountedSamples:
+        """Those that are among `samples`, in their order here."""
+        names = {sample.name for sample in samples}
+        positions = [at for at, sample in enumerate(self.samples) if sample.name in names]
+        if len(positions) == len(self.samples):
+            return self
+        return CountedSamples(tuple(self.samples[at] for at in positions), self.clustered.among(positions))
+
+
+Counted = Mapping[int, CountedSamples]
+"""By repetition, in order."""
+
+
+def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, CountedSamples]:
+    """The samples that count, each with its scores: the only place where answers are compared with the truth."""
+    counted = {}
+    for run, group in by_repetition(samples).items():
+        clustered = ClusteredRun.of(task, [sample.as_scored for sample in group])
+        columns = clustered.statistics.scores()
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+        scored = (
+            replace(sample, scores=dict(zip(columns, row, strict=True)))
+            for sample, row in zip(group, rows, strict=True)
+        )
+        counted[run] = CountedSamples(tuple(scored), clustered)
+    return counted
+
+
+def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSample]]:
+    """The samples that count, by repetition."""
+    runs: dict[int, list[ScoredSample]] = {}
+    for sample in samples:
+        if sample.counts:
+            runs.setdefault(sample.record.run, []).append(sample)
+    return dict(sorted(runs.items()))
+
+
+def group_figure(task: Task, counted: Counted, group: Iterable[ScoredSample], *, draws: int = DRAWS) -> Figure | None:
+    """The primary figure of a group of samples, over its repetitions, with its interval over its clusters.
+
+    Args:
+        counted: all samples of the run that count.
+        draws: of the bootstrap, 0 for no interval.
+
+    Returns:
+        None where no sample of the group counts, or where one of its repetitions has no such figure.
+    """
+    group, name = list(group), task.primary
+    parts = [part.clustered for samples in counted.values() if (part := samples.among(group)).samples]
+    values = [float(part.statistics.figures(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
+    if not values or np.isnan(values).any():
+        return None
+    return figure(values, run_intervals(parts, draws=draws).get(name) if draws else None)
+
+
+def figure(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> Figure:
+    """Mean and sample standard deviation over repetitions; no deviation where they are over different examples."""
+    return Figure(
+        mean=statistics.fmean(values),
+        std=statistics.stdev(values) if len(values) > 1 and is_even else None,
+        runs=list(values),
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+    )
+
+
+def intervals(counted: Counted, *, draws: int = DRAWS, level: float = LEVEL) -> dict[str, Interval]:
+    """Of all figures, as `run_intervals` gives them."""
+    return run_intervals([group.clustered for group in counted.values()], draws=draws, level=level)
+
+
+def interval_of(run: ScoredRun, *, draws: int = DRAWS, level: float = LEVEL) -> dict[str, Interval]:
+    """Intervals of all figures of a scored run."""
+    return intervals(run.counted, draws=draws, level=level)

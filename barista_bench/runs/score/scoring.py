@@ -1,11 +1,19 @@
-"""From the sample log to `results.json`: the model is never asked, so scoring again costs nothing."""
+"""From the sample log to `results.json`: the model is never asked, so scoring again costs nothing.
+
+Figures of one run by several options lie side by side in its folder; none overwrites another's.
+
+results.json, scores.jsonl                      by the options that the run was started with
+results.<digest>.json, scores.<digest>.jsonl    by others: `score --option`; which ones stands inside
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -13,14 +21,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import msgspec
 
 from barista_bench import __version__
-from barista_bench.core.prices import token_cost
+from barista_bench.benchmarks import task_class
+from barista_bench.core.costs import token_cost
 from barista_bench.core.task import Json, Status, Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.errors import BaristaError, DataError
-from barista_bench.files.atomic import replacing
-from barista_bench.runs.score.figures import Counted, counted_samples, figure, group_figure, intervals
-from barista_bench.runs.score.result_files import claim_result_files, log_options, stored_options
+from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.files.writing import replacing
+from barista_bench.runs.log.asked import digest
+from barista_bench.runs.run_folder import RunPrices, read_run
 from barista_bench.runs.score.results import (
+    RESULTS_FILE,
     Breakdown,
     Coverage,
     DatasetInfo,
@@ -29,16 +39,28 @@ from barista_bench.runs.score.results import (
     PromptsInfo,
     Results,
     Timing,
+    read_results,
     write_results,
 )
-from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
+from barista_bench.runs.score.samples import (
+    Counted,
+    ReadRun,
+    ScoredSample,
+    counted_samples,
+    figure,
+    group_figure,
+    intervals,
+    read_samples,
+)
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.opening import OpenedTask
+    from barista_bench.runs.ask.runner import OpenedTask
+
 
 log = logging.getLogger(__name__)
-
 SESSIONS_FILES = "sessions*.jsonl"
+_DIGITS = 8
+_RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +84,11 @@ def score(
 ) -> ScoredRun:
     """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
 
-    Figures by other options than those that the run was started with go beside them (`runs/score/result_files.py`).
+    Figures by other options than those that the run was started with go beside them (`runs/score/scoring.py`).
 
     Args:
         folder: made by `run`.
-        data: where the dataset lies now, if it is not found where it was (`runs/data_location.py`).
+        data: where the dataset lies now, if it is not found where it was (`runs/run_folder.py`).
         root: where the videos of a linked set lie now, likewise.
         options: of the task, instead of those that the run was started with; only those that change nothing that
             was asked.
@@ -92,11 +114,7 @@ def read_scored(
 ) -> ScoredRun:
     """As `score`, but writes nothing. Logs by which options it reads, unless they are the defaults and the only ones.
 
-    Args:
-        folder: made by `run`.
-        data: where the dataset lies now, if it has moved.
-        root: where the videos of a linked set lie now, if they have moved.
-        options: as `score` takes them; None for those of the figures that are kept in the folder (`stored_options`).
+    `options` None takes those of the figures that are kept in the folder (`stored_options`).
     """
     scored = _scored(folder, data, root, stored_options(Path(folder)) if options is None else options)
     log_options(scored.folder, scored.results)
@@ -141,31 +159,30 @@ def score_tasks(
 
 def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known: int) -> Results:
     """Of those samples whose truth is known, of `known` examples."""
-    described, task = read.described, read.task
-    identity = described["identity"]
+    described, task, identity = read.described, read.task, read.described.identity
     scored = [s for s in samples if s.counts]
     details = [group.clustered.statistics.published() for group in counted.values()]
     statuses = Counter(str(s.record.status) for s in samples)
     return Results(
         barista_bench=__version__,
-        protocol=described["protocol"],
+        protocol=described.protocol,
         options=dict(task.chosen),
         changed_options={name: value for name, value in task.chosen.items() if value != task.options[name].default},
-        model=ModelInfo(**identity["model"]),
+        model=ModelInfo(**identity.model.model_dump()),
         dataset=DatasetInfo(
             benchmark=task.benchmark,
             task=task.name,
             task_version=task.version,
             config=task.name,
-            split=identity["split"],
-            limit=described["data"]["limit"],
+            split=identity.split,
+            limit=described.data.limit,
             examples=known,
             content_hash=read.examples.content_hash,
         ),
-        generation=identity["generation"],
-        runs=described["runs"],
+        generation=identity.generation,
+        runs=described.runs,
         coverage=Coverage(
-            expected=known * described["runs"],
+            expected=known * described.runs,
             scored=sum(s.record.status is not Status.INFRA_ERROR for s in samples),
             answered=sum(s.prediction is not None for s in scored),
             statuses={str(status): statuses[str(status)] for status in Status},
@@ -175,8 +192,8 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
         figures=_figures(counted, details),
         breakdowns={key: _breakdown(task, scored, counted, key) for key in task.breakdown_keys},
         details=cast("Any", details),
-        versions=described["versions"],
-        timing=_timing(read.folder, samples, described.get("prices", {})),
+        versions=described.versions,
+        timing=_timing(read.folder, samples, described.prices),
     )
 
 
@@ -204,7 +221,7 @@ def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, ke
     }
 
 
-def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, float | None]) -> Timing:
+def _timing(folder: Path, samples: Sequence[ScoredSample], prices: RunPrices) -> Timing:
     sessions = session_seconds(folder)
     seconds: Counter[str] = Counter()
     for session in sessions:
@@ -219,7 +236,7 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Mapping[str, 
         output_tokens=tokens_out,
         samples_per_second=round(len(samples) / busy, 3) if busy > 1e-6 else None,
         output_tokens_per_second=round(tokens_out / busy, 3) if busy > 1e-6 else None,
-        cost=token_cost(tokens_in, tokens_out, prices.get("input"), prices.get("output")),
+        cost=token_cost(tokens_in, tokens_out, prices.input, prices.output),
     )
 
 
@@ -254,3 +271,75 @@ def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
                 "scores": sample.scores if sample.counts else None,
             }
             file.write(json.dumps(line, sort_keys=True) + "\n")
+
+
+def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
+    """The files for these figures, and for those of every sample."""
+    started_with = read_run(folder).all_options
+    return _files(folder) if {**results.options, **started_with} == results.options else _files(folder, results)
+
+
+def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
+    """`result_files`, to be written. A run may be started again with other options: files in whose place these figures
+    come, or in whose place they were, are renamed first. Figures that cannot be read are replaced.
+    """
+    by_own_options, wanted = _files(folder), result_files(folder, results)
+    with suppress(DataError):
+        _rename(by_own_options, result_files(folder, read_results(by_own_options[0])))
+    if wanted == by_own_options:
+        _rename(_files(folder, results), by_own_options)
+    return wanted
+
+
+def _files(folder: Path, results: Results | None = None) -> tuple[Path, Path]:
+    """Those by the run's own options, or by the options of `results`."""
+    by = "" if results is None else f".{digest(results.options)[:_DIGITS]}"
+    return folder / f"results{by}.json", folder / f"scores{by}.jsonl"
+
+
+def _rename(files: tuple[Path, Path], names: tuple[Path, Path]) -> None:
+    for file, name in zip(files, names, strict=True):
+        if file != name and file.exists():
+            file.replace(name)
+
+
+def stored_options(folder: Path) -> Mapping[str, Any]:
+    """The options of the figures that lie in a folder; where there are none, or several, the run's own: no others.
+
+    Raises:
+        DataError: the only figures there are broken; names the field.
+    """
+    files = _stored(folder)
+    return read_results(files[0]).options if len(files) == 1 and files[0].name != RESULTS_FILE else {}
+
+
+def options_of_each(
+    folders: Sequence[str | Path], options: Mapping[str, object] | None
+) -> list[dict[str, object] | None]:
+    """Of each run, the options that its task has; None where it has none of them.
+
+    Raises:
+        ConfigError: no task here has one of the options.
+        DataError: a folder is no run.
+    """
+    if not options:
+        return [None for _ in folders]
+    identities = [read_run(folder).identity for folder in folders]
+    declared = [task_class(identity.benchmark, identity.task).options for identity in identities]
+    for name in options:
+        if not any(name in known for known in declared):
+            raise ConfigError(f"no task here has an option {name!r}. Remedy: leave it out")
+    return [{name: value for name, value in options.items() if name in known} or None for known in declared]
+
+
+def log_options(folder: Path, results: Results) -> None:
+    """Log by which options a folder is read, where they are not the task's defaults or other figures lie there."""
+    others = [path.name for path in _stored(folder) if path != result_files(folder, results)[0]]
+    options = results.comparability.options_in_words
+    if options or others:
+        beside = f"; it holds other figures too ({', '.join(others)}): choose with --option" if others else ""
+        log.warning("%s: read by %s%s", folder, options or "the default options", beside)
+
+
+def _stored(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("results*.json") if _RESULTS_NAME.fullmatch(path.name))

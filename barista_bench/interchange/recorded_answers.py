@@ -1,0 +1,159 @@
+"""Answers that another harness recorded (`Benchmark.formats`) as run folders of ours."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from barista_bench.benchmarks import BENCHMARKS, get_task
+from barista_bench.core.benchmark import RecordedAnswer, RecordedAnswers
+from barista_bench.core.prompt import BoxFormat, PromptTexts, by_hash
+from barista_bench.core.task import Example, Task
+from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.writing import check_target, replacing_folder
+from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
+from barista_bench.runs.ask.asking import sample_status
+from barista_bench.runs.ask.config import MAX_RUNS, Shard
+from barista_bench.runs.log.asked import digest, sample_keys
+from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
+from barista_bench.runs.run_folder import (
+    OWN_EXAMPLES,
+    RunDescription,
+    data_location,
+    log_file,
+    run_description,
+    write_run,
+)
+
+log = logging.getLogger(__name__)
+
+_GENERATION = asdict(GenerationConfig())
+NAMED = 20
+"""Problems that are named one by one."""
+
+
+def known_formats() -> dict[str, str]:
+    """Format name to the benchmark that reads it."""
+    return {name: benchmark.name for benchmark in BENCHMARKS.values() for name in benchmark.formats}
+
+
+def import_recorded(
+    predictions: str | Path,
+    out: str | Path,
+    form: str,
+    *,
+    model: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> list[Path]:
+    """Make a run folder for each task that `predictions` answer.
+
+    Args:
+        predictions: file or folder in the format `form`, one of `known_formats`.
+        out: parent of the run folders, each called as its task; none of them may be there yet.
+        model: the model's name, where the files do not tell it.
+        options: of the tasks; each gets those that it has.
+
+    Raises:
+        ConfigError: the format is unknown, or a folder is there already.
+        DataError: the predictions cannot be read; names file and place.
+    """
+    formats = known_formats()
+    if form not in formats:
+        raise ConfigError(f"no format {form!r}. Remedy: use one of {', '.join(formats)}")
+    recorded = BENCHMARKS[formats[form]].formats[form](Path(predictions))
+    if not recorded:
+        raise DataError(f"{predictions}: no recorded answers of the format {form} here. Remedy: name their folder")
+    problems = [problem for answers in recorded for problem in answers.problems]
+    problems.sort(key=lambda problem: problem.severity != "error")
+    for problem in problems[:NAMED]:
+        log.warning("%s: %s", predictions, problem)
+    if len(problems) > NAMED:
+        errors = sum(problem.severity == "error" for problem in problems)
+        log.warning("%s: in all %d errors, %d warnings", predictions, errors, len(problems) - errors)
+    unknown = set(options or {}) - {name for answers in recorded for name in answers.task.options}
+    if unknown:
+        raise ConfigError(f"no task here has an option {sorted(unknown)[0]!r}. Remedy: leave it out")
+    # All of it before the first folder is written, so that nothing is left behind.
+    wanted = []
+    for answers in recorded:
+        chosen = {name: value for name, value in (options or {}).items() if name in answers.task.options}
+        text = f"Another harness asked this in its own words; read from the format {form}."
+        sha256 = digest(text)
+        prompts = PromptTexts(0, "", text, sha256, wording=by_hash("recorded", sha256))
+        task = get_task(answers.task.benchmark, answers.task.name, prompts, options=chosen)
+        wanted.append((task, answers, Path(out).absolute() / task.name))
+    for folder, count in Counter(folder for _, _, folder in wanted).items():
+        if count > 1:
+            raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
+        check_target(folder)
+    for _, answers, _ in wanted:
+        _check(answers, str(predictions))
+    return [_write(task, answers, folder, form, model or answers.model) for task, answers, folder in wanted]
+
+
+def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
+    by_id = {example.example_id: example for example in recorded.examples}
+    identity = ModelIdentity(model, settings={"harness": form})
+    described = run_description(
+        out,
+        task,
+        content_hash=content_hash(recorded.examples),
+        prompts_hash=None,
+        model=identity,
+        boxes=BoxFormat(),
+        generation=_GENERATION,
+        runs=1 + max((answer.run for answer in recorded.answers), default=0),
+        data=data_location(out, None, None, None),
+    )
+    key_of = sample_keys(asdict(identity), _GENERATION)
+    records = [_record(task, by_id[answer.example_id], answer, key_of) for answer in recorded.answers]
+    with replacing_folder(out) as partial:
+        write_imported(partial, described, recorded.examples, records)
+    return out
+
+
+def write_imported(
+    folder: Path, described: RunDescription, examples: Sequence[Example], records: Iterable[SampleRecord]
+) -> None:
+    """The files of a run folder whose answers came from elsewhere; it holds its own examples."""
+    write_frozen(examples, folder / OWN_EXAMPLES)
+    with SampleLog(log_file(folder, Shard())) as samples:
+        for record in records:
+            samples.append(record)
+    write_run(folder, described)
+
+
+def _check(recorded: RecordedAnswers, where: str) -> None:
+    refuse_unusable(recorded.examples, where)
+    known = {example.example_id for example in recorded.examples}
+    counts = Counter((answer.example_id, answer.run) for answer in recorded.answers)
+    for (example_id, run), count in counts.items():
+        if example_id not in known:
+            raise DataError(f"an answer is to {example_id!r}, which is no example. Remedy: correct the reader")
+        if count > 1:
+            raise DataError(f"{example_id}: run {run} answers it {count} times. Remedy: keep one")
+        if not 0 <= run < MAX_RUNS:
+            raise DataError(f"{example_id}: run is {run}. Remedy: count runs from 0 to {MAX_RUNS - 1}")
+
+
+def _record(
+    task: Task, example: Example, answer: RecordedAnswer, key_of: Callable[[str, str, int], str]
+) -> SampleRecord:
+    fingerprint = digest("recorded", task.benchmark, task.name, task.version, example.example_id)
+    completion = (
+        Failure(answer.error or "the record holds no answer") if answer.text is None else Completion(answer.text)
+    )
+    status, error = sample_status(task, example.inputs, completion, BoxFormat())
+    return SampleRecord(
+        key=key_of(example.example_id, fingerprint, answer.run),
+        fingerprint=fingerprint,
+        example_id=example.example_id,
+        run=answer.run,
+        status=status,
+        text=answer.text,
+        error=error,
+    )

@@ -1,0 +1,346 @@
+"""How transformers' `generate` chooses tokens and when it stops: samples, log-probabilities, stop texts, thinking.
+
+And `decode_after_shared_prefill`: several samples of one prompt, each from a copy of its cache. Measured
+(perf/shared_prefill.py, CPU, three tiny families): `generate` takes 1.6 to 2.6 times as long for 8 or more samples, 1.7
+to 2.3 times for 3 samples of each of 8 prompts, and as long with one sample each: it is used there.
+
+Imports torch and transformers, so it is itself imported only where a model is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import torch
+from transformers import (
+    LogitsProcessor,
+    LogitsProcessorList,
+    RepetitionPenaltyLogitsProcessor,
+    StoppingCriteria,
+    StoppingCriteriaList,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+from transformers.generation.utils import MULTIMODAL_INPUTS_TO_DROP_OUTSIDE_PREFILL
+
+from barista_bench.models.base import GenerationConfig
+
+if TYPE_CHECKING:
+    from transformers import GenerationConfig as DecodingConfig
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+# SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), as signed numbers.
+_STEP = 0x9E3779B97F4A7C15 - 2**64
+_FACTORS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
+_SHIFTS = (30, 27, 31)
+_RANDOM_BITS = 52
+
+
+class SeededGumbel(LogitsProcessor):
+    """Turn the argmax over the scores into a sample, drawn with a seed of each row's own.
+
+    argmax(log p + Gumbel noise) is distributed as p. `do_sample=True` would draw all rows from one global stream,
+    and a sample would then change with the rows beside it. Here the noise is a hash of seed, step and token, made on
+    the model's device: the same in every batch and on every device, without a number that travels. Looking one
+    uniform number up in the cumulative distribution would be less work, but rounding of the scores (batches round
+    differently) would then change many more samples.
+    """
+
+    def __init__(self, seeds: Sequence[int]) -> None:
+        self._seeds, self._step = torch.tensor([seed % 2**63 for seed in seeds])[:, None], 0
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """Add noise to scores of shape (rows, vocabulary), in float64; masked scores (-inf) stay masked."""
+        if len(scores) != len(self._seeds):
+            raise ValueError(f"{len(scores)} rows of scores for {len(self._seeds)} seeds")
+        self._seeds, self._step = self._seeds.to(scores.device), self._step + 1
+        stream = split_mix(split_mix(self._seeds) + _wrapped(self._step * _STEP))
+        tokens = torch.arange(1, scores.shape[1] + 1, device=scores.device)
+        bits = _unsigned_shift(split_mix(stream + tokens * _STEP), 64 - _RANDOM_BITS)
+        uniform = (bits.double() + 0.5) * 2.0**-_RANDOM_BITS
+        return cast("torch.FloatTensor", scores.double() - (-uniform.log()).log())
+
+
+def split_mix(values: torch.Tensor) -> torch.Tensor:
+    """The output function of SplitMix64, on int64 values read as unsigned ones."""
+    for shift, factor in zip(_SHIFTS, (*_FACTORS, 1), strict=True):
+        values = (values ^ _unsigned_shift(values, shift)) * factor
+    return values
+
+
+def _unsigned_shift(values: torch.Tensor, bits: int) -> torch.Tensor:
+    return (values >> bits) & (2 ** (64 - bits) - 1)
+
+
+def _wrapped(value: int) -> int:
+    """As a signed number of 64 bits."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def sampling_processors(
+    config: GenerationConfig, penalty: float, padding: torch.Tensor, seeds: Sequence[int]
+) -> LogitsProcessorList:
+    """Repetition penalty, temperature, top-k, nucleus, then the draw; at temperature 0 the penalty alone.
+
+    Args:
+        config: the settings; their repetition penalty is not read.
+        penalty: of repetition, 1.0 for none.
+        padding: columns of padding on the left of each row, shape (rows,); padding repeats nothing.
+        seeds: one a row.
+    """
+    processors = LogitsProcessorList()
+    if penalty != 1.0:
+        processors.append(RepetitionPenaltyLogitsProcessor(float(penalty), prompt_ignore_length=padding))
+    if config.temperature <= 0:
+        return processors
+    if config.temperature != 1.0:
+        processors.append(TemperatureLogitsWarper(float(config.temperature)))
+    if config.top_k is not None:
+        processors.append(TopKLogitsWarper(config.top_k))
+    if config.top_p < 1.0:
+        processors.append(TopPLogitsWarper(config.top_p))
+    processors.append(SeededGumbel(seeds))
+    return processors
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScores:
+    """Natural log-probabilities of one row, a step each: of the token taken, and of the likeliest ones."""
+
+    chosen: list[float]
+    ids: list[list[int]]
+    values: list[list[float]]
+
+
+class LogprobRecorder(LogitsProcessor):
+    """Remembers log-probabilities as the model itself gives them; comes before penalty, temperature and cuts.
+
+    So that they mean the same whatever the sampling settings are (OpenAI's and vLLM's do as well).
+
+    Args:
+        count: likeliest tokens to remember of each step, one or more.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._chosen: list[torch.Tensor] = []
+        self._likeliest: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._latest: torch.Tensor | None = None  # of the step whose token is not chosen yet
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """Take note of scores of shape (rows, vocabulary), and of the token that was chosen last."""
+        self._take(input_ids[:, -1])
+        self._latest = torch.log_softmax(scores, dim=-1)
+        values, ids = self._latest.topk(min(self._count, scores.shape[-1]), dim=-1)
+        self._likeliest.append((ids, values))
+        return scores
+
+    def rows(self, generated: torch.Tensor) -> list[TokenScores]:
+        """One entry a row of `generated`, shape (rows, steps); steps that `generate` took back are left out."""
+        steps = generated.shape[1]
+        if len(self._chosen) < steps:
+            self._take(generated[:, -1])
+        ids, values = zip(*self._likeliest[:steps], strict=True)
+        columns = (torch.stack(column, dim=1).tolist() for column in (self._chosen[:steps], ids, values))
+        return [TokenScores(*row) for row in zip(*columns, strict=True)]
+
+    def _take(self, tokens: torch.Tensor) -> None:
+        if self._latest is not None:
+            self._chosen.append(self._latest.gather(1, tokens[:, None])[:, 0])
+
+
+class NanCheck(LogitsProcessor):
+    """Raises ValueError for scores that are not numbers: the argmax over them would be an answer."""
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """Scores of shape (rows, vocabulary), as they are."""
+        if bool(scores.isnan().any()):
+            raise ValueError("the model's scores are not numbers. Remedy: load it with another dtype (bfloat16)")
+        return scores
+
+
+_SPARE_TOKENS = 4  # a token writes a byte or more, except one that starts within a character
+
+
+class Thoughts:
+    """Follows, row by row, whether a model is thinking. Only generated tokens are read, each of them once.
+
+    Tags are looked for in the text, since they are one token in some vocabularies and several in others.
+
+    Args:
+        prompt_length: columns of the padded prompt.
+        opened: for each row, whether the prompt has opened the thinking already.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        tags: tuple[str, str],
+        prompt_length: int,
+        opened: Sequence[bool],
+    ) -> None:
+        self.thinking = list(opened)
+        self.spent = [0] * len(self.thinking)
+        """Tokens of reasoning, for each row."""
+        self.answers_from: list[int] = [0] * len(self.thinking)
+        """Generated tokens before the present stretch of thinking or answering, for each row."""
+        self._tokenizer, self._tags, self._prompt_length = tokenizer, tags, prompt_length
+        self._tail = max(len(tag.encode()) for tag in tags) + _SPARE_TOKENS
+        self._read = prompt_length
+
+    def read(self, input_ids: torch.Tensor) -> None:
+        """Take note of the tokens that are new; `input_ids` of shape (rows, prompt and generated tokens)."""
+        if input_ids.shape[1] == self._read:
+            return
+        generated = input_ids[:, self._prompt_length :].tolist()
+        for end in range(self._read - self._prompt_length + 1, len(generated[0]) + 1):
+            for row, tokens in enumerate(generated):
+                self._take(row, tokens, end)
+        self._read = input_ids.shape[1]
+
+    def has_thought(self, row: int) -> bool:
+        """Whether the present stretch of answering follows on thinking."""
+        return not self.thinking[row] and self.answers_from[row] > 0
+
+    def _take(self, row: int, tokens: list[int], end: int) -> None:
+        thinking = self.thinking[row]
+        self.spent[row] += thinking
+        tail = tokens[max(self.answers_from[row], end - self._tail) : end]
+        text = self._tokenizer.decode(tail, clean_up_tokenization_spaces=False)
+        if self._tags[thinking] in text:
+            self.thinking[row], self.answers_from[row] = not thinking, end
+
+
+class ThinkingBudget(LogitsProcessor):
+    """Close a row's thinking once it has taken so many tokens, by forcing the tokens of the closing tag.
+
+    It has to come last, after whatever chooses among the scores.
+
+    Args:
+        budget: tokens of reasoning, 0 or more; the tag does not count.
+        closing: the tokens that close the thinking, one or more.
+    """
+
+    def __init__(self, thoughts: Thoughts, budget: int, closing: Sequence[int]) -> None:
+        self._thoughts, self._budget, self._closing = thoughts, budget, tuple(closing)
+        self._forced = [0] * len(thoughts.thinking)  # tokens of the closing tag that are still to be written
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """Scores of shape (rows, vocabulary); where the tag is forced, all but its next token are masked."""
+        self._thoughts.read(input_ids)
+        for row, thinking in enumerate(self._thoughts.thinking):
+            if self._forced[row] == 0 and thinking and self._thoughts.spent[row] >= self._budget:
+                self._forced[row] = len(self._closing)
+            if self._forced[row]:
+                scores[row] = -torch.inf
+                scores[row, self._closing[-self._forced[row]]] = 0.0
+                self._forced[row] -= 1
+        return scores
+
+
+class StopTexts(StoppingCriteria):
+    """Stop a row when its answer holds a stop text, and remember after how many generated tokens.
+
+    Prompt and reasoning are not searched: a stop text ends the answer, and a prompt that ends like one stops
+    nothing. Special tokens count as text here: `<|im_end|>` may be a stop text.
+    """
+
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], prompt_length: int, thoughts: Thoughts
+    ) -> None:
+        self.lengths: list[int | None] = [None] * len(thoughts.thinking)
+        self._tokenizer, self._texts, self._prompt_length = tokenizer, tuple(texts), prompt_length
+        self._thoughts = thoughts
+        self._tail = max((len(text.encode()) for text in texts), default=0) + _SPARE_TOKENS
+
+    def __call__(self, input_ids: torch.LongTensor, scores: object, **_: object) -> torch.BoolTensor:
+        """Shape (rows,): true for each row that has met a stop text."""
+        if self._texts:
+            self._thoughts.read(input_ids)
+            generated = input_ids[:, self._prompt_length :].tolist()
+            for row, tokens in enumerate(generated):
+                if self.lengths[row] is None and self._stops(row, tokens):
+                    self.lengths[row] = len(tokens)
+        met = torch.tensor([length is not None for length in self.lengths], device=input_ids.device)
+        return cast("torch.BoolTensor", met)
+
+    def _stops(self, row: int, tokens: list[int]) -> bool:
+        if self._thoughts.thinking[row]:
+            return False
+        start = self._thoughts.answers_from[row]
+        tail = tokens[max(start, len(tokens) - self._tail) :]
+        text = str(self._tokenizer.decode(tail, clean_up_tokenization_spaces=False))
+        if self._thoughts.has_thought(row) and len(tail) == len(tokens) - start:
+            text = text.lstrip()  # the space between a thought and its answer is no part of the answer
+        return any(stop in text for stop in self._texts)
+
+
+_PRIVATE_METHODS = ("_prefill", "_update_model_kwargs_for_generation", "_optimize_model_for_decode")
+
+
+def suits(model: PreTrainedModel) -> bool:
+    """Whether the cache of a model's prompt can be copied: not where it keeps a running state (Mamba and its kin)."""
+    return all(hasattr(model, name) for name in _PRIVATE_METHODS) and not getattr(model, "_is_stateful", False)
+
+
+def decode_after_shared_prefill(
+    model: PreTrainedModel,
+    input_ids: torch.LongTensor,
+    logits_processor: LogitsProcessorList,
+    stopping_criteria: StoppingCriteriaList,
+    generation_config: DecodingConfig,
+    *,
+    rows: torch.Tensor,
+    **model_kwargs: object,
+) -> torch.LongTensor:
+    """Greedy decoding for `generate(custom_generate=...)` that runs each prompt once, for all its samples.
+
+    `num_return_sequences` does not do this: it repeats the prompts before the prefill, and it refuses
+    `do_sample=False`.
+
+    Args:
+        rows: the prompt that each sample continues, shape (samples,), in rising order.
+
+    Returns:
+        Prompts and continuations, shape (samples, columns).
+    """
+    outputs = model._prefill(input_ids, generation_config, model_kwargs)  # type: ignore[operator]
+    model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)  # type: ignore[operator]
+    model_kwargs = _take_rows(model_kwargs, rows, prompts=input_ids.shape[0])
+    sequences, logits = input_ids[rows], outputs.logits[:, -1].to(rows.device, torch.float32)[rows]
+    pad = torch.as_tensor(generation_config.pad_token_id, device=sequences.device)
+    running = torch.ones(len(rows), dtype=torch.bool, device=sequences.device)
+    with model._optimize_model_for_decode():  # type: ignore[operator]
+        while True:
+            scores = logits_processor(cast("torch.LongTensor", sequences), cast("torch.FloatTensor", logits))
+            chosen = torch.where(running, scores.argmax(dim=-1), pad)
+            sequences = torch.cat([sequences, chosen[:, None]], dim=-1)
+            running &= ~stopping_criteria(sequences, None)
+            if not running.any():
+                return cast("torch.LongTensor", sequences)
+            del outputs  # frees the logits before the next ones are made
+            step = model.prepare_inputs_for_generation(  # type: ignore[operator]
+                sequences, next_sequence_length=1, **model_kwargs
+            )
+            outputs = model(**step, return_dict=True)
+            model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)  # type: ignore[operator]
+            logits = outputs.logits[:, -1].to(sequences.device, torch.float32, copy=True)
+
+
+def _take_rows(kwargs: dict[str, object], rows: torch.Tensor, prompts: int) -> dict[str, object]:
+    """The model's inputs for the samples instead of the prompts; without pixels, which are used up."""
+    taken: dict[str, object] = {}
+    for name, value in kwargs.items():
+        if name in MULTIMODAL_INPUTS_TO_DROP_OUTSIDE_PREFILL:
+            continue
+        if name == "past_key_values":
+            value.reorder_cache(rows)  # type: ignore[attr-defined]  # the one call that every kind of cache has
+        elif isinstance(value, torch.Tensor) and name == "position_ids" and value.ndim == 3:
+            value = value[:, rows]  # several axes of positions (Qwen), the batch in the second dimension
+        elif isinstance(value, torch.Tensor) and value.ndim and value.shape[0] == prompts:
+            value = value[rows]
+        taken[name] = value
+    return taken

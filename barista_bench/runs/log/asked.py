@@ -1,0 +1,178 @@
+"""What each example of a run asks, and the identity of each sample.
+
+Kept in the run folder (`inputs.jsonl`), it shows without the media which samples are the run's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from barista_bench.core.options import OptionValue
+from barista_bench.core.prompt import BoxFormat, Prompt
+from barista_bench.core.task import Task, content_seed
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.bounded import read_json_lines
+from barista_bench.files.writing import write_whole
+from barista_bench.runs.log.sample_log import MAX_LINE, is_whole, seal
+
+UNREADABLE = "unreadable"
+MAX_STEPS = 16
+"""Questions of one sample that a file of answers is asked at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedInput:
+    """What one example asks: `question`, and by digests `prompt`; `fingerprint` covers task version and media, too.
+
+    `media` is `UNREADABLE` where they cannot be read: the example fails when it is asked, and costs no other.
+    """
+
+    fingerprint: str
+    prompt: str
+    media: str
+    question: Prompt
+
+
+def asked_inputs(task: Task, examples: ExampleSet, boxes: BoxFormat) -> list[AskedInput]:
+    """One entry an example. Decodes nothing."""
+    inputs = []
+    # What the first prompt does not say: pictures that options change, and questions that depend on answers.
+    further: list[object] = [options] if (options := prompt_options(task)) else []
+    further += [task.prompts.sha256] if asks_on(task) else []
+    for index, example in enumerate(examples.examples):
+        try:
+            media = examples[index].media_digest
+        except DataError:
+            media = UNREADABLE
+        question = task.prompt(example, boxes)
+        prompt = question.as_text()
+        fingerprint = digest(task.benchmark, task.name, task.version, prompt, media, *further)
+        inputs.append(AskedInput(fingerprint, digest(prompt), media, question))
+    return inputs
+
+
+def asks_on(task: Task) -> bool:
+    """Whether a task may ask in several steps."""
+    return type(task).follow_up is not Task.follow_up
+
+
+def prompt_options(task: Task) -> dict[str, OptionValue]:
+    """The options of a task that belong to the run: those that change what is asked."""
+    return {name: task.chosen[name] for name, option in task.options.items() if option.changes == "prompt"}
+
+
+def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]:
+    """From (example id, fingerprint, run) to the identity of a sample, for one model and its settings.
+
+    Batch size, device and process count are not part of it. The example's id is, since two examples may ask the same
+    of the same pixels, and each is sampled with its own seed. It is the `digest` of all five; model and settings are
+    encoded once, which makes it five times faster: a million take longer otherwise than reading their log.
+    """
+    encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True).encode
+    settings = f"{encode(model)}, {encode(config)}"
+
+    def key(example_id: str, fingerprint: str, run_index: int) -> str:
+        text = f"[{encode(example_id)}, {encode(fingerprint)}, {settings}, {run_index:d}]"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    return key
+
+
+def sample_seed(task: Task, example_id: str, run: int, step: int = 0) -> int:
+    """The seed of one sample: made from content, so that order, batches and processes do not change it."""
+    later = (step,) if step else ()
+    return content_seed("sample", task.benchmark, task.name, example_id, run, *later)
+
+
+def sample_seeds(task: Task, example_id: str, run: int) -> frozenset[int]:
+    """The seeds of one sample: of its first question, and of those that may follow."""
+    return frozenset(sample_seed(task, example_id, run, step) for step in range(MAX_STEPS if asks_on(task) else 1))
+
+
+def digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+INPUTS_FILE = "inputs.jsonl"
+MAX_BYTES = 2**30
+
+
+class _Line(msgspec.Struct):
+    """`readable` says whether the media could be read, of which the fingerprint is made too."""
+
+    example_id: str
+    fingerprint: str
+    readable: bool = True
+
+
+_LINE = msgspec.json.Decoder(_Line)
+log = logging.getLogger(__name__)
+
+
+def read_inputs(folder: Path) -> dict[str, str]:
+    """Example id to the fingerprint of what it asks, of all examples of a run.
+
+    Raises:
+        DataError: the file is missing or damaged.
+    """
+    return {example_id: line.fingerprint for example_id, line in _read(folder / INPUTS_FILE).items()}
+
+
+def _read(path: Path) -> dict[str, _Line]:
+    if not path.is_file():
+        raise DataError(f"{path}: missing, so nobody knows what was asked. Remedy: start the run again")
+    if path.stat().st_size > MAX_BYTES:
+        raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. Remedy: run again with another --out")
+    lines = read_json_lines(path, MAX_LINE, _decoded, what="is damaged", remedy="start the run again")
+    return {line.example_id: line for _, line in lines}
+
+
+def _decoded(line: bytes) -> _Line:
+    if not is_whole(line):
+        raise ValueError("its checksum is another")
+    return _LINE.decode(line)
+
+
+def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput]) -> list[AskedInput]:
+    """Write what is asked, or check that it is what was asked before. Media may have become readable since, or not.
+
+    A damaged file is written anew, with a warning: then nobody knows whether other images were asked before.
+
+    Returns:
+        What the run asks, one entry an example: of media that cannot be read any more, what was asked before.
+
+    Raises:
+        ConfigError: an example asks something else now. Names it.
+    """
+    path = folder / INPUTS_FILE
+    before: dict[str, _Line] = {}
+    if path.exists():
+        try:
+            before = _read(path)
+        except DataError as error:  # what is asked is known here
+            problem = str(error).partition(" Remedy:")[0].rstrip(".")
+            log.warning("%s. It is written anew, from what is asked now", problem)
+    asked, lines = [], []
+    for example, asked_input in zip(examples.examples, inputs, strict=True):
+        now = _Line(example.example_id, asked_input.fingerprint, asked_input.media != UNREADABLE)
+        known = before.get(example.example_id)
+        if known and known.readable:
+            if now.readable and now != known:
+                raise ConfigError(
+                    f"{folder}: {example.example_id} has other images than when this run began. "
+                    "Remedy: name the dataset that it began with, or use another --out"
+                )
+            now = known
+        asked.append(replace(asked_input, fingerprint=now.fingerprint))
+        lines.append(now)
+    lines.sort(key=lambda line: line.example_id)
+    write_whole(path, b"".join(seal(msgspec.json.encode(line)) for line in lines))
+    return asked

@@ -117,6 +117,7 @@ class Benchmark:
         released_prompts: from (a clone of the released code, a task's name): the release's own wording of the task.
         released_wording: what these texts are called in results, if the clone is the release itself.
         released_rubric: the same for judges; both raise ConfigError where the clone does not hold it.
+        vocabulary: object categories with a description each, for judges.
         formats: by name, what reads the recorded outputs of other harnesses.
         paper_tables: the counterparts of the paper's tables and figures.
         compares_sets: whether these tables put runs over different example sets (other frame counts) side by side;
@@ -144,6 +145,7 @@ class Benchmark:
     released_prompts: Callable[[Path, str], PromptTexts] | None = None
     released_wording: str = ""
     released_rubric: Callable[[Path, str], ReleasedRubric] | None = None
+    vocabulary: Callable[[], Mapping[str, str]] | None = None
     formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
     paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
     compares_sets: bool = False

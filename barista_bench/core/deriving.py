@@ -53,6 +53,9 @@ class Sampling:
         rate: frames a second of one example, evenly.
         max_frames: frames of one example at the most, evenly thinned; None for as many as `rate` gives.
         spacing: frames between two frames of one example.
+        seconds: what a clip lasts, from its first frame to its last, at any frame rate; None keeps to `spacing`.
+        domain: file of values that exclude each other (`default`: coffee making), any two of which make a change; None
+            keeps to the changes that the release names.
         choices: options of a multiple-choice question; None for all classes.
         same_verb: options that share the verb of the right one, where there are as many.
         box_scale: true boxes are integers from 0 to this, which a full side of the frame maps to.
@@ -81,6 +84,8 @@ class Sampling:
     rate: Annotated[float, Meta(gt=0, le=1000)] | None = None
     max_frames: Count | None = None
     spacing: Count = 1
+    seconds: Annotated[float, Meta(gt=0, le=3600)] | None = None
+    domain: Annotated[str, Meta(min_length=1)] | None = None
     choices: Count | None = None
     same_verb: Index = 0
     box_scale: Count = 1000

@@ -88,7 +88,7 @@ class GraphOrigin(Origin):
     @cached_property
     def splits(self) -> dict[str, str]:
         """Video id to split; reads the whole release, unless `plans` has."""
-        return self._split({video.video_id: video.preparation for video in self.graph})
+        return self._split({video.video_id: video.preparation for video in self.graph}, ())
 
     def plans(self, sampled: SampledTasks, *, num_proc: int = 1, progress: bool = False) -> Plans:
         tasks = [(task, sampling) for task, sampling in sampled if isinstance(task, GraphTask)]
@@ -230,28 +230,45 @@ def _hint(root: Path) -> str:
     return ". Remedy: give the folder that holds one folder per video"
 
 
-def split_videos(preparations: Mapping[str, str], *, seed: int = 42) -> dict[str, str]:
-    """Video id to split. Depends on ids, preparations and seed alone, not on their order.
+def split_videos(
+    preparations: Mapping[str, str], asked: Sequence[frozenset[str]] = (), *, seed: int = 42
+) -> dict[str, str]:
+    """Video id to split. Depends on ids, preparations, seed and `asked` alone, not on their order.
 
     A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type of at least
     two videos gets one.
 
+    Args:
+        asked: of each config the videos that it asks about: where there are several and none is for tests, one becomes
+            so.
+
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}
+    >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"}, [frozenset("bc")])
+    {'a': 'test', 'b': 'test', 'c': 'train'}
     """
     strata: dict[str, list[str]] = defaultdict(list)
     for video_id in sorted(preparations):
         strata[preparations[video_id]].append(video_id)
     chosen: set[str] = set()
     for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}, _TEST_SHARE).items():
-        ranked = sorted(strata[stratum], key=lambda video_id: (content_seed("split", seed, video_id), video_id))
-        chosen.update(ranked[:count])
+        chosen.update(_ranked(strata[stratum], seed)[:count])
+    for videos in sorted(asked, key=sorted):
+        if len(videos) > 1 and not videos & chosen:
+            chosen.add(_ranked(videos, seed)[0])
     return {video_id: TEST if video_id in chosen else TRAIN for video_id in sorted(preparations)}
 
 
-def split_of(split_file: str | Path | None, preparations: Mapping[str, str]) -> dict[str, str]:
-    """Video id to split, for the preparation types of all videos: from a file (see `load_splits`), or derived."""
-    return load_splits(split_file, tuple(preparations)) if split_file else split_videos(preparations)
+def _ranked(videos: Iterable[str], seed: int) -> list[str]:
+    """In the order in which they are taken for tests."""
+    return sorted(videos, key=lambda video_id: (content_seed("split", seed, video_id), video_id))
+
+
+def split_of(
+    split_file: str | Path | None, preparations: Mapping[str, str], asked: Sequence[frozenset[str]]
+) -> dict[str, str]:
+    """Video id to split: from a file (see `load_splits`), or derived (see `split_videos`)."""
+    return load_splits(split_file, tuple(preparations)) if split_file else split_videos(preparations, asked)
 
 
 def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:

@@ -176,7 +176,7 @@ def plan_tasks(
     graph: SceneGraph,
     wanted: Sequence[tuple[GraphTask, Sampling]],
     *,
-    split: Callable[[Mapping[str, str]], Mapping[str, str]],
+    split: Callable[[Mapping[str, str], Sequence[frozenset[str]]], Mapping[str, str]],
     num_proc: int = 1,
     check_masks: bool = False,
     progress: bool = False,
@@ -185,7 +185,8 @@ def plan_tasks(
 
     Args:
         wanted: tasks, each once, and how to sample them.
-        split: from preparation types by video id to splits by video id.
+        split: from preparation types by video id, and the videos that each task has candidates of, to splits by video
+            id.
         num_proc: processes that read videos; they change nothing but the time it takes.
         check_masks: also look at every mask and video, as `validate` does.
         progress: show a bar for each of the two passes.
@@ -203,7 +204,8 @@ def plan_tasks(
     with ExitStack() as stack:
         each = stack.enter_context(worker_processes(num_proc)).map if num_proc > 1 else map
         surveys = _surveyed(graph, each(reader.survey, graph.video_ids), progress)
-        splits = dict(split({survey.video_id: survey.preparation for survey in surveys}))
+        asked = [frozenset(s.video_id for s in surveys if s.tasks[name].candidates) for name in by_name]
+        splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, asked))
         draws = {name: _draw(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
         problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
         validations = tuple(survey.validation for survey in surveys if survey.validation)
@@ -264,7 +266,7 @@ def plan_task(graph: SceneGraph, task: GraphTask, sampling: Sampling, splits: Ma
     Raises:
         NoExamples: no candidate fits the sampling.
     """
-    drawn = plan_tasks(graph, [(task, sampling)], split=lambda _: splits)
+    drawn = plan_tasks(graph, [(task, sampling)], split=lambda *_: splits)
     if drawn.empty:
         raise drawn.empty[task.name]
     return drawn.plans[task.name]

@@ -22,7 +22,6 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.bounded import MAX_YAML, first_complaint, load_yaml, read_bounded
 
 TOP_SCORE = 10
-_VOCABULARY = "vocabulary.yaml"
 
 
 class _RubricModel(BaseModel):
@@ -148,9 +147,8 @@ def _read(data: bytes, name: str, package: str) -> Rubric:
     hashed = hashlib.sha256(data)
     words: dict[str, str] = {}
     if content.vocabulary:
-        vocabulary = _vocabulary(package, name)
-        hashed.update(vocabulary)
-        words = _words(vocabulary, f"{package}/{_VOCABULARY}")
+        words = _vocabulary(package, name)
+        hashed.update(json.dumps(words).encode())
     sha256 = hashed.hexdigest()
     return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=by_hash("file", sha256))
 
@@ -163,16 +161,10 @@ def _checked(content: object, name: str) -> _RubricFile:
         raise ConfigError(f"{name}: {complaint}. Remedy: correct it, docs/judging.md shows one") from error
 
 
-def _vocabulary(package: str, name: str) -> bytes:
-    path = resources.files(package).joinpath(_VOCABULARY) if package else None
-    if path is None or not path.is_file():
+def _vocabulary(package: str, name: str) -> dict[str, str]:
+    """Object categories with their descriptions, of a benchmark that has them."""
+    benchmark = package.rpartition(".")[2]
+    words = get_benchmark(benchmark).vocabulary if benchmark else None
+    if words is None:
         raise ConfigError(f"{name}: vocabulary: this benchmark has none to show. Remedy: leave it out")
-    return path.read_bytes()
-
-
-def _words(vocabulary: bytes, where: str) -> dict[str, str]:
-    content = load_yaml(vocabulary, where)
-    categories = content.get("categories") if isinstance(content, dict) else None
-    if not isinstance(categories, dict):
-        raise ConfigError(f"{where}: has no mapping called categories. Remedy: install the package again")
-    return {str(word): str(text) for word, text in categories.items()}
+    return dict(words())

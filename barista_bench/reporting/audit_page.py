@@ -14,7 +14,9 @@ LEVEL = 0.05
 """p-value, corrected, below which a guesser does better than chance."""
 _STYLE = """
 svg.share { width: 9rem; height: 0.7rem; display: block; }
-svg.share .track { fill: var(--panel); } svg.share .value { fill: var(--blue); } svg.share .mark { stroke: var(--orange); stroke-width: 1.5; }
+svg.share .track { fill: var(--panel); }
+svg.share .value { fill: var(--blue); }
+svg.share .mark { stroke: var(--orange); stroke-width: 1.5; }
 """
 
 

@@ -61,7 +61,7 @@ def examples(root: Path) -> list[Example]:
 
 def test_published_sampling_is_the_default() -> None:
     assert TASK.sampling == Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
-    uses = {"frames", "spacing", "per_class", "draw_seed", "max_frames", "pairs"}
+    uses = {"frames", "spacing", "seconds", "domain", "per_class", "draw_seed", "max_frames", "pairs"}
     assert (TASK.upstream_name, TASK.sampling_uses) == ("visual_qa", uses)
 
 

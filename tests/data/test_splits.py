@@ -59,3 +59,18 @@ def test_a_video_in_no_split_is_refused(tmp_path: Path) -> None:
     path.write_text('{"train": ["a"], "test": ["b"]}')
     with pytest.raises(DataError, match="'c' is in no split"):
         load_splits(path, ("a", "c"))
+
+
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=3), st.sampled_from("abc"), min_size=1),
+    st.lists(st.lists(st.integers(0, 9), min_size=1, unique=True), max_size=4),
+)
+def test_a_config_that_asks_about_several_videos_has_one_to_test_on(
+    preparations: dict[str, str], picks: list[list[int]]
+) -> None:
+    videos = sorted(preparations)
+    asked = [frozenset(videos[at % len(videos)] for at in pick) for pick in picks]
+    splits = split_videos(preparations, asked)
+    assert splits == split_videos(preparations, asked[::-1])
+    for config in asked:
+        assert len(config) == 1 or any(splits[video] == "test" for video in config)

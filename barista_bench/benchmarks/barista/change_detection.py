@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from itertools import groupby, pairwise
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -23,7 +24,9 @@ from numpy.typing import NDArray
 
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.example import Int64, TypedFields
+from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
 
 Category = Literal["state_change", "action_transition", "relation_change", "activity_progression"]
@@ -73,11 +76,21 @@ def clips(video: VideoGraph, sampling: Sampling) -> Iterator[Keyframes]:
     With a sampled frame range, those that lie entirely in it.
     """
     low, high = sampling.frame_range or (0, video.frame_count)
-    length = sampling.frames * sampling.spacing
+    spacing = _spacing(video, sampling)
+    length = sampling.frames * spacing
     for start in range(0, video.frame_count, length):
-        keyframes = tuple(range(start, min(start + length, video.frame_count), sampling.spacing))
+        keyframes = tuple(range(start, min(start + length, video.frame_count), spacing))
         if len(keyframes) > 1 and start >= low and keyframes[-1] < high:
             yield keyframes
+
+
+def _spacing(video: VideoGraph, sampling: Sampling) -> int:
+    """Frames between two keyframes: as released, or so many that a clip lasts `sampling.seconds` at any frame rate."""
+    if sampling.seconds is None:
+        return sampling.spacing
+    if not video.video.fps:
+        raise DataError(f"{video.video_id}: has no fps. Remedy: give it in video_metadata, or leave seconds out")
+    return max(1, round(sampling.seconds * video.video.fps / max(1, sampling.frames - 1)))
 
 
 class _Held(NamedTuple):
@@ -174,15 +187,27 @@ class ClipView:
         return list(dict.fromkeys(self.video.objects[index].id for index in objects))
 
 
-def detect_changes(view: ClipView) -> dict[Category, list[Change]]:
-    """The changes of each category that has any, in the order of `CATEGORIES`."""
-    detectors = (state_changes, action_transitions, relation_changes, activity_progression)
-    detected = ((category, detect(view)) for category, detect in zip(CATEGORIES, detectors, strict=True))
-    return {category: changes for category, changes in detected if changes}
+def domain_of(sampling: Sampling) -> Domain | None:
+    """Whose values' changes are asked about; None: the release's. Raises ConfigError for a file that is none."""
+    if sampling.domain is None:
+        return None
+    return load_domain(None if sampling.domain == "default" else Path(sampling.domain))
 
 
-def state_changes(view: ClipView) -> list[Change]:
-    """Persistent objects whose usual value of an attribute differs between the windows, where that has a name."""
+def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Category, list[Change]]:
+    """The changes of each category that has any, in the order of `CATEGORIES`; of states as `state_changes` says."""
+    changes = (
+        state_changes(view, domain),
+        action_transitions(view),
+        relation_changes(view),
+        activity_progression(view),
+    )
+    return {category: detected for category, detected in zip(CATEGORIES, changes, strict=True) if detected}
+
+
+def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
+    """Persistent objects whose usual value of an attribute differs between the windows, where that has a name: in the
+    release four states, with a domain any two values that exclude each other."""
     table = view.video.attributes_table
     positions = table.active(view.span)
     positions = positions[view.persistent[table.source[positions]]]
@@ -191,14 +216,14 @@ def state_changes(view: ClipView) -> list[Change]:
         kind, _ = table.labels[table.label[position]]
         ranges.setdefault((int(table.source[position]), kind), []).append(position)
     events: list[tuple[Hashable, list[Change]]] = []
-    for (index, _), group in sorted(ranges.items(), key=lambda item: item[0][0]):
+    for (index, kind), group in sorted(ranges.items(), key=lambda item: item[0][0]):
         # An entry counts once on a frame, whatever number of its ranges hold there.
         entries: dict[int, tuple[str, NDArray[np.bool_]]] = {}
         for position, frames in zip(group, view.stated(table, np.array(group)), strict=True):
             _, value, _, _, row = table.entry(position)
             entries[row] = (value, entries[row][1] | frames if row in entries else frames)
         before, after = (_usual(entries, view.annotations[index], part) for part in view.end_windows)
-        description = _description(before, after)
+        description = _description(before, after) if domain is None else _turn(domain, kind, before, after)
         if description:
             category, ids = view.categories[index], view.ids([index])
             rows = [
@@ -238,6 +263,13 @@ def _description(before: str | None, after: str | None) -> str:
         if old == state:
             return f"stopped {state}"
     return ""
+
+
+def _turn(domain: Domain, attribute_type: str, before: str | None, after: str | None) -> str:
+    """A change of value in words; empty where both values can be said of one moment, or the domain lacks one."""
+    if before is None or after is None or domain.relation_of(attribute_type, before, after) != "exclusive":
+        return ""
+    return _description(before, after) or f"went from {before} to {after}"
 
 
 def action_transitions(view: ClipView) -> list[Change]:

@@ -16,12 +16,8 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
-import msgspec
-
-from barista_bench.benchmarks import packaged_data
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.explanations import explanation
 from barista_bench.benchmarks.parsing import MAX_ANSWER
@@ -35,6 +31,7 @@ from barista_bench.core.task import (
     Prediction,
     Scored,
 )
+from barista_bench.scene_graph.domain import load_domain
 
 _WORD = re.compile(r"[^\W_]+")
 # Function words. Words of place and number (on, under, inside, no, left, right, open) say something and stay.
@@ -244,10 +241,9 @@ def after_last(text: str, marker: str) -> str:
     return text[matches[-1].end() if matches else 0 :].strip()
 
 
-@cache
 def domain_vocabulary() -> dict[str, str]:
     """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
-    return msgspec.convert(packaged_data(PROMPT_PACKAGE, "vocabulary.yaml"), dict[str, Any])["categories"]
+    return load_domain().categories
 
 
 class Compared(NamedTuple):

@@ -30,6 +30,7 @@ from barista_bench.benchmarks.barista.change_detection import (
     ClipView,
     clips,
     detect_changes,
+    domain_of,
 )
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameMetadata, frame_metadata, remembered
 from barista_bench.benchmarks.barista.lexical import (
@@ -110,7 +111,9 @@ class TemporalVQA(LexicalTask):
     version = 2
     answer_field = "answer"
     sampling = Sampling(limit=300, seed=42, frames=6, spacing=24, per_class=100, max_frames=6)
-    sampling_uses = frozenset({"frames", "spacing", "per_class", "draw_seed", "max_frames", "pairs"})
+    sampling_uses = frozenset(
+        {"frames", "spacing", "seconds", "domain", "per_class", "draw_seed", "max_frames", "pairs"}
+    )
     row_note = "frames of a clip, and a question about what changes in it"
     protocol_rules = rules_of(PROMPT_PACKAGE, name)
 
@@ -129,7 +132,7 @@ class TemporalVQA(LexicalTask):
             return
         for keyframes in clips(video, sampling):
             first = _selected(keyframes, sampling.max_frames)[0]
-            changes = detect_changes(ClipView(video, keyframes))
+            changes = detect_changes(ClipView(video, keyframes), domain_of(sampling))
             numbers = {category: number for number, category in enumerate(sorted(changes))}
             for category in changes:
                 yield Candidate(video.video_id, first, category, keyframes[0], (numbers[category],))
@@ -167,7 +170,7 @@ class TemporalVQA(LexicalTask):
         for candidate in candidates:
             item, (number,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
             if item not in changes:
-                changes[item] = detect_changes(ClipView(video, frames[item]))
+                changes[item] = detect_changes(ClipView(video, frames[item]), domain_of(sampling))
             about = changes[item].get(category, [])
             pair = write_pair(category, about) if written is None else written[item]["qa_pairs"][number]
             metadata: Fields = {

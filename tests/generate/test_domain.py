@@ -1,0 +1,121 @@
+"""The domain file: coffee's says how all values of the kitchen relate, and a wrong one is refused with its remedy."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks.barista.change_detection import ClipView, clips, detect_changes, domain_of, state_changes
+from barista_bench.errors import ConfigError
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import load_domain
+from tests.generate.graphs import graph_document, scene_of
+
+COFFEE = load_domain()
+
+
+def test_every_pair_of_values_in_the_kitchen_is_a_synonym_exclusive_or_compatible(small_kitchen: Path) -> None:
+    values: dict[str, set[str]] = {}
+    for video in SceneGraph(small_kitchen):
+        for attribute in video.attributes():
+            values.setdefault(attribute.type, set()).add(attribute.value)
+    assert values
+    unknown = [
+        (kind, *pair)
+        for kind, names in values.items()
+        for pair in combinations(sorted(names), 2)
+        if COFFEE.relation_of(kind, *pair) is None
+    ]
+    assert unknown == []
+
+
+def test_every_category_and_predicate_of_the_kitchen_is_known(small_kitchen: Path) -> None:
+    for video in SceneGraph(small_kitchen):
+        assert {item.category for item in video.objects} <= {*COFFEE.categories, "unknown"}
+        for relation in video.relations():
+            known = {COFFEE.contact_type: COFFEE.contacts, COFFEE.place_type: COFFEE.places}[relation.type]
+            assert relation.value in known
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "relation"),
+    [
+        ("full", "filled", "synonym"),
+        ("empty", "full", "exclusive"),
+        ("tilted", "pouring", "compatible"),
+        ("empty", "open", "compatible"),
+        ("empty", "made of gold", None),
+    ],
+)
+def test_values_relate_as_the_file_says(first: str, second: str, relation: str | None) -> None:
+    assert COFFEE.relation_of("state", first, second) == relation
+    assert COFFEE.relation_of("state", second, first) == relation
+
+
+def test_verbs_and_nouns_that_could_be_said_of_one_thing_are_the_same() -> None:
+    assert COFFEE.same_verb("Grasp", "pick")
+    assert not COFFEE.same_verb("open", "close")
+    assert COFFEE.same_noun("red coffee cup", "cup")
+    assert not COFFEE.same_noun("spoon", "pitcher")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("vague: []", "vague: []\nwhatever: 1"),
+        ("version: 1", "version: 2"),
+        ("vague: [unknown, container, vessel, box]", "vague: 7"),
+    ],
+)
+def test_a_file_that_says_something_else_is_refused(tmp_path: Path, change: str, complaint: str) -> None:
+    shipped = Path(__file__).parents[2] / "barista_bench" / "scene_graph" / "domain.yaml"
+    text = shipped.read_text(encoding="utf-8")
+    changed = text.replace(change, complaint) if change in text else f"{text}\nwhatever: 1\n"
+    (tmp_path / "domain.yaml").write_text(changed, encoding="utf-8")
+    with pytest.raises(ConfigError, match="Remedy"):
+        load_domain(tmp_path / "domain.yaml")
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Remedy"):
+        load_domain(tmp_path / "none.yaml")
+
+
+def test_every_change_between_values_that_exclude_each_other_can_be_asked_about(tmp_path: Path) -> None:
+    attributes = [
+        ("cup", "state", "empty", (0, 10)),
+        ("cup", "state", "being filled", (10, 40)),
+        ("pot", "state", "full", (0, 10)),
+        ("pot", "state", "filled", (10, 40)),
+    ]
+    video = scene_of(tmp_path, graph_document({"cup": "coffee cup", "pot": "pitcher"}, attributes=attributes)).video
+    view = ClipView(video, (0, 4, 8, 12, 16, 20))
+    assert state_changes(view) == []
+    (change,) = state_changes(view, COFFEE)
+    assert (change.subject, change.kind) == ("coffee cup", "went from empty to being filled")
+
+
+def test_a_clip_lasts_as_long_at_any_frame_rate(tmp_path: Path) -> None:
+    sampling = get_task("barista", "temporal_vqa").sampling.with_overrides({"seconds": 4}, frozenset({"seconds"}))
+    for fps, spacing in ((30.0, 24), (50.0, 40), (12.5, 10)):
+        content = graph_document({"cup": "coffee cup"}, frames=700, fps=fps, seen={"cup": [(0, 1)]})
+        video = scene_of(tmp_path / str(fps), content).video
+        first = next(clips(video, sampling))
+        assert first == tuple(range(0, 6 * spacing, spacing))
+
+
+def test_real_clips_give_questions_about_changes_that_the_release_has_no_name_for(real_release: Path) -> None:
+    task = get_task("barista", "temporal_vqa")
+    overrides = {"seconds": 4, "domain": "default"}
+    asked = task.sampling.with_overrides(overrides, frozenset(overrides))
+    kinds: dict[str, list[str]] = {"released": [], "domain": []}
+    for video in SceneGraph(real_release):
+        for name, sampling in (("released", task.sampling), ("domain", asked)):
+            for keyframes in clips(video, sampling):
+                changes = detect_changes(ClipView(video, keyframes), domain_of(sampling))
+                kinds[name] += [change.kind for change in changes.get("state_change", ())]
+    assert kinds["released"] == []
+    assert len(kinds["domain"]) >= 3

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask as coco
+from scipy.ndimage import maximum_filter
 
 from barista_bench.errors import DataError
-from barista_bench.scene_graph import Rle, SceneObject, VideoGraph
+from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
 from barista_bench.scene_graph.video_graph import Box, Ranges
 
@@ -25,6 +26,8 @@ SMALLEST = 0.0004
 """Share of the frame that a mask covers at least of what is asked about: 15 x 15 pixels of 640 x 360."""
 UNCOVERED = 0.4
 """Share of an object's median area that must be seen of it: with less it is mostly hidden, or out of the picture."""
+APART = 0.01
+"""Share of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
 KIND = "type"
 """Attribute type that says what kind of thing an object is."""
 COLOUR = "color"
@@ -220,12 +223,38 @@ class Scene:
         return {}
 
     def apart(self, first: str, second: str, frame: int) -> bool:
-        """Whether the boxes of two objects, both annotated on a frame, do not touch."""
-        boxes = self.boxes(frame)
-        if first not in boxes or second not in boxes:
+        """Whether two objects, both annotated on a frame, are clearly not in touch: `APART` lies between their masks, or
+        between their boxes where a mask cannot be read."""
+        key = (*sorted((first, second)), frame)
+        if key not in self._apart:
+            self._apart[key] = self._are_apart(first, second, frame)
+        return self._apart[key]
+
+    @cached_property
+    def _apart(self) -> dict[tuple[str, ...], bool]:
+        return {}
+
+    def _are_apart(self, first: str, second: str, frame: int) -> bool:
+        instances = {item.object.id: item for item in self.video.instances(frame)}
+        if first not in instances or second not in instances:
             return False
-        (x, y, w, h), (a, b, c, d) = boxes[first], boxes[second]
-        return x + w < a or a + c < x or y + h < b or b + d < y
+        gap = max(1, round(APART * self.video.video.width))
+        pair = [instances[first], instances[second]]
+        (x, y, w, h), (a, b, c, d) = (item.bbox for item in pair)
+        if x + w + gap < a or a + c + gap < x or y + h + gap < b or b + d + gap < y:
+            return True
+        rles = self.video.rles(pair)
+        if not all(isinstance(rle, Rle) for rle in rles):
+            return False
+        masks = [decode_mask(rle) for rle in rles if isinstance(rle, Rle)]
+        # What is near to the first box is all of the second that can touch the first.
+        rows = slice(max(0, int(y) - gap), int(y + h) + gap + 1)
+        columns = slice(max(0, int(x) - gap), int(x + w) + gap + 1)
+        near = masks[1][rows, columns]
+        if not near.any():
+            return True
+        grown = maximum_filter(masks[0][rows, columns].astype(np.uint8), size=2 * gap + 1, mode="constant")
+        return not bool((grown.astype(bool) & near).any())
 
     def unique(self, thing: Thing, frames: Iterable[int]) -> bool:
         """Whether a thing's name says which one is meant: on none of the frames is there another that it could name."""

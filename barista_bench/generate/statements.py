@@ -259,8 +259,9 @@ def uses_of(scene: Scene, side: Side, object_id: str) -> Iterator[HandUse]:
 
 
 def moments_of(scene: Scene, start: int, end: int) -> range:
-    """Frames of [start, end), four a second."""
-    return range(max(0, start), min(end, scene.frame_count), scene.frames(0.25))
+    """Frames of [start, end), four a second; the same ones of a video whichever span they are in."""
+    step = scene.frames(0.25)
+    return range(-(-max(0, start) // step) * step, min(end, scene.frame_count), step)
 
 
 def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:

@@ -60,6 +60,11 @@ class AttributeWords(DomainRecord, frozen=True):
     dimensions: tuple[tuple[str | tuple[str, ...], ...], ...]
     compatible: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def values(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(value for dimension in self.dimensions for entry in dimension for value in _entry(entry))
+
 
 class Lengths(DomainRecord, frozen=True):
     """Seconds: a hole in an annotation that is no event; what must be so around a moment that is asked about; a clip
@@ -184,8 +189,7 @@ def _parse(content: bytes, source: str) -> Domain:
     except msgspec.ValidationError as error:
         raise ConfigError(f"{source}: {error}. Remedy: {_REMEDY}") from error
     for attribute, words in domain.attributes.items():
-        values = sorted(name for dimension in words.dimensions for entry in dimension for name in _entry(entry))
-        for first, second in pairwise(values):
+        for first, second in pairwise(sorted(words.values)):
             if first == second:
                 raise ConfigError(f"{source}: attributes.{attribute}: {first!r} stands twice. Remedy: leave one out")
     return domain

@@ -1,0 +1,323 @@
+"""HanDyVQA's kinds of questions over one scene: everything that can be asked, with all that can be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.handyvqa_clips import Clip, clip_around, clip_showing
+from barista_bench.generate.handyvqa_statements import (
+    ClearlyNamed,
+    Course,
+    Deed,
+    DoneInClip,
+    HandAtWork,
+    HandsDo,
+    NothingElseTouched,
+    TouchedInClip,
+    recorded_course,
+)
+from barista_bench.generate.scene import HandUse, Scene, Thing
+from barista_bench.generate.statements import SIDES, Located, Seen, Statement, Touches
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
+
+Asked = Iterator[Candidate]
+ACTION = "What is the person doing with their hands?"
+PROCESS = "How do the hands work halfway through the clip?"
+PARTS = "Which part of an object does the {side} hand touch halfway through the clip?"
+OBJECTS = "Which objects do the hands touch?"
+STATE = "How does the {name} change?"
+LOCATION = {"start": "Where is the {name} when the clip begins?", "end": "Where is the {name} when the clip ends?"}
+MASKED = 3
+"""Annotated frames of a clip whose answer is masks."""
+
+
+class HanDyVQAWords(DomainRecord, frozen=True):
+    """What the family needs of a domain file.
+
+    Args:
+        doing: verbs of activities (press) with their participles (pressing); activities with another verb are not
+            asked about.
+        grip: the contact by which a thing is in a hand.
+        state: attribute type that is asked about.
+        states: how a value is said after "first", where its own word cannot stand there.
+    """
+
+    doing: dict[str, str]
+    grip: str
+    state: str
+    states: dict[str, str] = {}
+
+
+class Questions:
+    """The questions about one scene, a method a subtask."""
+
+    def __init__(self, scene: Scene, words: HanDyVQAWords) -> None:
+        self.scene = scene
+        self.words = words
+
+    # Action
+
+    def actions(self) -> Asked:
+        """What is done, by the graph's activities; the others of the video are wrong."""
+        scene = self.scene
+        names = [name for name in dict.fromkeys(action.name for action in scene.actions) if self._doing(name)]
+        for action in scene.actions:
+            if action.name in names:
+                clip = clip_showing(scene, (action.start + action.end) // 2)
+                choices = {
+                    name: Choice(self._doing(name), DoneInClip(name, clip.start, clip.stop, clip.shown)) for name in names
+                }
+                right = choices.pop(action.name)
+                during = [frame for frame in clip.shown if action.start <= frame < action.end]
+                given = (HandAtWork(action.name, tuple(during)),)
+                yield self._asked("action", ACTION, clip, right, choices.values(), given)
+
+    def _doing(self, action: str) -> str:
+        """A sentence about an activity; empty where its verb has no participle."""
+        verb, _, noun = action.lower().partition(" ")
+        return f"The person is {self.words.doing[verb]} the {noun}." if verb in self.words.doing else ""
+
+    # Process
+
+    def processes(self) -> Asked:
+        """What each hand does at one moment; wrong are the hands exchanged, and what hands do at other times."""
+        scene = self.scene
+        deeds = sorted({(row[0], use.thing.id) for use in scene.uses for row in use.contacts})
+        for frame in self._moments():
+            done = {side: self._deed(side, frame) for side in SIDES}
+            if done["left"] is None and done["right"] is None:
+                continue
+            clip = clip_showing(scene, frame)
+            own = [deed for deed in done.values() if deed is not None]
+            pool = [None, *dict.fromkeys((*own, *(deed for deed in deeds if self._is_clear(deed[1], clip))))]
+            pairs = [(done["right"], done["left"]), *product([*own, None], pool), *product(pool, [*own, None])]
+            pairs += list(product(pool, pool))
+            choices = {pair: self._hands(*pair, frame) for pair in pairs if self._can_be(*pair)}
+            right = choices.pop((done["left"], done["right"]), None)
+            if right is not None:
+                ids = tuple(dict.fromkeys(deed[1] for deed in own))
+                yield self._asked("process", PROCESS, clip, right, choices.values(), self._clear(ids, clip), ids)
+
+    def _moments(self) -> list[int]:
+        """The middle of each contact."""
+        return sorted({(start + end) // 2 for use in self.scene.uses for _, start, end in use.contacts})
+
+    def _deed(self, side: Side, frame: int) -> Deed | None:
+        """What a hand does at a frame: of several contacts the part's, then the one that passes soonest."""
+        known = list(self.scene.domain.contacts)
+        rows = [
+            (len(self.scene.wholes.get(use.thing.id, ())) == 0, end - start, -known.index(value), value, use.thing.id)
+            for use in self.scene.uses
+            for value, start, end in use.contacts
+            if use.side == side and start <= frame < end and value in known
+        ]
+        return min(rows)[3:] if rows else None
+
+    def _can_be(self, left: Deed | None, right: Deed | None) -> bool:
+        """Whether two hands can do both: something, and not with a thing and its part."""
+        if left is None and right is None:
+            return False
+        return left is None or right is None or left == right or (left[1] != right[1] and not self.scene.is_part_of_other(left[1], right[1]))
+
+    def _hands(self, left: Deed | None, right: Deed | None, frame: int) -> Choice:
+        statement = HandsDo(left, right, frame)
+        if left is not None and left == right:
+            return Choice(f"Both hands {self.scene.domain.contacts[left[0]].do} the {self._name(left[1])}.", statement)
+        return Choice(f"The left hand {self._does(left)}; the right hand {self._does(right)}.", statement)
+
+    def _does(self, deed: Deed | None) -> str:
+        if deed is None:
+            return "touches nothing in view"
+        return f"{self.scene.domain.contacts[deed[0]].does} the {self._name(deed[1])}"
+
+    # Parts
+
+    def parts(self) -> Asked:
+        """Which part a hand is on at one moment, of all parts of things in view."""
+        scene = self.scene
+        for use in scene.uses:
+            wholes = scene.wholes.get(use.thing.id, frozenset())
+            for frame in sorted({(start + end) // 2 for _, start, end in use.contacts}) if wholes else ():
+                clip = clip_showing(scene, frame)
+                parts = [part for part in scene.wholes if part in scene.things and self._is_clear(part, clip)]
+                choices = {part: self._part(part, use.side, frame) for part in parts}
+                right = choices.pop(use.thing.id, None)
+                if right is not None:
+                    question, given = PARTS.format(side=use.side), self._clear((use.thing.id,), clip)
+                    yield self._asked("parts", question, clip, right, choices.values(), given, (use.thing.id,))
+                    masked = self._masked(clip, [use], [use.thing.id])
+                    yield self._asked("rvos_parts", question, clip, right, (), given, (use.thing.id,), masked)
+
+    def _part(self, part: str, side: Side, frame: int) -> Choice:
+        whole = min(self.scene.wholes[part] & self.scene.things.keys())
+        return Choice(f"The {self._name(part)} of the {self._name(whole)}.", Touches(side, part, frame))
+
+    # Objects
+
+    def objects(self) -> Asked:
+        """Which objects hands touch in a clip, a whole and its part being one; others in view are wrong."""
+        scene = self.scene
+        for centre in self._moments():
+            clip = clip_around(scene, centre)
+            uses = [use for use in scene.uses if use.start < clip.stop and use.end > clip.start]
+            touched = dict.fromkeys(use.thing.id for use in uses)
+            counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
+            joined = {other for item in touched for other in self._joined(item, clip)}
+            others = [item for item in scene.things if item not in joined and self._is_clear(item, clip)]
+            right = tuple(self._object(item, clip) for item in counted)
+            given = (*self._clear(tuple(counted), clip), NothingElseTouched(tuple(counted), clip.start, clip.stop))
+            wrong = [self._object(item, clip) for item in others]
+            yield self._asked("objects", OBJECTS, clip, right, wrong, given, tuple(counted))
+            masked = self._masked(clip, uses, counted)
+            yield self._asked("rvos_objects", OBJECTS, clip, right, (), given, tuple(counted), masked)
+
+    def _object(self, item: str, clip: Clip) -> Choice:
+        return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
+
+    def _joined(self, item: str, clip: Clip) -> Iterator[str]:
+        """A thing, its parts and wholes, and what is in, on or at it in a clip: who touches one may be said to touch both."""
+        yield item
+        yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
+        for span in self.scene.places:
+            if span.start < clip.stop and span.end > clip.start and item in (span.thing.id, span.other.id):
+                yield from (span.thing.id, span.other.id)
+
+    def _masked(self, clip: Clip, uses: Sequence[HandUse], items: Sequence[str]) -> dict[str, Any]:
+        """Frames on which the answer is masked: all of it is well to be seen or not in the picture; those on which it is
+        touched come first, then the others; evenly spaced, in order."""
+        clear = []
+        for frame in clip.shown:
+            seen = [self.scene.visible(item, frame) for item in items]
+            if None not in seen and any(seen):
+                clear.append(frame)
+        touched = [frame for frame in clear if any(use.start <= frame < use.end for use in uses)]
+        pool = touched if len(touched) >= MASKED else clear
+        parts = {item: [part for part, wholes in self.scene.wholes.items() if item in wholes] for item in items}
+        return {
+            "annotated": [pool[at] for at in evenly_spaced(len(pool), MASKED)] if pool else [],
+            "masked": [[item, *parts[item]] for item in items],
+        }
+
+    # State
+
+    def states(self) -> Asked:
+        """How an attribute goes in a clip around each of its changes, and halfway between them."""
+        scene, kind = self.scene, self.words.state
+        words = scene.domain.attributes[kind]
+        spans = [span for span in scene.values if span.type == kind]
+        for thing in dict.fromkeys(span.thing for span in spans):
+            own = [span for span in spans if span.thing.id == thing.id]
+            usual = {span.value for span in spans if span.thing.category == thing.category}
+            moments = sorted({frame for span in own for frame in (span.start, (span.start + span.end) // 2)} - {0})
+            for clip in dict.fromkeys(clip_around(scene, frame) for frame in moments):
+                recorded = recorded_course(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
+                first = recorded[0] if recorded else own[0].value
+                courses = _courses(words, first, usual)
+                choices = {course: self._course(thing, course, clip) for course in (recorded or (first,), *courses)}
+                right = choices.pop(recorded or (first,))
+                question, given = STATE.format(name=thing.name), self._clear((thing.id,), clip)
+                yield self._asked("state", question, clip, right, choices.values(), given, (thing.id,))
+
+    def _course(self, thing: Thing, values: tuple[str, ...], clip: Clip) -> Choice:
+        said = [self.words.states.get(value, value) for value in values]
+        again = [f"{word} again" if word in said[:at] else word for at, word in enumerate(said)]
+        text = f"{said[0].capitalize()} throughout." if len(said) == 1 else f"First {', then '.join(again)}."
+        return Choice(text, Course(thing.id, self.words.state, values, clip.start, clip.stop, clip.shown))
+
+    # Location
+
+    def locations(self) -> Asked:
+        """Where a thing is at the beginning and at the end of a clip in which it is touched or comes to another place."""
+        scene = self.scene
+        for centre, thing in self._moves():
+            clip = clip_around(scene, centre)
+            places = [place for place in self._places(thing) if self._is_clear(place[1], clip)]
+            for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])):
+                choices = {place: self._located(thing, place, frame) for place in places}
+                hands = {side: self._in_hand(thing, side, frame) for side in SIDES}
+                every = [*choices.values(), *hands.values()]
+                right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
+                question, wrong = LOCATION[end].format(name=thing.name), [c for c in every if c is not right]
+                given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
+                yield self._asked("location", question, clip, right, wrong, given, (thing.id,))
+
+    def _moves(self) -> list[tuple[int, Thing]]:
+        """Moments at which a thing is touched, or comes to a place, or leaves it."""
+        scene = self.scene
+        touched = {((use.start + use.end) // 2, use.thing) for use in scene.uses}
+        edges = {(f, span.thing) for span in scene.places for f in (span.start, span.end) if 0 < f < scene.frame_count}
+        return sorted(row for row in touched | edges if not scene.wholes.get(row[1].id))
+
+    def _places(self, thing: Thing) -> list[tuple[str, str]]:
+        """(predicate, id of the other) of every place that a thing, then one of its category, then any has in the video;
+        of predicates that things of its category have, and not with what is a part of it."""
+        spans = [span for span in self.scene.places if not self.scene.domain.places[span.predicate].is_part]
+        alike = [span for span in spans if span.thing.category == thing.category]
+        usual = {span.predicate for span in alike}
+        ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *(s for s in spans if s.predicate in usual)]
+        pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
+        return [
+            pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])
+        ]
+
+    def _located(self, thing: Thing, place: tuple[str, str], frame: int) -> Choice:
+        words = self.scene.domain.places[place[0]].words
+        return Choice(f"{words.capitalize()} the {self._name(place[1])}.", Located(thing.id, *place, frame))
+
+    def _in_hand(self, thing: Thing, side: Side, frame: int) -> Choice:
+        return Choice(f"In the {side} hand.", Touches(side, thing.id, frame, self.words.grip))
+
+    # What all have in common
+
+    def _name(self, object_id: str) -> str:
+        return self.scene.things[object_id].name
+
+    def _is_clear(self, object_id: str, clip: Clip) -> bool:
+        return self.scene.unique(self.scene.things[object_id], clip.shown)
+
+    def _clear(self, ids: Iterable[str], clip: Clip) -> tuple[Statement, ...]:
+        return tuple(ClearlyNamed(object_id, clip.shown) for object_id in ids)
+
+    def _asked(
+        self,
+        subtask: str,
+        question: str,
+        clip: Clip,
+        right: Choice | tuple[Choice, ...],
+        wrong: Iterable[Choice],
+        given: tuple[Statement, ...] = (),
+        objects: tuple[str, ...] = (),
+        extra: dict[str, Any] | None = None,
+    ) -> Candidate:
+        return Candidate(
+            subtask=subtask,
+            video_id=self.scene.video_id,
+            question=question,
+            right=(right,) if isinstance(right, Choice) else right,
+            wrong=tuple(wrong),
+            given=given,
+            span=(clip.start, clip.stop),
+            frames=(clip.centre,),
+            objects=objects,
+            extra=extra or {},
+        )
+
+
+def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
+    """One, two or three values in a row of the dimension of `first`, each other than the one before: of those that are
+    usual, or of all that the dimension has where that is but one."""
+    for dimension in words.dimensions:
+        entries = [(entry,) if isinstance(entry, str) else entry for entry in dimension]
+        if not any(first in entry for entry in entries):
+            continue
+        values = [value for entry in entries for value in entry if value in usual]
+        values = values if len(values) > 1 else [first, *(entry[0] for entry in entries if first not in entry)]
+        turns = [(a, b) for a in values for b in values if a != b]
+        return [*((a,) for a in values), *turns, *((a, b, a) for a, b in turns)]
+    return []

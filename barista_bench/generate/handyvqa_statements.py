@@ -1,0 +1,199 @@
+"""What HanDyVQA's choices say of a scene, beyond what every family says (`statements`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import ClassVar
+
+from barista_bench.generate.scene import Action, Scene, ValueSpan
+from barista_bench.generate.statements import SIDES, Statement, Touches, Truth, all_of, differ, moments_of, uses_of
+from barista_bench.scene_graph.domain import Side
+
+Deed = tuple[str, str]
+"""What a hand does: (contact, object id)."""
+
+
+class ClearlyNamed(Statement, frozen=True):
+    """An object's name says on each of the frames which one is meant."""
+
+    unmet: ClassVar[str] = "a name could mean several things in view"
+    object: str
+    frames: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        return scene.unique(scene.things[self.object], self.frames)
+
+
+class HandAtWork(Statement, frozen=True):
+    """On two or more of the frames a hand is well to be seen, and something that an action's noun can name."""
+
+    action: str
+    frames: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        noun = Action(self.action, 0, 0).noun
+        named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.name)]
+        seen = [
+            frame
+            for frame in self.frames
+            if any(scene.hand_visible(side, frame) for side in SIDES) and any(scene.visible(t, frame) for t in named)
+        ]
+        return True if len(seen) >= 2 else None
+
+
+class TouchedInClip(Statement, frozen=True):
+    """Some hand is on an object in [start, end), to be seen on one of the frames `shown`.
+
+    False: no contact is recorded in the span or near it; the object is well to be seen at half of its moments or more;
+    and at every moment, four a second, at which the object is in the picture, all hands in the picture are apart from it.
+    """
+
+    object: str
+    start: int
+    end: int
+    shown: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        margin = scene.margin
+        uses = [use for side in SIDES for use in uses_of(scene, side, self.object)]
+        if any(use.start < self.end + margin and use.end > self.start - margin for use in uses):
+            seen = any(Touches(side, self.object, frame).truth(scene) for side in SIDES for frame in self.shown)
+            return True if seen else None
+        moments = moments_of(scene, self.start, self.end)
+        if not all(self._is_free(scene, frame) for frame in moments):
+            return None
+        return False if 2 * sum(scene.visible(self.object, frame) is True for frame in moments) >= len(moments) else None
+
+    def _is_free(self, scene: Scene, frame: int) -> bool:
+        visible = scene.visible(self.object, frame)
+        if visible is False:
+            return True
+        hands = [hand for side in SIDES if (hand := scene.hand_id(side)) and scene.annotated(hand, frame)]
+        # Of what is hardly seen the rest may be beyond the edge of the picture, and a hand with it.
+        is_whole = visible is True or len(hands) == len(SIDES)
+        return is_whole and all(scene.apart(hand, self.object, frame) for hand in hands)
+
+
+class NothingElseTouched(Statement, frozen=True):
+    """No hand is recorded on anything in [start, end) but on these objects, what they are parts of, and their parts."""
+
+    unmet: ClassVar[str] = "hands touch something else near the clip"
+    objects: tuple[str, ...]
+    start: int
+    end: int
+
+    def truth(self, scene: Scene) -> Truth:
+        near = (use for use in scene.uses if use.start < self.end + scene.margin and use.end > self.start - scene.margin)
+        others = {use.thing.id for use in near} - set(self.objects)
+        return all(any(scene.is_part_of_other(other, item) for item in self.objects) for other in others)
+
+
+class HandsDo(Statement, frozen=True):
+    """What each hand does at a frame; None is a hand that touches nothing that is to be seen.
+
+    True of a hand without a deed where it has no contact near the frame, and is out of the picture or apart from
+    everything in it. False where what one of the hands is said to do is excluded.
+    """
+
+    left: Deed | None
+    right: Deed | None
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        return all_of([_does(scene, "left", self.left, self.frame), _does(scene, "right", self.right, self.frame)])
+
+
+def _does(scene: Scene, side: Side, deed: Deed | None, frame: int) -> Truth:
+    if deed is not None:
+        return Touches(side, deed[1], frame, deed[0]).truth(scene)
+    near = [use for use in scene.uses if use.side == side and use.start <= frame + scene.margin]
+    near = [use for use in near if use.end > frame - scene.margin]
+    if near:
+        return False if any(Touches(side, use.thing.id, frame).truth(scene) for use in near) else None
+    hand, visible = scene.hand_id(side), scene.hand_visible(side, frame)
+    if hand is None or visible is False:
+        return True if visible is False else None
+    others = [item for item in scene.boxes(frame) if item in scene.things]
+    return True if all(scene.apart(hand, item, frame) for item in others) else None
+
+
+class DoneInClip(Statement, frozen=True):
+    """An action goes on at some of the frames `shown` of [start, end).
+
+    False: other activities are recorded over the span, without a hole, and each excludes it wherever it goes on.
+    """
+
+    action: str
+    start: int
+    end: int
+    shown: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        gap, margin = scene.frames(scene.domain.lengths.gap), scene.margin
+        near = [action for action in scene.actions if action.start < self.end + gap and action.end > self.start - gap]
+        same = [action for action in near if action.name == self.action]
+        if same:
+            seen = any(a.start + margin <= frame < a.end - margin for a in same for frame in self.shown)
+            return True if seen else None
+        reached = self.start
+        for action in near:
+            if action.start - reached > gap:
+                return None
+            reached = max(reached, action.end)
+        if not near or self.end - reached > gap:
+            return None
+        moments = [(a, frame) for a in near for frame in (*moments_of(scene, a.start, a.end), (a.start + a.end) // 2)]
+        return False if all(differ(scene, self.action, a.name, frame) for a, frame in moments) else None
+
+
+class Course(Statement, frozen=True):
+    """The values that an attribute has one after the other in [start, end).
+
+    Known where values that exclude each other are recorded over the span without a hole, each to be seen on two or more
+    of the frames `shown`. False: a value that is said is excluded at the beginning, at the end, or all along; or one that
+    is said to stay does not. A course that only leaves some value out is neither.
+    """
+
+    object: str
+    type: str
+    values: tuple[str, ...]
+    start: int
+    end: int
+    shown: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        recorded = recorded_course(scene, self.object, self.type, self.start, self.end, self.shown)
+        if recorded is None:
+            return None
+        relations = [[scene.domain.relation_of(self.type, a, b) for b in recorded] for a in self.values]
+        if len(recorded) == len(self.values) and all(row[at] == "synonym" for at, row in enumerate(relations)):
+            return True
+        ends = relations[0][0], relations[-1][-1]
+        is_never = any(all(relation == "exclusive" for relation in row) for row in relations)
+        is_left = len(self.values) == 1 and "exclusive" in relations[0]
+        return False if "exclusive" in ends or is_never or is_left else None
+
+
+def recorded_course(
+    scene: Scene, object_id: str, kind: str, start: int, end: int, shown: Sequence[int]
+) -> tuple[str, ...] | None:
+    """The values of an attribute in [start, end) one after the other; None where the graph leaves some of it open."""
+    gap = scene.frames(scene.domain.lengths.gap)
+    spans = [s for s in scene.values if (s.thing.id, s.type) == (object_id, kind) and s.start < end and s.end > start]
+    spans.sort(key=lambda span: span.start)
+    if not spans or spans[0].start - start > gap or end - spans[-1].end > gap:
+        return None
+    for before, after in pairwise(spans):
+        is_turn = scene.domain.relation_of(kind, before.value, after.value) != "synonym"
+        if not is_turn or not -scene.margin <= after.start - before.end <= gap:
+            return None
+    is_seen = all(sum(1 for _ in _seen_in(scene, span, shown)) >= 2 for span in spans)
+    return tuple(span.value for span in spans) if is_seen else None
+
+
+def _seen_in(scene: Scene, span: ValueSpan, shown: Sequence[int]) -> Iterator[int]:
+    """The frames shown on which a value holds, and what has it is well to be seen."""
+    inside = (frame for frame in shown if span.start + scene.margin <= frame < span.end - scene.margin)
+    at_edge = (frame for frame in shown if span.start <= frame < span.end and frame in (shown[0], shown[-1]))
+    return (frame for frame in {*inside, *at_edge} if scene.visible(span.thing.id, frame))

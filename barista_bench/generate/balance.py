@@ -1,103 +1,123 @@
-"""A set whose wording gives nothing away: what is right as often is wrong in proportion, or it is not asked."""
+"""A set whose wording gives nothing away: each word stands in wrong choices in proportion to the right ones."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from barista_bench.generate.candidates import Candidate, Choice
 from barista_bench.generate.drawing import draw
 
-SLACK = 2
-"""How many times more often than in proportion a wording may stand as a wrong choice."""
-LEAST = 0.75
-"""Share of its proportion in which a wording stands as a wrong choice at least, but for `SLACK`."""
+SLACK = 2.0
+"""A word may stand this many times, and the square root of its due, more or less often in wrong choices than is due."""
+SPARE = 4
+"""Candidates looked at for each that is asked for, at the most."""
+AT_ONCE = 40
+"""Candidates, in the order in which they are drawn, of which the one comes next that keeps the words best in proportion."""
 
-Wordings = Callable[[Candidate, Choice], tuple[str, ...]]
-"""What a reader of a question and one of its choices could go by without a look at the video."""
+WrongNeeded = Callable[[Candidate], int]
+Words = Callable[[Choice], Sequence[str]]
+Counts = NDArray[np.int64]
+
+
+class _Offer(NamedTuple):
+    """A candidate as counts of words: of its right choices, (words,), and of each wrong one, (choices, words)."""
+
+    candidate: Candidate
+    right: Counts
+    wrong: Counts
+    needed: int
+
+
+class _Addition(NamedTuple):
+    """What the set's balance is with one more candidate, whose wrong choices are those of indices `chosen`."""
+
+    cost: int
+    chosen: tuple[int, ...]
+    stands: Counts
 
 
 def draw_balanced(
-    candidates: Sequence[Candidate], size: int, seed: int, wrong_needed: Callable[[Candidate], int], wordings: Wordings
+    candidates: Sequence[Candidate], size: int, seed: int, wrong_needed: WrongNeeded, words: Words
 ) -> list[Candidate]:
-    """At most `size` candidates, each with as many wrong choices as it needs, in which no wording tells right from wrong.
+    """At most `size` candidates, each with just the wrong choices that it needs, in which no word tells right from wrong.
 
-    Each wording stands as a wrong choice in proportion to how often it is a right one, within `SLACK` and `LEAST`. What
-    cannot be brought into proportion is left out.
+    A word is due in wrong choices as often as it stands in right ones, times the set's number of wrong choices for each
+    right one. Candidates are taken as `draw` orders them, but of the next few the one first that keeps all words nearest
+    to their due; one that would bring a word out of proportion is left out. Sums are of whole numbers: the same on any
+    machine.
+
+    Args:
+        words: of a choice, those that a reader could go by.
     """
-    kept = _in_proportion(draw(candidates, 2 * size, seed), wrong_needed, wordings)
-    while len(kept) > size:
-        kept = _in_proportion(draw(kept, size, seed), wrong_needed, wordings)
-    chosen = _choose(kept, wrong_needed, wordings) if kept else []
-    return [msgspec.structs.replace(candidate, wrong=wrong) for candidate, wrong in zip(kept, chosen, strict=True)]
-
-
-def _in_proportion(
-    candidates: list[Candidate], wrong_needed: Callable[[Candidate], int], wordings: Wordings
-) -> list[Candidate]:
-    """Candidates that are left when those furthest out of proportion have gone, step by step."""
-    kept = candidates
-    while kept:
-        excess = _excesses(kept, _choose(kept, wrong_needed, wordings), wrong_needed, wordings)
-        worst = max(excess)
-        if worst <= 0:
-            break
-        # Some at once, lest large sets take long; all from the far end, so that near ones have their chance.
-        leaving = sorted(range(len(kept)), key=lambda at: -excess[at])[: max(1, len(kept) // 50)]
-        gone = {at for at in leaving if excess[at] > 0}
-        kept = [candidate for at, candidate in enumerate(kept) if at not in gone]
-    return kept
-
-
-def _excesses(
-    candidates: Sequence[Candidate],
-    chosen: Sequence[tuple[Choice, ...]],
-    wrong_needed: Callable[[Candidate], int],
-    wordings: Wordings,
-) -> list[float]:
-    """For each candidate how far the worst of its wordings is out of proportion; not above 0 where all are in it."""
-    due = _due(candidates, wrong_needed, wordings)
-    stands = Counter(
-        word
-        for candidate, wrong in zip(candidates, chosen, strict=True)
-        for choice in wrong
-        for word in wordings(candidate, choice)
-    )
-    return [
-        max(
-            *(stands[w] - due[w] - SLACK for choice in wrong for w in wordings(candidate, choice)),
-            *(due[w] * LEAST - SLACK - stands[w] for choice in candidate.right for w in wordings(candidate, choice)),
+    waiting = _offers(draw(candidates, SPARE * size, seed), wrong_needed, words)
+    drawn: list[Candidate] = []
+    balance = _Balance(waiting[0].right.size if waiting else 0)
+    first = 0
+    while first < len(waiting) and len(drawn) < size:
+        near = range(first, min(first + AT_ONCE, len(waiting)))
+        additions = [(addition.cost, at, addition) for at in near if (addition := balance.with_(waiting[at]))]
+        if not additions:
+            first += AT_ONCE
+            continue
+        _, at, addition = min(additions, key=lambda row: row[:2])
+        offer = waiting.pop(at)
+        balance.add(offer, addition)
+        drawn.append(
+            msgspec.structs.replace(offer.candidate, wrong=tuple(offer.candidate.wrong[i] for i in addition.chosen))
         )
-        for candidate, wrong in zip(candidates, chosen, strict=True)
-    ]
+        first = 0
+    return drawn
 
 
-def _choose(
-    candidates: Sequence[Candidate], wrong_needed: Callable[[Candidate], int], wordings: Wordings
-) -> list[tuple[Choice, ...]]:
-    """The wrong choices of each: of wordings that are furthest from their proportion; ties go to the more plausible."""
-    due = _due(candidates, wrong_needed, wordings)
-    chosen: dict[int, tuple[Choice, ...]] = {}
-    for at in sorted(range(len(candidates)), key=lambda at: len(candidates[at].wrong)):
-        candidate = candidates[at]
-        pool = [(choice, wordings(candidate, choice)) for choice in candidate.wrong]
-        wrong: list[Choice] = []
-        for _ in range(wrong_needed(candidate)):
-            best = max(range(len(pool)), key=lambda i: (min(due[word] for word in pool[i][1]), -i))
-            choice, words = pool.pop(best)
-            wrong.append(choice)
-            for word in words:
-                due[word] -= 1
-        chosen[at] = tuple(wrong)
-    return [chosen[at] for at in range(len(candidates))]
+def _offers(candidates: Sequence[Candidate], wrong_needed: WrongNeeded, words: Words) -> list[_Offer]:
+    index: dict[str, int] = {}
+    for candidate in candidates:
+        for choice in (*candidate.right, *candidate.wrong):
+            for word in words(choice):
+                index.setdefault(word, len(index))
+
+    def counts(choices: Sequence[Choice]) -> Counts:
+        table = np.zeros((len(choices), len(index)), dtype=np.int64)
+        for row, choice in enumerate(choices):
+            table[row, [index[word] for word in words(choice)]] = 1
+        return table
+
+    return [_Offer(c, counts(c.right).sum(axis=0), counts(c.wrong), wrong_needed(c)) for c in candidates]
 
 
-def _due(
-    candidates: Sequence[Candidate], wrong_needed: Callable[[Candidate], int], wordings: Wordings
-) -> defaultdict[str, float]:
-    """How often each wording is to stand as a wrong choice."""
-    rights = Counter(word for c in candidates for choice in c.right for word in wordings(c, choice))
-    ratio = sum(map(wrong_needed, candidates)) / sum(len(candidate.right) for candidate in candidates)
-    return defaultdict(float, {word: count * ratio for word, count in rights.items()})
+class _Balance:
+    """How often each word stands in the right and in the wrong choices of a set that grows."""
+
+    def __init__(self, words: int) -> None:
+        self.rights = np.zeros(words, dtype=np.int64)
+        self.stands = np.zeros(words, dtype=np.int64)
+        self.right_choices = 0
+        self.wrong_choices = 0
+
+    def with_(self, offer: _Offer) -> _Addition | None:
+        """The set with one more candidate; None where a word would be out of proportion."""
+        per = self.right_choices + len(offer.candidate.right)
+        due = (self.rights + offer.right) * (self.wrong_choices + offer.needed)  # times `per`, to stay whole
+        # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
+        weight = 2**30 // (due + 4 * per)
+        stands, chosen = self.stands.copy(), []
+        for _ in range(offer.needed):
+            cost = offer.wrong @ ((2 * (stands * per - due) + per) * weight)
+            cost[chosen] = np.iinfo(np.int64).max
+            chosen.append(int(np.argmin(cost)))  # of equal ones the more plausible
+            stands += offer.wrong[chosen[-1]]
+        off = stands * per - due
+        if np.any(np.abs(off) / per > SLACK + np.sqrt(due / per)):
+            return None
+        return _Addition(int(np.sum(off // per * off * weight)), tuple(chosen), stands)
+
+    def add(self, offer: _Offer, addition: _Addition) -> None:
+        self.rights += offer.right
+        self.stands = addition.stands
+        self.right_choices += len(offer.candidate.right)
+        self.wrong_choices += offer.needed

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -98,12 +99,15 @@ def alike(first: str, second: str) -> bool:
     >>> alike("The red cup.", "red cup"), alike("left hand", "right hand"), alike("colour", "color")
     (True, False, True)
     """
-    a, b = (
-        " ".join(re.findall(r"[^\W_]+", re.sub(r"(?i)\b(the|an?)\b", " ", text).casefold())) for text in (first, second)
-    )
+    a, b = _plain(first), _plain(second)
     if a == b:
         return True
     return len(a.split()) == len(b.split()) == 1 and SequenceMatcher(None, a, b).ratio() >= ALIKE
+
+
+@lru_cache(maxsize=2**14)
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?i)\b(the|an?)\b", " ", text).casefold()))
 
 
 class Tally:

@@ -35,12 +35,11 @@ class HanDyVQAFamily(Family):
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
         try:
-            self.words = msgspec.convert(domain.families.get(self.name, {}), HanDyVQAWords)
+            self.domain_words = msgspec.convert(domain.families.get(self.name, {}), HanDyVQAWords)
         except msgspec.ValidationError as error:
             remedy = "compare with the domain.yaml of the package"
             raise ConfigError(f"domain {domain.name!r}: families.{self.name}: {error}. Remedy: {remedy}") from error
-        colours = domain.attributes[COLOUR].values if COLOUR in domain.attributes else ()
-        self._colours = re.compile(rf"\b(?:{'|'.join(map(re.escape, colours))}) ") if colours else None
+        self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def wrong_needed(self, candidate: Candidate) -> int:
         """None of questions that are answered by masks: nobody is shown their options."""
@@ -49,7 +48,7 @@ class HanDyVQAFamily(Family):
         return max(LEAST_WRONG, OPTIONS - len(candidate.right))
 
     def candidates(self, scene: Scene) -> Iterator[Candidate]:
-        questions = Questions(scene, self.words)
+        questions = Questions(scene, self.domain_words)
         kinds: tuple[Callable[[], Iterator[Candidate]], ...] = (
             questions.actions,
             questions.processes,
@@ -68,14 +67,14 @@ class HanDyVQAFamily(Family):
             if subtask in RVOS_CATEGORIES:
                 drawn = draw(offered, size, seed)
             else:
-                drawn = draw_balanced(offered, size, seed, self.wrong_needed, self.wordings)
+                drawn = draw_balanced(offered, size, seed, self.wrong_needed, self.words)
             items += with_choices(drawn, subtask, self.wrong_needed, seed)
         return items
 
-    def wordings(self, candidate: Candidate, choice: Choice) -> tuple[str, ...]:
-        """A choice without colours, which tell things of one video apart: in the order of its words, and in any."""
-        text = choice.text.lower() if self._colours is None else self._colours.sub("", choice.text.lower())
-        return text, " ".join(sorted(re.findall(r"\w+", text)))
+    def words(self, choice: Choice) -> tuple[str, ...]:
+        """A choice's words, and its text as one, but for colours, which tell things of one video apart."""
+        words = [word for word in re.findall(r"\w+", choice.text.lower()) if word not in self._colours]
+        return tuple(dict.fromkeys((*words, " ".join(words))))
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from barista_bench.benchmarks.handyvqa.clip_frames import HALF_WINDOW_S
 from barista_bench.benchmarks.handyvqa.choice_tasks import ChoiceTask
-from barista_bench.errors import DataError
 from barista_bench.generate.scene import Scene
 from barista_bench.media.frame_choice import evenly_spaced
 
@@ -34,12 +33,11 @@ def clip_around(scene: Scene, centre: int) -> Clip:
     return Clip(centre, start, stop, tuple(start + at for at in evenly_spaced(stop - start, SHOWN)))
 
 
-def clip_showing(scene: Scene, frame: int) -> Clip:
-    """The clip in which a frame is shown that is as near as can be to its centre."""
+def clip_halfway(scene: Scene, frame: int) -> tuple[Clip, int] | None:
+    """The clip halfway through which a frame, or one next to it, is shown, and that frame; None near the video's ends,
+    where no clip has it in its middle."""
     step = math.ceil(2 * HALF_WINDOW_S * scene.fps / (SHOWN - 1))
-    nearest = sorted(range(max(0, frame - step), min(scene.frame_count, frame + step + 1)), key=lambda c: abs(c - frame))
-    for centre in nearest:
-        clip = clip_around(scene, centre)
-        if frame in clip.shown:
-            return clip
-    raise DataError(f"{scene.video_id}: no clip shows frame {frame} of {scene.frame_count}. Remedy: check the graph")
+    clips = [clip_around(scene, c) for c in range(max(0, frame - step), min(scene.frame_count, frame + step + 1))]
+    rows = [(abs(at - frame), abs(clip.centre - frame), at, clip) for clip in clips for at in clip.shown]
+    rows = [row for row in rows if abs(2 * row[2] - row[3].start - row[3].stop) <= 2 * step]
+    return (min(rows)[3], min(rows)[2]) if rows else None

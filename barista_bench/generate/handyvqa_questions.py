@@ -8,31 +8,34 @@ from typing import Any
 
 import msgspec
 
+from barista_bench.benchmarks.handyvqa.clip_frames import HALF_WINDOW_S
 from barista_bench.generate.candidates import Candidate, Choice
-from barista_bench.generate.handyvqa_clips import Clip, clip_around, clip_showing
+from barista_bench.generate.handyvqa_clips import Clip, clip_around, clip_halfway
 from barista_bench.generate.handyvqa_statements import (
     ClearlyNamed,
     Course,
     Deed,
-    DoneInClip,
     HandAtWork,
+    HandOn,
     HandsDo,
     NothingElseTouched,
     TouchedInClip,
     recorded_course,
 )
 from barista_bench.generate.scene import HandUse, Scene, Thing
-from barista_bench.generate.statements import SIDES, Located, Seen, Statement, Touches
+from barista_bench.generate.statements import SIDES, Does, Located, Seen, Statement, Touches
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
 Asked = Iterator[Candidate]
-ACTION = "What is the person doing with their hands?"
+ACTION = "What is the person doing with their hands halfway through the clip?"
 PROCESS = "How do the hands work halfway through the clip?"
 PARTS = "Which part of an object does the {side} hand touch halfway through the clip?"
 OBJECTS = "Which objects do the hands touch?"
 STATE = "How does the {name} change?"
 LOCATION = {"start": "Where is the {name} when the clip begins?", "end": "Where is the {name} when the clip ends?"}
+OTHER_DEEDS = 8
+"""Contacts of other times that wrong answers are made of, at one moment."""
 MASKED = 3
 """Annotated frames of a clip whose answer is masks."""
 
@@ -44,12 +47,14 @@ class HanDyVQAWords(DomainRecord, frozen=True):
         doing: verbs of activities (press) with their participles (pressing); activities with another verb are not
             asked about.
         grip: the contact by which a thing is in a hand.
+        where: spatial predicates that say where the first of two things is.
         state: attribute type that is asked about.
         states: how a value is said after "first", where its own word cannot stand there.
     """
 
     doing: dict[str, str]
     grip: str
+    where: tuple[str, ...]
     state: str
     states: dict[str, str] = {}
 
@@ -64,19 +69,17 @@ class Questions:
     # Action
 
     def actions(self) -> Asked:
-        """What is done, by the graph's activities; the others of the video are wrong."""
+        """What is done at one moment, by the graph's activities; what is done at other times is wrong."""
         scene = self.scene
         names = [name for name in dict.fromkeys(action.name for action in scene.actions) if self._doing(name)]
         for action in scene.actions:
-            if action.name in names:
-                clip = clip_showing(scene, (action.start + action.end) // 2)
-                choices = {
-                    name: Choice(self._doing(name), DoneInClip(name, clip.start, clip.stop, clip.shown)) for name in names
-                }
+            asked = clip_halfway(scene, (action.start + action.end) // 2) if action.name in names else None
+            if asked is not None:
+                clip, frame = asked
+                choices = {name: Choice(self._doing(name), Does(name, frame)) for name in names}
                 right = choices.pop(action.name)
-                during = [frame for frame in clip.shown if action.start <= frame < action.end]
-                given = (HandAtWork(action.name, tuple(during)),)
-                yield self._asked("action", ACTION, clip, right, choices.values(), given)
+                during = tuple(at for at in clip.shown if action.start <= at < action.end)
+                yield self._asked("action", ACTION, clip, right, choices.values(), (HandAtWork(action.name, during),))
 
     def _doing(self, action: str) -> str:
         """A sentence about an activity; empty where its verb has no participle."""
@@ -88,25 +91,32 @@ class Questions:
     def processes(self) -> Asked:
         """What each hand does at one moment; wrong are the hands exchanged, and what hands do at other times."""
         scene = self.scene
-        deeds = sorted({(row[0], use.thing.id) for use in scene.uses for row in use.contacts})
-        for frame in self._moments():
+        for clip, frame in self._halfway(scene.uses):
             done = {side: self._deed(side, frame) for side in SIDES}
-            if done["left"] is None and done["right"] is None:
-                continue
-            clip = clip_showing(scene, frame)
             own = [deed for deed in done.values() if deed is not None]
-            pool = [None, *dict.fromkeys((*own, *(deed for deed in deeds if self._is_clear(deed[1], clip))))]
+            pool = [*dict.fromkeys((*own, *self._other_deeds(clip, frame))), None]
             pairs = [(done["right"], done["left"]), *product([*own, None], pool), *product(pool, [*own, None])]
-            pairs += list(product(pool, pool))
-            choices = {pair: self._hands(*pair, frame) for pair in pairs if self._can_be(*pair)}
-            right = choices.pop((done["left"], done["right"]), None)
-            if right is not None:
-                ids = tuple(dict.fromkeys(deed[1] for deed in own))
-                yield self._asked("process", PROCESS, clip, right, choices.values(), self._clear(ids, clip), ids)
+            every = dict.fromkeys([(done["left"], done["right"]), *pairs, *product(pool, pool)])
+            right, *wrong = [self._hands(*pair, clip, frame) for pair in every if self._can_be(*pair)]
+            ids = tuple(dict.fromkeys(deed[1] for deed in own))
+            yield self._asked("process", PROCESS, clip, right, wrong, self._clear(ids, clip), ids)
 
-    def _moments(self) -> list[int]:
-        """The middle of each contact."""
-        return sorted({(start + end) // 2 for use in self.scene.uses for _, start, end in use.contacts})
+    def _other_deeds(self, clip: Clip, frame: int) -> list[Deed]:
+        """What hands do at other times, the nearest first, to things whose names are clear in a clip."""
+        rows = [
+            (abs(start + end - 2 * frame), (value, use.thing.id))
+            for use in self.scene.uses
+            for value, start, end in use.contacts
+            if value in self.scene.domain.contacts and self._is_clear(use.thing.id, clip)
+        ]
+        return list(dict.fromkeys(deed for _, deed in sorted(rows)))[:OTHER_DEEDS]
+
+    def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[Clip, int]]:
+        """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of it."""
+        step = self.scene.frames(HALF_WINDOW_S)
+        moments = {(start + end) // 2 + at for use in uses for _, start, end in use.contacts for at in _steps(start, end, step)}
+        clips = (clip_halfway(self.scene, frame) for frame in sorted(moments))
+        return list(dict.fromkeys(clip for clip in clips if clip is not None))
 
     def _deed(self, side: Side, frame: int) -> Deed | None:
         """What a hand does at a frame: of several contacts the part's, then the one that passes soonest."""
@@ -125,8 +135,8 @@ class Questions:
             return False
         return left is None or right is None or left == right or (left[1] != right[1] and not self.scene.is_part_of_other(left[1], right[1]))
 
-    def _hands(self, left: Deed | None, right: Deed | None, frame: int) -> Choice:
-        statement = HandsDo(left, right, frame)
+    def _hands(self, left: Deed | None, right: Deed | None, clip: Clip, frame: int) -> Choice:
+        statement = HandsDo(left, right, frame, clip.shown)
         if left is not None and left == right:
             return Choice(f"Both hands {self.scene.domain.contacts[left[0]].do} the {self._name(left[1])}.", statement)
         return Choice(f"The left hand {self._does(left)}; the right hand {self._does(right)}.", statement)
@@ -142,29 +152,27 @@ class Questions:
         """Which part a hand is on at one moment, of all parts of things in view."""
         scene = self.scene
         for use in scene.uses:
-            wholes = scene.wholes.get(use.thing.id, frozenset())
-            for frame in sorted({(start + end) // 2 for _, start, end in use.contacts}) if wholes else ():
-                clip = clip_showing(scene, frame)
-                parts = [part for part in scene.wholes if part in scene.things and self._is_clear(part, clip)]
-                choices = {part: self._part(part, use.side, frame) for part in parts}
-                right = choices.pop(use.thing.id, None)
-                if right is not None:
-                    question, given = PARTS.format(side=use.side), self._clear((use.thing.id,), clip)
-                    yield self._asked("parts", question, clip, right, choices.values(), given, (use.thing.id,))
-                    masked = self._masked(clip, [use], [use.thing.id])
-                    yield self._asked("rvos_parts", question, clip, right, (), given, (use.thing.id,), masked)
+            for clip, frame in self._halfway([use]) if use.thing.id in scene.owners else ():
+                parts = [part for part in scene.owners if part in scene.things and self._is_clear(part, clip)]
+                choices = {part: self._part(part, use.side, clip, frame) for part in parts}
+                right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
+                question, given = PARTS.format(side=use.side), self._clear((use.thing.id,), clip)
+                yield self._asked("parts", question, clip, right, choices.values(), given, (use.thing.id,))
+                masked = self._masked(clip, [use], [use.thing.id])
+                yield self._asked("rvos_parts", question, clip, right, (), given, (use.thing.id,), masked)
 
-    def _part(self, part: str, side: Side, frame: int) -> Choice:
-        whole = min(self.scene.wholes[part] & self.scene.things.keys())
-        return Choice(f"The {self._name(part)} of the {self._name(whole)}.", Touches(side, part, frame))
+    def _part(self, part: str, side: Side, clip: Clip, frame: int) -> Choice:
+        owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
+        is_told = " of the " in self._name(part) or not owners
+        text = f"The {self._name(part)}." if is_told else f"The {self._name(part)} of the {owners[0]}."
+        return Choice(text, HandOn(side, part, None, frame, clip.shown))
 
     # Objects
 
     def objects(self) -> Asked:
         """Which objects hands touch in a clip, a whole and its part being one; others in view are wrong."""
         scene = self.scene
-        for centre in self._moments():
-            clip = clip_around(scene, centre)
+        for clip, _ in self._halfway(scene.uses):
             uses = [use for use in scene.uses if use.start < clip.stop and use.end > clip.start]
             touched = dict.fromkeys(use.thing.id for use in uses)
             counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
@@ -248,16 +256,18 @@ class Questions:
                 yield self._asked("location", question, clip, right, wrong, given, (thing.id,))
 
     def _moves(self) -> list[tuple[int, Thing]]:
-        """Moments at which a thing is touched, or comes to a place, or leaves it."""
+        """Centres of clips in which a thing is touched, halfway or at one of the ends, or comes to a place, or leaves it."""
         scene = self.scene
-        touched = {((use.start + use.end) // 2, use.thing) for use in scene.uses}
-        edges = {(f, span.thing) for span in scene.places for f in (span.start, span.end) if 0 < f < scene.frame_count}
-        return sorted(row for row in touched | edges if not scene.wholes.get(row[1].id))
+        half = scene.frames(HALF_WINDOW_S)
+        middles = {((use.start + use.end) // 2, use.thing) for use in scene.uses}
+        edges = {(f, span.thing) for span in scene.places for f in (span.start, span.end)}
+        rows = middles | edges | {(frame + at, thing) for frame, thing in middles for at in (-half, half)}
+        return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)
 
     def _places(self, thing: Thing) -> list[tuple[str, str]]:
         """(predicate, id of the other) of every place that a thing, then one of its category, then any has in the video;
         of predicates that things of its category have, and not with what is a part of it."""
-        spans = [span for span in self.scene.places if not self.scene.domain.places[span.predicate].is_part]
+        spans = [span for span in self.scene.places if span.predicate in self.words.where]
         alike = [span for span in spans if span.thing.category == thing.category]
         usual = {span.predicate for span in alike}
         ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *(s for s in spans if s.predicate in usual)]
@@ -321,3 +331,9 @@ def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tu
         turns = [(a, b) for a in values for b in values if a != b]
         return [*((a,) for a in values), *turns, *((a, b, a) for a, b in turns)]
     return []
+
+
+def _steps(start: int, end: int, step: int) -> range:
+    """Offsets from the middle of [start, end) to moments in it, `step` apart."""
+    reach = (end - start - 1) // 2 // step
+    return range(-reach * step, reach * step + 1, step)

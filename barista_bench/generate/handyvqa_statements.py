@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
-from barista_bench.generate.scene import Action, Scene, ValueSpan
-from barista_bench.generate.statements import SIDES, Statement, Touches, Truth, all_of, differ, moments_of, uses_of
+from barista_bench.generate.scene import Action, HandUse, Scene, ValueSpan
+from barista_bench.generate.statements import SIDES, Statement, Touches, Truth, all_of, moments_of, uses_of
 from barista_bench.scene_graph.domain import Side
 
 Deed = tuple[str, str]
@@ -43,7 +43,8 @@ class HandAtWork(Statement, frozen=True):
 
 
 class TouchedInClip(Statement, frozen=True):
-    """Some hand is on an object in [start, end), to be seen on one of the frames `shown`.
+    """Some hand is on an object in [start, end): on one of the frames `shown` the contact is recorded and the hand well to
+    be seen, on two of them the object is.
 
     False: no contact is recorded in the span or near it; the object is well to be seen at half of its moments or more;
     and at every moment, four a second, at which the object is in the picture, all hands in the picture are apart from it.
@@ -58,8 +59,8 @@ class TouchedInClip(Statement, frozen=True):
         margin = scene.margin
         uses = [use for side in SIDES for use in uses_of(scene, side, self.object)]
         if any(use.start < self.end + margin and use.end > self.start - margin for use in uses):
-            seen = any(Touches(side, self.object, frame).truth(scene) for side in SIDES for frame in self.shown)
-            return True if seen else None
+            is_clear = sum(scene.visible(self.object, frame) is True for frame in self.shown) >= 2
+            return True if is_clear and any(_is_on(scene, use, frame) for use in uses for frame in self.shown) else None
         moments = moments_of(scene, self.start, self.end)
         if not all(self._is_free(scene, frame) for frame in moments):
             return None
@@ -89,6 +90,35 @@ class NothingElseTouched(Statement, frozen=True):
         return all(any(scene.is_part_of_other(other, item) for item in self.objects) for other in others)
 
 
+class HandOn(Statement, frozen=True):
+    """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the hand
+    may cover the object then that is well to be seen on two or more of the frames `shown`."""
+
+    side: Side
+    object: str
+    contact: str | None
+    frame: int
+    shown: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        low, high = max(0, self.frame - scene.margin), min(scene.frame_count - 1, self.frame + scene.margin)
+        uses = [use for use in uses_of(scene, self.side, self.object) if use.start <= low and high < use.end]
+        values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
+        if not values or not any(_is_on(scene, use, self.frame) for use in uses):
+            return Touches(self.side, self.object, self.frame, self.contact).truth(scene)
+        if sum(scene.visible(self.object, frame) is True for frame in self.shown) < 2:
+            return None
+        if self.contact is None or self.contact in values:
+            return True
+        return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
+
+
+def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
+    """Whether a contact of a use is recorded at a frame, its hand being well to be seen."""
+    is_recorded = any(start <= frame < end for _, start, end in use.contacts)
+    return is_recorded and scene.hand_visible(use.side, frame) is True and scene.annotated(use.thing.id, frame)
+
+
 class HandsDo(Statement, frozen=True):
     """What each hand does at a frame; None is a hand that touches nothing that is to be seen.
 
@@ -99,52 +129,23 @@ class HandsDo(Statement, frozen=True):
     left: Deed | None
     right: Deed | None
     frame: int
-
-    def truth(self, scene: Scene) -> Truth:
-        return all_of([_does(scene, "left", self.left, self.frame), _does(scene, "right", self.right, self.frame)])
-
-
-def _does(scene: Scene, side: Side, deed: Deed | None, frame: int) -> Truth:
-    if deed is not None:
-        return Touches(side, deed[1], frame, deed[0]).truth(scene)
-    near = [use for use in scene.uses if use.side == side and use.start <= frame + scene.margin]
-    near = [use for use in near if use.end > frame - scene.margin]
-    if near:
-        return False if any(Touches(side, use.thing.id, frame).truth(scene) for use in near) else None
-    hand, visible = scene.hand_id(side), scene.hand_visible(side, frame)
-    if hand is None or visible is False:
-        return True if visible is False else None
-    others = [item for item in scene.boxes(frame) if item in scene.things]
-    return True if all(scene.apart(hand, item, frame) for item in others) else None
-
-
-class DoneInClip(Statement, frozen=True):
-    """An action goes on at some of the frames `shown` of [start, end).
-
-    False: other activities are recorded over the span, without a hole, and each excludes it wherever it goes on.
-    """
-
-    action: str
-    start: int
-    end: int
     shown: tuple[int, ...]
 
     def truth(self, scene: Scene) -> Truth:
-        gap, margin = scene.frames(scene.domain.lengths.gap), scene.margin
-        near = [action for action in scene.actions if action.start < self.end + gap and action.end > self.start - gap]
-        same = [action for action in near if action.name == self.action]
-        if same:
-            seen = any(a.start + margin <= frame < a.end - margin for a in same for frame in self.shown)
-            return True if seen else None
-        reached = self.start
-        for action in near:
-            if action.start - reached > gap:
-                return None
-            reached = max(reached, action.end)
-        if not near or self.end - reached > gap:
-            return None
-        moments = [(a, frame) for a in near for frame in (*moments_of(scene, a.start, a.end), (a.start + a.end) // 2)]
-        return False if all(differ(scene, self.action, a.name, frame) for a, frame in moments) else None
+        return all_of([self._does(scene, "left", self.left), self._does(scene, "right", self.right)])
+
+    def _does(self, scene: Scene, side: Side, deed: Deed | None) -> Truth:
+        if deed is not None:
+            return HandOn(side, deed[1], deed[0], self.frame, self.shown).truth(scene)
+        near = [use for use in scene.uses if use.side == side and use.start <= self.frame + scene.margin]
+        near = [use for use in near if use.end > self.frame - scene.margin]
+        if near:
+            return False if any(_is_on(scene, use, self.frame) for use in near) else None
+        hand, visible = scene.hand_id(side), scene.hand_visible(side, self.frame)
+        if hand is None or visible is False:
+            return True if visible is False else None
+        others = [item for item in scene.boxes(self.frame) if item in scene.things]
+        return True if all(scene.apart(hand, item, self.frame) for item in others) else None
 
 
 class Course(Statement, frozen=True):

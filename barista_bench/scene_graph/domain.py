@@ -40,12 +40,14 @@ class VerbForms(DomainRecord, frozen=True):
 
 class PlaceWords(DomainRecord, frozen=True):
     """A spatial predicate: its words between two names, the predicate of the other direction, and those that it
-    excludes between the same two things."""
+    excludes between the same two things. `is_part`: the first is a part of the second. `belongs`: it can be told from
+    others by the second, as the lid of the jar."""
 
     words: str
     inverse: str | None = None
     excludes: tuple[str, ...] = ()
     is_part: bool = False
+    belongs: bool = False
 
 
 class AttributeWords(DomainRecord, frozen=True):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from barista_bench.generate.candidates import Candidate, Choice
 from barista_bench.generate.drawing import draw
 
-SLACK = 2.0
+SLACK = 3.0
 """A word may stand this many times, and the square root of its due, more or less often in wrong choices than is due."""
 SPARE = 4
 """Candidates looked at for each that is asked for, at the most."""
@@ -20,7 +20,7 @@ AT_ONCE = 40
 """Candidates, in the order in which they are drawn, of which the one comes next that keeps the words best in proportion."""
 
 WrongNeeded = Callable[[Candidate], int]
-Words = Callable[[Choice], Sequence[str]]
+Words = Callable[[Candidate, Choice], Sequence[str]]
 Counts = NDArray[np.int64]
 
 
@@ -52,7 +52,7 @@ def draw_balanced(
     machine.
 
     Args:
-        words: of a choice, those that a reader could go by.
+        words: of a candidate and one of its choices, what a reader could go by.
     """
     waiting = _offers(draw(candidates, SPARE * size, seed), wrong_needed, words)
     drawn: list[Candidate] = []
@@ -78,16 +78,16 @@ def _offers(candidates: Sequence[Candidate], wrong_needed: WrongNeeded, words: W
     index: dict[str, int] = {}
     for candidate in candidates:
         for choice in (*candidate.right, *candidate.wrong):
-            for word in words(choice):
+            for word in words(candidate, choice):
                 index.setdefault(word, len(index))
 
-    def counts(choices: Sequence[Choice]) -> Counts:
+    def counts(candidate: Candidate, choices: Sequence[Choice]) -> Counts:
         table = np.zeros((len(choices), len(index)), dtype=np.int64)
         for row, choice in enumerate(choices):
-            table[row, [index[word] for word in words(choice)]] = 1
+            table[row, [index[word] for word in words(candidate, choice)]] = 1
         return table
 
-    return [_Offer(c, counts(c.right).sum(axis=0), counts(c.wrong), wrong_needed(c)) for c in candidates]
+    return [_Offer(c, counts(c, c.right).sum(axis=0), counts(c, c.wrong), wrong_needed(c)) for c in candidates]
 
 
 class _Balance:

@@ -15,7 +15,7 @@ from barista_bench.generate.balance import draw_balanced
 from barista_bench.generate.candidates import Candidate, Choice
 from barista_bench.generate.drawing import Item, draw, with_choices
 from barista_bench.generate.family import Family
-from barista_bench.generate.handyvqa_questions import HanDyVQAWords, Questions
+from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
 from barista_bench.generate.handyvqa_release import write_release
 from barista_bench.generate.scene import COLOUR, Scene
 from barista_bench.scene_graph import SceneGraph
@@ -71,10 +71,14 @@ class HanDyVQAFamily(Family):
             items += with_choices(drawn, subtask, self.wrong_needed, seed)
         return items
 
-    def words(self, choice: Choice) -> tuple[str, ...]:
-        """A choice's words, and its text as one, but for colours, which tell things of one video apart."""
-        words = [word for word in re.findall(r"\w+", choice.text.lower()) if word not in self._colours]
-        return tuple(dict.fromkeys((*words, " ".join(words))))
+    def words(self, candidate: Candidate, choice: Choice) -> tuple[str, ...]:
+        """A choice's words, its text as one, and that with what the question names; but for colours, which tell things of
+        one video apart."""
+        words, named = (
+            [word for word in re.findall(r"\w+", text.lower()) if word not in self._colours]
+            for text in (choice.text, candidate.extra.get(ABOUT, ""))
+        )
+        return tuple(dict.fromkeys((*words, " ".join(words), " ".join([*named, "?", *words]))))
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out)

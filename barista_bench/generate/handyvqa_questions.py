@@ -23,7 +23,7 @@ from barista_bench.generate.handyvqa_statements import (
     recorded_course,
 )
 from barista_bench.generate.scene import HandUse, Scene, Thing
-from barista_bench.generate.statements import SIDES, Does, Located, Seen, Statement, Touches
+from barista_bench.generate.statements import SIDES, Does, Located, Seen, Statement
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
@@ -34,6 +34,8 @@ PARTS = "Which part of an object does the {side} hand touch halfway through the 
 OBJECTS = "Which objects do the hands touch?"
 STATE = "How does the {name} change?"
 LOCATION = {"start": "Where is the {name} when the clip begins?", "end": "Where is the {name} when the clip ends?"}
+ABOUT = "about"
+"""Key of `extra`: the name in a question that stands in not all of its subtask."""
 OTHER_DEEDS = 8
 """Contacts of other times that wrong answers are made of, at one moment."""
 MASKED = 3
@@ -96,8 +98,10 @@ class Questions:
             own = [deed for deed in done.values() if deed is not None]
             pool = [*dict.fromkeys((*own, *self._other_deeds(clip, frame))), None]
             pairs = [(done["right"], done["left"]), *product([*own, None], pool), *product(pool, [*own, None])]
-            every = dict.fromkeys([(done["left"], done["right"]), *pairs, *product(pool, pool)])
-            right, *wrong = [self._hands(*pair, clip, frame) for pair in every if self._can_be(*pair)]
+            others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
+            others.pop((done["left"], done["right"]), None)
+            right = self._hands(done["left"], done["right"], clip, frame)
+            wrong = [self._hands(*pair, clip, frame) for pair in others]
             ids = tuple(dict.fromkeys(deed[1] for deed in own))
             yield self._asked("process", PROCESS, clip, right, wrong, self._clear(ids, clip), ids)
 
@@ -130,10 +134,10 @@ class Questions:
         return min(rows)[3:] if rows else None
 
     def _can_be(self, left: Deed | None, right: Deed | None) -> bool:
-        """Whether two hands can do both: something, and not with a thing and its part."""
-        if left is None and right is None:
-            return False
-        return left is None or right is None or left == right or (left[1] != right[1] and not self.scene.is_part_of_other(left[1], right[1]))
+        """Whether a wrong answer can say so of two hands: one does something, and not the one to a part of the other's."""
+        if left is None or right is None:
+            return left is not right
+        return not self.scene.is_part_of_other(left[1], right[1])
 
     def _hands(self, left: Deed | None, right: Deed | None, clip: Clip, frame: int) -> Choice:
         statement = HandsDo(left, right, frame, clip.shown)
@@ -151,9 +155,11 @@ class Questions:
     def parts(self) -> Asked:
         """Which part a hand is on at one moment, of all parts of things in view."""
         scene = self.scene
+        wholes = {whole for owners in scene.owners.values() for whole in owners}
+        every = [part for part in scene.owners if part in scene.things and part not in wholes]
         for use in scene.uses:
-            for clip, frame in self._halfway([use]) if use.thing.id in scene.owners else ():
-                parts = [part for part in scene.owners if part in scene.things and self._is_clear(part, clip)]
+            for clip, frame in self._halfway([use]) if use.thing.id in every else ():
+                parts = [part for part in every if self._is_clear(part, clip)]
                 choices = {part: self._part(part, use.side, clip, frame) for part in parts}
                 right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
                 question, given = PARTS.format(side=use.side), self._clear((use.thing.id,), clip)
@@ -230,7 +236,7 @@ class Questions:
                 choices = {course: self._course(thing, course, clip) for course in (recorded or (first,), *courses)}
                 right = choices.pop(recorded or (first,))
                 question, given = STATE.format(name=thing.name), self._clear((thing.id,), clip)
-                yield self._asked("state", question, clip, right, choices.values(), given, (thing.id,))
+                yield self._asked("state", question, clip, right, choices.values(), given, (thing.id,), {ABOUT: thing.name})
 
     def _course(self, thing: Thing, values: tuple[str, ...], clip: Clip) -> Choice:
         said = [self.words.states.get(value, value) for value in values]
@@ -248,12 +254,12 @@ class Questions:
             places = [place for place in self._places(thing) if self._is_clear(place[1], clip)]
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])):
                 choices = {place: self._located(thing, place, frame) for place in places}
-                hands = {side: self._in_hand(thing, side, frame) for side in SIDES}
+                hands = {side: self._in_hand(thing, side, clip, frame) for side in SIDES}
                 every = [*choices.values(), *hands.values()]
                 right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
                 question, wrong = LOCATION[end].format(name=thing.name), [c for c in every if c is not right]
                 given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
-                yield self._asked("location", question, clip, right, wrong, given, (thing.id,))
+                yield self._asked("location", question, clip, right, wrong, given, (thing.id,), {ABOUT: thing.name})
 
     def _moves(self) -> list[tuple[int, Thing]]:
         """Centres of clips in which a thing is touched, halfway or at one of the ends, or comes to a place, or leaves it."""
@@ -280,8 +286,8 @@ class Questions:
         words = self.scene.domain.places[place[0]].words
         return Choice(f"{words.capitalize()} the {self._name(place[1])}.", Located(thing.id, *place, frame))
 
-    def _in_hand(self, thing: Thing, side: Side, frame: int) -> Choice:
-        return Choice(f"In the {side} hand.", Touches(side, thing.id, frame, self.words.grip))
+    def _in_hand(self, thing: Thing, side: Side, clip: Clip, frame: int) -> Choice:
+        return Choice(f"In the {side} hand.", HandOn(side, thing.id, self.words.grip, frame, clip.shown))
 
     # What all have in common
 

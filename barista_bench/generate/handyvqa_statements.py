@@ -92,7 +92,8 @@ class NothingElseTouched(Statement, frozen=True):
 
 class HandOn(Statement, frozen=True):
     """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the hand
-    may cover the object then that is well to be seen on two or more of the frames `shown`."""
+    may cover the object then that is well to be seen on two or more of the frames `shown`. False too where the object is
+    well to be seen, the hand out of the picture, and no contact near."""
 
     side: Side
     object: str
@@ -104,6 +105,8 @@ class HandOn(Statement, frozen=True):
         low, high = max(0, self.frame - scene.margin), min(scene.frame_count - 1, self.frame + scene.margin)
         uses = [use for use in uses_of(scene, self.side, self.object) if use.start <= low and high < use.end]
         values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
+        if not values and self._is_out_of_reach(scene):
+            return False
         if not values or not any(_is_on(scene, use, self.frame) for use in uses):
             return Touches(self.side, self.object, self.frame, self.contact).truth(scene)
         if sum(scene.visible(self.object, frame) is True for frame in self.shown) < 2:
@@ -111,6 +114,13 @@ class HandOn(Statement, frozen=True):
         if self.contact is None or self.contact in values:
             return True
         return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
+
+    def _is_out_of_reach(self, scene: Scene) -> bool:
+        """Whether the object is well to be seen, the hand out of the picture, and no contact near."""
+        low, high = self.frame - scene.margin, self.frame + scene.margin
+        near = [use for use in uses_of(scene, self.side, self.object) if use.start <= high and use.end > low]
+        is_out = scene.hand_visible(self.side, self.frame) is False
+        return is_out and not near and scene.visible(self.object, self.frame) is True
 
 
 def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:

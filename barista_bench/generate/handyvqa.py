@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
+from barista_bench.benchmarks.handyvqa.clip_frames import HALF_WINDOW_S
 from barista_bench.benchmarks.handyvqa.record_files import CATEGORIES, RVOS_CATEGORIES
 from barista_bench.errors import ConfigError
 from barista_bench.generate.balance import draw_balanced
@@ -39,6 +40,9 @@ class HanDyVQAFamily(Family):
         except msgspec.ValidationError as error:
             remedy = "compare with the domain.yaml of the package"
             raise ConfigError(f"domain {domain.name!r}: families.{self.name}: {error}. Remedy: {remedy}") from error
+        if domain.lengths.clip != 2 * HALF_WINDOW_S:
+            what = f"lengths.clip is {domain.lengths.clip:g} s, and a clip of this benchmark has {2 * HALF_WINDOW_S:g} s"
+            raise ConfigError(f"domain {domain.name!r}: {what}. Remedy: leave lengths.clip out")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def wrong_needed(self, candidate: Candidate) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from barista_bench.generate.handyvqa_statements import (
     Deed,
     HandAtWork,
     HandOn,
+    Masked,
     HandsDo,
     NothingElseTouched,
     TouchedInClip,
@@ -38,6 +39,8 @@ ABOUT = "about"
 """Key of `extra`: the name in a question that stands in not all of its subtask."""
 OTHER_DEEDS = 8
 """Contacts of other times that wrong answers are made of, at one moment."""
+LONGEST_COURSE = 3
+"""Values in a row that an answer names at the most."""
 MASKED = 3
 """Annotated frames of a clip whose answer is masks."""
 
@@ -116,10 +119,15 @@ class Questions:
         return list(dict.fromkeys(deed for _, deed in sorted(rows)))[:OTHER_DEEDS]
 
     def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[Clip, int]]:
-        """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of it."""
+        """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of it; not two
+        next to each other."""
         step = self.scene.frames(HALF_WINDOW_S)
         moments = {(start + end) // 2 + at for use in uses for _, start, end in use.contacts for at in _steps(start, end, step)}
-        clips = (clip_halfway(self.scene, frame) for frame in sorted(moments))
+        apart: list[int] = []
+        for frame in sorted(moments):
+            if not apart or frame - apart[-1] >= self.scene.frames(self.scene.domain.lengths.gap):
+                apart.append(frame)
+        clips = (clip_halfway(self.scene, frame) for frame in apart)
         return list(dict.fromkeys(clip for clip in clips if clip is not None))
 
     def _deed(self, side: Side, frame: int) -> Deed | None:
@@ -164,8 +172,7 @@ class Questions:
                 right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
                 question, given = PARTS.format(side=use.side), self._clear((use.thing.id,), clip)
                 yield self._asked("parts", question, clip, right, choices.values(), given, (use.thing.id,))
-                masked = self._masked(clip, [use], [use.thing.id])
-                yield self._asked("rvos_parts", question, clip, right, (), given, (use.thing.id,), masked)
+                yield self._asked_masks("rvos_parts", question, clip, (right,), given, [use.thing.id], [use])
 
     def _part(self, part: str, side: Side, clip: Clip, frame: int) -> Choice:
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
@@ -188,8 +195,7 @@ class Questions:
             given = (*self._clear(tuple(counted), clip), NothingElseTouched(tuple(counted), clip.start, clip.stop))
             wrong = [self._object(item, clip) for item in others]
             yield self._asked("objects", OBJECTS, clip, right, wrong, given, tuple(counted))
-            masked = self._masked(clip, uses, counted)
-            yield self._asked("rvos_objects", OBJECTS, clip, right, (), given, tuple(counted), masked)
+            yield self._asked_masks("rvos_objects", OBJECTS, clip, right, given, counted, uses)
 
     def _object(self, item: str, clip: Clip) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
@@ -202,9 +208,27 @@ class Questions:
             if span.start < clip.stop and span.end > clip.start and item in (span.thing.id, span.other.id):
                 yield from (span.thing.id, span.other.id)
 
-    def _masked(self, clip: Clip, uses: Sequence[HandUse], items: Sequence[str]) -> dict[str, Any]:
-        """Frames on which the answer is masked: all of it is well to be seen or not in the picture; those on which it is
-        touched come first, then the others; evenly spaced, in order."""
+    def _asked_masks(
+        self,
+        subtask: str,
+        question: str,
+        clip: Clip,
+        right: tuple[Choice, ...],
+        given: tuple[Statement, ...],
+        items: Sequence[str],
+        uses: Sequence[HandUse],
+    ) -> Candidate:
+        """A question that is answered by masks: of each of the objects `items`, in the order of `right`, with its parts."""
+        wholes = self.scene.wholes
+        masked = [[item, *(part for part in wholes if item in wholes[part])] for item in items]
+        frames = self._masked_frames(clip, items, uses)
+        readable = Masked(tuple(object_id for ids in masked for object_id in ids), frames)
+        extra = {"annotated": list(frames), "masked": masked}
+        return self._asked(subtask, question, clip, right, (), (*given, readable), tuple(items), extra)
+
+    def _masked_frames(self, clip: Clip, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
+        """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are enough,
+        those on which some of it is touched. Evenly spaced, in order."""
         clear = []
         for frame in clip.shown:
             seen = [self.scene.visible(item, frame) for item in items]
@@ -212,11 +236,7 @@ class Questions:
                 clear.append(frame)
         touched = [frame for frame in clear if any(use.start <= frame < use.end for use in uses)]
         pool = touched if len(touched) >= MASKED else clear
-        parts = {item: [part for part, wholes in self.scene.wholes.items() if item in wholes] for item in items}
-        return {
-            "annotated": [pool[at] for at in evenly_spaced(len(pool), MASKED)] if pool else [],
-            "masked": [[item, *parts[item]] for item in items],
-        }
+        return tuple(pool[at] for at in evenly_spaced(len(pool), MASKED)) if pool else ()
 
     # State
 
@@ -231,10 +251,10 @@ class Questions:
             moments = sorted({frame for span in own for frame in (span.start, (span.start + span.end) // 2)} - {0})
             for clip in dict.fromkeys(clip_around(scene, frame) for frame in moments):
                 recorded = recorded_course(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
-                first = recorded[0] if recorded else own[0].value
-                courses = _courses(words, first, usual)
-                choices = {course: self._course(thing, course, clip) for course in (recorded or (first,), *courses)}
-                right = choices.pop(recorded or (first,))
+                course = recorded if recorded and len(recorded) <= LONGEST_COURSE else (own[0].value,)
+                courses = (course, *_courses(words, course[0], usual))
+                choices = {values: self._course(thing, values, clip) for values in courses}
+                right = choices.pop(course)
                 question, given = STATE.format(name=thing.name), self._clear((thing.id,), clip)
                 yield self._asked("state", question, clip, right, choices.values(), given, (thing.id,), {ABOUT: thing.name})
 
@@ -276,7 +296,9 @@ class Questions:
         spans = [span for span in self.scene.places if span.predicate in self.words.where]
         alike = [span for span in spans if span.thing.category == thing.category]
         usual = {span.predicate for span in alike}
-        ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *(s for s in spans if s.predicate in usual)]
+        # What one thing belongs to is no place of another: nothing but its lid is attached to a jar.
+        others = [s for s in spans if s.predicate in usual and not self.scene.domain.places[s.predicate].belongs]
+        ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [
             pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])
@@ -326,16 +348,16 @@ class Questions:
 
 
 def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
-    """One, two or three values in a row of the dimension of `first`, each other than the one before: of those that are
-    usual, or of all that the dimension has where that is but one."""
+    """Some values in a row of the dimension of `first`, each other than the one before: of those that are usual, or of all
+    that the dimension has where that is but one."""
     for dimension in words.dimensions:
         entries = [(entry,) if isinstance(entry, str) else entry for entry in dimension]
         if not any(first in entry for entry in entries):
             continue
         values = [value for entry in entries for value in entry if value in usual]
         values = values if len(values) > 1 else [first, *(entry[0] for entry in entries if first not in entry)]
-        turns = [(a, b) for a in values for b in values if a != b]
-        return [*((a,) for a in values), *turns, *((a, b, a) for a, b in turns)]
+        rows = [row for count in range(1, LONGEST_COURSE + 1) for row in product(values, repeat=count)]
+        return [row for row in rows if all(before != after for before, after in pairwise(row))]
     return []
 
 

@@ -64,12 +64,11 @@ def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> ItemRecord:
             f"{candidate.video_id}: frames {candidate.span} of its graph are {window} in its video, by their times. "
             "Remedy: give the video that was annotated, at a constant rate, and its fps"
         )
-    choices = item.choices or candidate.right
     return ItemRecord(
         id=item.id,
         question=candidate.question,
-        options=[choice.text for choice in choices],
-        correct_idx=list(item.correct or range(len(choices))),
+        options=[choice.text for choice in item.choices],
+        correct_idx=list(item.correct),
         clip=ClipRecord(video=_video_name(candidate.video_id), centre_seconds=centre),
         annotated=_annotated(item, graph) if candidate.subtask in RVOS_CATEGORIES else [],
     )
@@ -77,15 +76,16 @@ def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> ItemRecord:
 
 def _annotated(item: Item, graph: VideoGraph) -> list[AnnotatedRecord]:
     frames: list[int] = item.candidate.extra["annotated"]
-    masked: list[list[str]] = item.candidate.extra["masked"]
-    return [AnnotatedRecord(frame=frame, targets=_targets(item, masked, graph, frame)) for frame in frames]
+    return [AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame)) for frame in frames]
 
 
-def _targets(item: Item, masked: list[list[str]], graph: VideoGraph, frame: int) -> list[TargetRecord]:
+def _targets(item: Item, graph: VideoGraph, frame: int) -> list[TargetRecord]:
     """The masks of the right options on a frame: each of an object with all its parts."""
     instances = {instance.object.id: instance for instance in graph.instances(frame)}
+    masked: list[list[str]] = item.candidate.extra["masked"]
     targets = []
-    for option, ids in enumerate(masked):
+    for option in item.correct:
+        ids = masked[item.candidate.right.index(item.choices[option])]
         rles = [graph.rle(instances[object_id]) for object_id in ids if object_id in instances]
         if rles:
             mask = union([rle.counts for rle in rles], rles[0].size)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from barista_bench.generate.scene import Action, HandUse, Scene, ValueSpan
 from barista_bench.generate.statements import SIDES, Statement, Touches, Truth, all_of, moments_of, uses_of
+from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import Side
 
 Deed = tuple[str, str]
@@ -90,6 +91,18 @@ class NothingElseTouched(Statement, frozen=True):
         return all(any(scene.is_part_of_other(other, item) for item in self.objects) for other in others)
 
 
+class Masked(Statement, frozen=True):
+    """There are two frames or more, and what is annotated of the objects on them has a mask that can be read."""
+
+    unmet: ClassVar[str] = "too few frames on which all of the answer is well to be seen, and masked"
+    objects: tuple[str, ...]
+    frames: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        items = [item for frame in self.frames for item in scene.video.instances(frame) if item.object.id in self.objects]
+        return len(self.frames) >= 2 and all(isinstance(rle, Rle) for rle in scene.video.rles(items))
+
+
 class HandOn(Statement, frozen=True):
     """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the hand
     may cover the object then that is well to be seen on two or more of the frames `shown`. False too where the object is
@@ -161,8 +174,8 @@ class HandsDo(Statement, frozen=True):
 class Course(Statement, frozen=True):
     """The values that an attribute has one after the other in [start, end).
 
-    Known where values that exclude each other are recorded over the span without a hole, each to be seen on two or more
-    of the frames `shown`. False: a value that is said is excluded at the beginning, at the end, or all along; or one that
+    Known where values of one dimension are recorded over the span without a hole, each to be seen on two or more of the
+    frames `shown`. False: a value that is said is excluded at the beginning, at the end, or all along; or one that
     is said to stay does not. A course that only leaves some value out is neither.
     """
 
@@ -193,6 +206,9 @@ def recorded_course(
     gap = scene.frames(scene.domain.lengths.gap)
     spans = [s for s in scene.values if (s.thing.id, s.type) == (object_id, kind) and s.start < end and s.end > start]
     spans.sort(key=lambda span: span.start)
+    dimensions = scene.domain.attributes[kind].dimensions if kind in scene.domain.attributes else ()
+    if not any(all(_is_listed(span.value, dimension) for span in spans) for dimension in dimensions):
+        return None
     if not spans or spans[0].start - start > gap or end - spans[-1].end > gap:
         return None
     for before, after in pairwise(spans):
@@ -201,6 +217,10 @@ def recorded_course(
             return None
     is_seen = all(sum(1 for _ in _seen_in(scene, span, shown)) >= 2 for span in spans)
     return tuple(span.value for span in spans) if is_seen else None
+
+
+def _is_listed(value: str, dimension: Sequence[str | tuple[str, ...]]) -> bool:
+    return any(value == entry or (not isinstance(entry, str) and value in entry) for entry in dimension)
 
 
 def _seen_in(scene: Scene, span: ValueSpan, shown: Sequence[int]) -> Iterator[int]:

@@ -46,10 +46,8 @@ class HanDyVQAFamily(Family):
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def wrong_needed(self, candidate: Candidate) -> int:
-        """None of questions that are answered by masks: nobody is shown their options."""
-        if candidate.subtask in RVOS_CATEGORIES:
-            return 0
-        return max(LEAST_WRONG, OPTIONS - len(candidate.right))
+        """None where masks are asked for: no model is shown the options then."""
+        return 0 if candidate.subtask in RVOS_CATEGORIES else _usual_wrong(candidate)
 
     def candidates(self, scene: Scene) -> Iterator[Candidate]:
         questions = Questions(scene, self.domain_words)
@@ -69,10 +67,10 @@ class HanDyVQAFamily(Family):
         for subtask in self.subtasks:
             offered = [candidate for candidate in candidates if candidate.subtask == subtask]
             if subtask in RVOS_CATEGORIES:
-                drawn = draw(offered, size, seed)
+                items += with_choices(draw(offered, size, seed), subtask, _known_wrong, seed)
             else:
                 drawn = draw_balanced(offered, size, seed, self.wrong_needed, self.words)
-            items += with_choices(drawn, subtask, self.wrong_needed, seed)
+                items += with_choices(drawn, subtask, self.wrong_needed, seed)
         return items
 
     def words(self, candidate: Candidate, choice: Choice) -> tuple[str, ...]:
@@ -86,3 +84,12 @@ class HanDyVQAFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out)
+
+
+def _usual_wrong(candidate: Candidate) -> int:
+    return max(LEAST_WRONG, OPTIONS - len(candidate.right))
+
+
+def _known_wrong(candidate: Candidate) -> int:
+    """As many as usual, or as the graph excludes where these are fewer."""
+    return min(_usual_wrong(candidate), len(candidate.wrong))

@@ -172,7 +172,7 @@ class Questions:
                 right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
                 question, given = PARTS.format(side=use.side), self._clear((use.thing.id,), clip)
                 yield self._asked("parts", question, clip, right, choices.values(), given, (use.thing.id,))
-                yield self._asked_masks("rvos_parts", question, clip, (right,), given, [use.thing.id], [use])
+                yield self._asked_masks("rvos_parts", question, clip, (right,), choices.values(), given, [use.thing.id], [use])
 
     def _part(self, part: str, side: Side, clip: Clip, frame: int) -> Choice:
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
@@ -195,7 +195,7 @@ class Questions:
             given = (*self._clear(tuple(counted), clip), NothingElseTouched(tuple(counted), clip.start, clip.stop))
             wrong = [self._object(item, clip) for item in others]
             yield self._asked("objects", OBJECTS, clip, right, wrong, given, tuple(counted))
-            yield self._asked_masks("rvos_objects", OBJECTS, clip, right, given, counted, uses)
+            yield self._asked_masks("rvos_objects", OBJECTS, clip, right, wrong, given, counted, uses)
 
     def _object(self, item: str, clip: Clip) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
@@ -214,6 +214,7 @@ class Questions:
         question: str,
         clip: Clip,
         right: tuple[Choice, ...],
+        wrong: Iterable[Choice],
         given: tuple[Statement, ...],
         items: Sequence[str],
         uses: Sequence[HandUse],
@@ -224,7 +225,7 @@ class Questions:
         frames = self._masked_frames(clip, items, uses)
         readable = Masked(tuple(object_id for ids in masked for object_id in ids), frames)
         extra = {"annotated": list(frames), "masked": masked}
-        return self._asked(subtask, question, clip, right, (), (*given, readable), tuple(items), extra)
+        return self._asked(subtask, question, clip, right, wrong, (*given, readable), tuple(items), extra)
 
     def _masked_frames(self, clip: Clip, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are enough,

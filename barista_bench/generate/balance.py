@@ -17,7 +17,7 @@ SLACK = 3.0
 SPARE = 4
 """Candidates looked at for each that is asked for, at the most."""
 AT_ONCE = 40
-"""Candidates, in the order in which they are drawn, of which the one comes next that keeps the words best in proportion."""
+"""Candidates, in the order in which they are drawn, of which that comes next which keeps words best in proportion."""
 
 WrongNeeded = Callable[[Candidate], int]
 Words = Callable[[Candidate, Choice], Sequence[str]]
@@ -44,12 +44,12 @@ class _Addition(NamedTuple):
 def draw_balanced(
     candidates: Sequence[Candidate], size: int, seed: int, wrong_needed: WrongNeeded, words: Words
 ) -> list[Candidate]:
-    """At most `size` candidates, each with just the wrong choices that it needs, in which no word tells right from wrong.
+    """At most `size` candidates, each with just the wrong choices that it needs; no word tells right from wrong.
 
-    A word is due in wrong choices as often as it stands in right ones, times the set's number of wrong choices for each
-    right one. Candidates are taken as `draw` orders them, but of the next few the one first that keeps all words nearest
-    to their due; one that would bring a word out of proportion is left out. Sums are of whole numbers: the same on any
-    machine.
+    A word is due in wrong choices as often as it stands in right ones, times the wrong choices that the set has for
+    each right one. Candidates are taken as `draw` orders them, but of the next few the one first that keeps all words
+    nearest to their due; one that would bring a word out of proportion is left out. Sums are of whole numbers: the same
+    on any machine.
 
     Args:
         words: of a candidate and one of its choices, what a reader could go by.
@@ -105,7 +105,8 @@ class _Balance:
         due = (self.rights + offer.right) * (self.wrong_choices + offer.needed)  # times `per`, to stay whole
         # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
         weight = 2**30 // (due + 4 * per)
-        stands, chosen = self.stands.copy(), []
+        stands = self.stands.copy()
+        chosen: list[int] = []
         for _ in range(offer.needed):
             cost = offer.wrong @ ((2 * (stands * per - due) + per) * weight)
             cost[chosen] = np.iinfo(np.int64).max

@@ -23,7 +23,7 @@ from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 
 OPTIONS = 5
-"""Of a question; of `objects` as many as give each right one `LEAST_WRONG` wrong ones beside it, where these are more."""
+"""Of a question; more where there are so many right ones that fewer than `LEAST_WRONG` would be wrong."""
 LEAST_WRONG = 2
 
 
@@ -40,8 +40,13 @@ class HanDyVQAFamily(Family):
         except msgspec.ValidationError as error:
             remedy = "compare with the domain.yaml of the package"
             raise ConfigError(f"domain {domain.name!r}: families.{self.name}: {error}. Remedy: {remedy}") from error
+        if self.domain_words.state not in domain.attributes:
+            what = f"families.{self.name}.state: {self.domain_words.state!r} is none of the attributes"
+            raise ConfigError(f"domain {domain.name!r}: {what}. Remedy: describe its values under attributes")
         if domain.lengths.clip != 2 * HALF_WINDOW_S:
-            what = f"lengths.clip is {domain.lengths.clip:g} s, and a clip of this benchmark has {2 * HALF_WINDOW_S:g} s"
+            what = (
+                f"lengths.clip is {domain.lengths.clip:g} s, and a clip of this benchmark has {2 * HALF_WINDOW_S:g} s"
+            )
             raise ConfigError(f"domain {domain.name!r}: {what}. Remedy: leave lengths.clip out")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
@@ -74,8 +79,8 @@ class HanDyVQAFamily(Family):
         return items
 
     def words(self, candidate: Candidate, choice: Choice) -> tuple[str, ...]:
-        """A choice's words, its text as one, and that with what the question names; but for colours, which tell things of
-        one video apart."""
+        """A choice's words, its text as one, and that with what the question names; but for colours, which tell things
+        of one video apart."""
         words, named = (
             [word for word in re.findall(r"\w+", text.lower()) if word not in self._colours]
             for text in (choice.text, candidate.extra.get(ABOUT, ""))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from barista_bench.benchmarks.handyvqa.clip_frames import HALF_WINDOW_S
 from barista_bench.benchmarks.handyvqa.choice_tasks import ChoiceTask
+from barista_bench.benchmarks.handyvqa.clip_frames import HALF_WINDOW_S
 from barista_bench.generate.scene import Scene
 from barista_bench.media.frame_choice import evenly_spaced
 

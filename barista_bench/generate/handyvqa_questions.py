@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any
 
-import msgspec
+from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.clip_frames import HALF_WINDOW_S
 from barista_bench.generate.candidates import Candidate, Choice
@@ -17,8 +17,8 @@ from barista_bench.generate.handyvqa_statements import (
     Deed,
     HandAtWork,
     HandOn,
-    Masked,
     HandsDo,
+    Masked,
     NothingElseTouched,
     TouchedInClip,
     recorded_course,
@@ -61,7 +61,7 @@ class HanDyVQAWords(DomainRecord, frozen=True):
     grip: str
     where: tuple[str, ...]
     state: str
-    states: dict[str, str] = {}
+    states: dict[str, str] = field(default_factory=dict)
 
 
 class Questions:
@@ -119,10 +119,12 @@ class Questions:
         return list(dict.fromkeys(deed for _, deed in sorted(rows)))[:OTHER_DEEDS]
 
     def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[Clip, int]]:
-        """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of it; not two
-        next to each other."""
+        """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
+        it; not two next to each other."""
         step = self.scene.frames(HALF_WINDOW_S)
-        moments = {(start + end) // 2 + at for use in uses for _, start, end in use.contacts for at in _steps(start, end, step)}
+        moments = {
+            (start + end) // 2 + at for use in uses for _, start, end in use.contacts for at in _steps(start, end, step)
+        }
         apart: list[int] = []
         for frame in sorted(moments):
             if not apart or frame - apart[-1] >= self.scene.frames(self.scene.domain.lengths.gap):
@@ -142,7 +144,7 @@ class Questions:
         return min(rows)[3:] if rows else None
 
     def _can_be(self, left: Deed | None, right: Deed | None) -> bool:
-        """Whether a wrong answer can say so of two hands: one does something, and not the one to a part of the other's."""
+        """Whether a wrong answer can say so of two hands: one does something, and not to a part of the other's."""
         if left is None or right is None:
             return left is not right
         return not self.scene.is_part_of_other(left[1], right[1])
@@ -172,7 +174,9 @@ class Questions:
                 right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
                 question, given = PARTS.format(side=use.side), self._clear((use.thing.id,), clip)
                 yield self._asked("parts", question, clip, right, choices.values(), given, (use.thing.id,))
-                yield self._asked_masks("rvos_parts", question, clip, (right,), choices.values(), given, [use.thing.id], [use])
+                yield self._asked_masks(
+                    "rvos_parts", question, clip, (right,), choices.values(), given, [use.thing.id], [use]
+                )
 
     def _part(self, part: str, side: Side, clip: Clip, frame: int) -> Choice:
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
@@ -201,7 +205,7 @@ class Questions:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
 
     def _joined(self, item: str, clip: Clip) -> Iterator[str]:
-        """A thing, its parts and wholes, and what is in, on or at it in a clip: who touches one may be said to touch both."""
+        """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
         yield item
         yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
         for span in self.scene.places:
@@ -219,7 +223,7 @@ class Questions:
         items: Sequence[str],
         uses: Sequence[HandUse],
     ) -> Candidate:
-        """A question that is answered by masks: of each of the objects `items`, in the order of `right`, with its parts."""
+        """A question answered by masks: of the objects `items`, in the order of `right`, each with its parts."""
         wholes = self.scene.wholes
         masked = [[item, *(part for part in wholes if item in wholes[part])] for item in items]
         frames = self._masked_frames(clip, items, uses)
@@ -228,8 +232,8 @@ class Questions:
         return self._asked(subtask, question, clip, right, wrong, (*given, readable), tuple(items), extra)
 
     def _masked_frames(self, clip: Clip, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
-        """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are enough,
-        those on which some of it is touched. Evenly spaced, in order."""
+        """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
+        enough, those on which some of it is touched. Evenly spaced, in order."""
         clear = []
         for frame in clip.shown:
             seen = [self.scene.visible(item, frame) for item in items]
@@ -257,7 +261,9 @@ class Questions:
                 choices = {values: self._course(thing, values, clip) for values in courses}
                 right = choices.pop(course)
                 question, given = STATE.format(name=thing.name), self._clear((thing.id,), clip)
-                yield self._asked("state", question, clip, right, choices.values(), given, (thing.id,), {ABOUT: thing.name})
+                yield self._asked(
+                    "state", question, clip, right, choices.values(), given, (thing.id,), {ABOUT: thing.name}
+                )
 
     def _course(self, thing: Thing, values: tuple[str, ...], clip: Clip) -> Choice:
         said = [self.words.states.get(value, value) for value in values]
@@ -268,7 +274,7 @@ class Questions:
     # Location
 
     def locations(self) -> Asked:
-        """Where a thing is at the beginning and at the end of a clip in which it is touched or comes to another place."""
+        """Where a thing is at the beginning and at the end of a clip in which it is touched or changes its place."""
         scene = self.scene
         for centre, thing in self._moves():
             clip = clip_around(scene, centre)
@@ -283,7 +289,7 @@ class Questions:
                 yield self._asked("location", question, clip, right, wrong, given, (thing.id,), {ABOUT: thing.name})
 
     def _moves(self) -> list[tuple[int, Thing]]:
-        """Centres of clips in which a thing is touched, halfway or at one of the ends, or comes to a place, or leaves it."""
+        """Centres of clips in which a thing is touched, halfway or at an end, or halfway changes its place."""
         scene = self.scene
         half = scene.frames(HALF_WINDOW_S)
         middles = {((use.start + use.end) // 2, use.thing) for use in scene.uses}
@@ -292,8 +298,8 @@ class Questions:
         return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)
 
     def _places(self, thing: Thing) -> list[tuple[str, str]]:
-        """(predicate, id of the other) of every place that a thing, then one of its category, then any has in the video;
-        of predicates that things of its category have, and not with what is a part of it."""
+        """(predicate, id of the other) of every place that a thing, then one of its category, then any has in the
+        video; of predicates that things of its category have, and not with what is a part of it."""
         spans = [span for span in self.scene.places if span.predicate in self.words.where]
         alike = [span for span in spans if span.thing.category == thing.category]
         usual = {span.predicate for span in alike}
@@ -301,9 +307,7 @@ class Questions:
         others = [s for s in spans if s.predicate in usual and not self.scene.domain.places[s.predicate].belongs]
         ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
-        return [
-            pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])
-        ]
+        return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
     def _located(self, thing: Thing, place: tuple[str, str], frame: int) -> Choice:
         words = self.scene.domain.places[place[0]].words
@@ -349,8 +353,8 @@ class Questions:
 
 
 def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
-    """Some values in a row of the dimension of `first`, each other than the one before: of those that are usual, or of all
-    that the dimension has where that is but one."""
+    """Some values in a row of the dimension of `first`, each other than the one before: of those that are usual, or of
+    all that the dimension has where that is but one."""
     for dimension in words.dimensions:
         entries = [(entry,) if isinstance(entry, str) else entry for entry in dimension]
         if not any(first in entry for entry in entries):

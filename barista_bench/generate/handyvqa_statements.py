@@ -44,11 +44,11 @@ class HandAtWork(Statement, frozen=True):
 
 
 class TouchedInClip(Statement, frozen=True):
-    """Some hand is on an object in [start, end): on one of the frames `shown` the contact is recorded and the hand well to
-    be seen, on two of them the object is.
+    """Some hand is on an object in [start, end): on one of the frames `shown` the contact is recorded and the hand well
+    to be seen, on two of them the object is.
 
     False: no contact is recorded in the span or near it; the object is well to be seen at half of its moments or more;
-    and at every moment, four a second, at which the object is in the picture, all hands in the picture are apart from it.
+    and at every moment, four a second, at which the object is in the picture, all hands there are apart from it.
     """
 
     object: str
@@ -65,7 +65,9 @@ class TouchedInClip(Statement, frozen=True):
         moments = moments_of(scene, self.start, self.end)
         if not all(self._is_free(scene, frame) for frame in moments):
             return None
-        return False if 2 * sum(scene.visible(self.object, frame) is True for frame in moments) >= len(moments) else None
+        return (
+            False if 2 * sum(scene.visible(self.object, frame) is True for frame in moments) >= len(moments) else None
+        )
 
     def _is_free(self, scene: Scene, frame: int) -> bool:
         visible = scene.visible(self.object, frame)
@@ -86,7 +88,9 @@ class NothingElseTouched(Statement, frozen=True):
     end: int
 
     def truth(self, scene: Scene) -> Truth:
-        near = (use for use in scene.uses if use.start < self.end + scene.margin and use.end > self.start - scene.margin)
+        near = (
+            use for use in scene.uses if use.start < self.end + scene.margin and use.end > self.start - scene.margin
+        )
         others = {use.thing.id for use in near} - set(self.objects)
         return all(any(scene.is_part_of_other(other, item) for item in self.objects) for other in others)
 
@@ -99,14 +103,16 @@ class Masked(Statement, frozen=True):
     frames: tuple[int, ...]
 
     def truth(self, scene: Scene) -> Truth:
-        items = [item for frame in self.frames for item in scene.video.instances(frame) if item.object.id in self.objects]
+        items = [
+            item for frame in self.frames for item in scene.video.instances(frame) if item.object.id in self.objects
+        ]
         return len(self.frames) >= 2 and all(isinstance(rle, Rle) for rle in scene.video.rles(items))
 
 
 class HandOn(Statement, frozen=True):
-    """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the hand
-    may cover the object then that is well to be seen on two or more of the frames `shown`. False too where the object is
-    well to be seen, the hand out of the picture, and no contact near."""
+    """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the
+    hand may cover the object then, if it is well to be seen on two or more of the frames `shown`. False too where the
+    object is well to be seen, the hand out of the picture, and no contact near."""
 
     side: Side
     object: str

@@ -213,7 +213,7 @@ class Scene:
         return self.video.objects[self.hands[side][0]].id if len(self.hands[side]) == 1 else None
 
     def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
-        """(sorted frames, mask areas in pixels, their median) of an object; the box's area where the mask cannot be read."""
+        """(sorted frames, mask areas in pixels, their median) of an object; the box's where a mask is unreadable."""
         if object_id not in self._area_cache:
             table = self.video.instances_table
             positions = np.flatnonzero(table.object == self._index[object_id])
@@ -233,15 +233,15 @@ class Scene:
         return {}
 
     def apart(self, first: str, second: str, frame: int) -> bool:
-        """Whether two objects, both annotated on a frame, are clearly not in touch: `APART` lies between their masks, or
-        between their boxes where a mask cannot be read."""
-        key = (*sorted((first, second)), frame)
+        """Whether two objects, both annotated on a frame, are clearly not in touch: `APART` lies between their masks,
+        or already between their boxes. Where these are near and a mask cannot be read, they are not."""
+        key = min(first, second), max(first, second), frame
         if key not in self._apart:
             self._apart[key] = self._are_apart(first, second, frame)
         return self._apart[key]
 
     @cached_property
-    def _apart(self) -> dict[tuple[str, ...], bool]:
+    def _apart(self) -> dict[tuple[str, str, int], bool]:
         return {}
 
     def _are_apart(self, first: str, second: str, frame: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ SLACK = 3.0
 SPARE = 4
 """Candidates looked at for each that is asked for, at the most."""
 AT_ONCE = 40
-"""Candidates, in the order in which they are drawn, of which that comes next which keeps words best in proportion."""
+"""Candidates, in the order of `draw`, of which one is chosen as the next."""
 
 WrongNeeded = Callable[[Candidate], int]
 Words = Callable[[Candidate, Choice], Sequence[str]]
@@ -47,25 +48,31 @@ def draw_balanced(
     """At most `size` candidates, each with just the wrong choices that it needs; no word tells right from wrong.
 
     A word is due in wrong choices as often as it stands in right ones, times the wrong choices that the set has for
-    each right one. Candidates are taken as `draw` orders them, but of the next few the one first that keeps all words
-    nearest to their due; one that would bring a word out of proportion is left out. Sums are of whole numbers: the same
-    on any machine.
+    each right one. Candidates are taken as `draw` orders them, but of the next few the one first whose answer was drawn
+    least and that keeps all words nearest to their due; one that would bring a word out of proportion is left out. Sums
+    are of whole numbers: the same on any machine.
 
     Args:
         words: of a candidate and one of its choices, what a reader could go by.
     """
     waiting = _offers(draw(candidates, SPARE * size, seed), wrong_needed, words)
     drawn: list[Candidate] = []
+    answers: Counter[str] = Counter()
     balance = _Balance(waiting[0].right.size if waiting else 0)
     first = 0
     while first < len(waiting) and len(drawn) < size:
         near = range(first, min(first + AT_ONCE, len(waiting)))
-        additions = [(addition.cost, at, addition) for at in near if (addition := balance.with_(waiting[at]))]
+        additions = [
+            (answers[waiting[at].candidate.answer_class], addition.cost, at, addition)
+            for at in near
+            if (addition := balance.with_(waiting[at]))
+        ]
         if not additions:
             first += AT_ONCE
             continue
-        _, at, addition = min(additions, key=lambda row: row[:2])
+        *_, at, addition = min(additions, key=lambda row: row[:3])
         offer = waiting.pop(at)
+        answers[offer.candidate.answer_class] += 1
         balance.add(offer, addition)
         drawn.append(
             msgspec.structs.replace(offer.candidate, wrong=tuple(offer.candidate.wrong[i] for i in addition.chosen))

@@ -39,5 +39,5 @@ def clip_halfway(scene: Scene, frame: int) -> tuple[Clip, int] | None:
     step = math.ceil(2 * HALF_WINDOW_S * scene.fps / (SHOWN - 1))
     clips = [clip_around(scene, c) for c in range(max(0, frame - step), min(scene.frame_count, frame + step + 1))]
     rows = [(abs(at - frame), abs(clip.centre - frame), at, clip) for clip in clips for at in clip.shown]
-    rows = [row for row in rows if abs(2 * row[2] - row[3].start - row[3].stop) <= 2 * step]
+    rows = [row for row in rows if row[0] <= step // 2 and abs(2 * row[2] - row[3].start - row[3].stop) <= 2 * step]
     return (min(rows)[3], min(rows)[2]) if rows else None

@@ -20,11 +20,12 @@ from barista_bench.generate.handyvqa_statements import (
     HandsDo,
     Masked,
     NothingElseTouched,
+    Placed,
     TouchedInClip,
     recorded_course,
 )
 from barista_bench.generate.scene import HandUse, Scene, Thing
-from barista_bench.generate.statements import SIDES, Does, Located, Seen, Statement
+from barista_bench.generate.statements import SIDES, Does, Seen, Statement
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
@@ -276,13 +277,14 @@ class Questions:
     def locations(self) -> Asked:
         """Where a thing is at the beginning and at the end of a clip in which it is touched or changes its place."""
         scene = self.scene
+        held = {use.thing for use in scene.uses}
         for centre, thing in self._moves():
             clip = clip_around(scene, centre)
             places = [place for place in self._places(thing) if self._is_clear(place[1], clip)]
-            for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])):
+            for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
                 choices = {place: self._located(thing, place, frame) for place in places}
-                hands = {side: self._in_hand(thing, side, clip, frame) for side in SIDES}
-                every = [*choices.values(), *hands.values()]
+                hands = [self._in_hand(thing, side, clip, frame) for side in SIDES] if thing in held else []
+                every = [*choices.values(), *hands]
                 right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
                 question, wrong = LOCATION[end].format(name=thing.name), [c for c in every if c is not right]
                 given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
@@ -298,20 +300,18 @@ class Questions:
         return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)
 
     def _places(self, thing: Thing) -> list[tuple[str, str]]:
-        """(predicate, id of the other) of every place that a thing, then one of its category, then any has in the
-        video; of predicates that things of its category have, and not with what is a part of it."""
+        """(predicate, id of the other) of every place that a thing has in the video, then one of its category, then one
+        that its name could mean as well: sugar for milk; not with what is a part of it."""
         spans = [span for span in self.scene.places if span.predicate in self.words.where]
         alike = [span for span in spans if span.thing.category == thing.category]
-        usual = {span.predicate for span in alike}
-        # What one thing belongs to is no place of another: nothing but its lid is attached to a jar.
-        others = [s for s in spans if s.predicate in usual and not self.scene.domain.places[s.predicate].belongs]
+        others = [span for span in spans if self.scene.domain.same_noun(span.thing.category, thing.category)]
         ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
     def _located(self, thing: Thing, place: tuple[str, str], frame: int) -> Choice:
         words = self.scene.domain.places[place[0]].words
-        return Choice(f"{words.capitalize()} the {self._name(place[1])}.", Located(thing.id, *place, frame))
+        return Choice(f"{words.capitalize()} the {self._name(place[1])}.", Placed(thing.id, *place, frame))
 
     def _in_hand(self, thing: Thing, side: Side, clip: Clip, frame: int) -> Choice:
         return Choice(f"In the {side} hand.", HandOn(side, thing.id, self.words.grip, frame, clip.shown))

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from barista_bench.generate.scene import Action, HandUse, Scene, ValueSpan
-from barista_bench.generate.statements import SIDES, Statement, Touches, Truth, all_of, moments_of, uses_of
+from barista_bench.generate.statements import SIDES, Located, Statement, Touches, Truth, all_of, moments_of, uses_of
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import Side
 
@@ -111,8 +111,8 @@ class Masked(Statement, frozen=True):
 
 class HandOn(Statement, frozen=True):
     """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the
-    hand may cover the object then, if it is well to be seen on two or more of the frames `shown`. False too where the
-    object is well to be seen, the hand out of the picture, and no contact near."""
+    hand may cover the object then, if it is well to be seen on two or more of the frames `shown`. False too where there
+    is no contact near, the object is well to be seen, and the hand is out of the picture or apart from it."""
 
     side: Side
     object: str
@@ -135,11 +135,35 @@ class HandOn(Statement, frozen=True):
         return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
 
     def _is_out_of_reach(self, scene: Scene) -> bool:
-        """Whether the object is well to be seen, the hand out of the picture, and no contact near."""
         low, high = self.frame - scene.margin, self.frame + scene.margin
         near = [use for use in uses_of(scene, self.side, self.object) if use.start <= high and use.end > low]
-        is_out = scene.hand_visible(self.side, self.frame) is False
-        return is_out and not near and scene.visible(self.object, self.frame) is True
+        hand = scene.hand_id(self.side)
+        return hand is not None and not near and _is_elsewhere(scene, self.object, hand, self.frame)
+
+
+class Placed(Statement, frozen=True):
+    """An object stands in a spatial relation to another, as `Located` says it. False too where nothing that is recorded
+    joins the two, the object is well to be seen, and the other is out of the picture or apart from it."""
+
+    object: str
+    predicate: str
+    other: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        located = Located(self.object, self.predicate, self.other, self.frame).truth(scene)
+        if located is not None or scene.is_part_of_other(self.object, self.other):
+            return located
+        low, high, pair = self.frame - scene.margin, self.frame + scene.margin, {self.object, self.other}
+        is_joined = any({s.thing.id, s.other.id} == pair and s.start <= high and s.end > low for s in scene.places)
+        return False if not is_joined and _is_elsewhere(scene, self.object, self.other, self.frame) else None
+
+
+def _is_elsewhere(scene: Scene, item: str, other: str, frame: int) -> bool:
+    """Whether an object is well to be seen, and another out of the picture or apart from it."""
+    if scene.visible(item, frame) is not True:
+        return False
+    return scene.apart(item, other, frame) if scene.annotated(other, frame) else scene.visible(other, frame) is False
 
 
 def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:

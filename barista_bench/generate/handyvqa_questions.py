@@ -284,7 +284,8 @@ class Questions:
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
                 choices = {place: self._located(thing, place, frame) for place in places}
                 hands = [self._in_hand(thing, side, clip, frame) for side in SIDES] if thing in held else []
-                every = [*choices.values(), *hands]
+                in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
+                every = [*choices.values(), *([] if in_both else hands)]
                 right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
                 question, wrong = LOCATION[end].format(name=thing.name), [c for c in every if c is not right]
                 given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))

@@ -46,6 +46,7 @@ OBJECTS: Mapping[str, tuple[str, Box | Course]] = {
     "scale": ("scale", (120, 181, 50, 12)),
     "carton": ("milk carton", (260, 60, 40, 80)),
     "towel": ("towel", (270, 160, 40, 30)),
+    "glass": ("glass", (280, 145, 15, 15)),
     "cup": ("coffee cup", cup),
     "left": ("left hand", left_hand),
     "right": ("right hand", right_hand),
@@ -57,7 +58,7 @@ RELATIONS: tuple[dict[str, Any], ...] = (
     relation("cup", "machine", "position", "under", (0, 45)),
     relation("cup", "scale", "position", "on", (66, FRAMES)),
     relation("towel", "carton", "position", "under", (0, FRAMES)),
-    relation("jar", "towel", "position", "on", (0, FRAMES)),
+    relation("glass", "towel", "position", "on", (0, FRAMES)),
     relation("left", "brew", "human_actions", "presses", (48, 60)),
     relation("right", "cup", "human_actions", "holds", (45, 65)),
 )

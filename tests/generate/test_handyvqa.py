@@ -23,7 +23,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph, decode_mask
 from barista_bench.scene_graph.domain import Lengths, load_domain
 from tests.conftest import MadeOnce
-from tests.generate.bench import ACTIVITIES, FRAMES, OBJECTS, RELATIONS, VALUES, document, scene_of, write_bench
+from tests.generate.bench import ACTIVITIES, FRAMES, OBJECTS, RELATIONS, VALUES, cup, document, scene_of, write_bench
 from tests.releases import relation
 
 PRESS = relation("left", "brew", "human_actions", "presses", (48, 60))
@@ -154,6 +154,18 @@ def test_location_asks_before_and_after_of_the_same_move(scene: Scene) -> None:
     assert "Under the coffee machine." in wrong(found[ends, "On the scale."])
 
 
+def test_what_both_hands_hold_is_not_asked_to_be_in_one_of_them(tmp_path: Path) -> None:
+    def left_hand(frame: int) -> tuple[int, int, int, int] | None:
+        x, y, _, _ = cup(frame)
+        return (x - 20, y, 20, 40) if 40 <= frame < 70 else None
+
+    both = relation("left", "cup", "human_actions", "holds", (45, 65))
+    objects = {**OBJECTS, "left": ("left hand", left_hand)}
+    scene = scene_of(tmp_path, document(objects, [row for row in RELATIONS if row != PRESS] + [both]))
+    assert asked(scene, "location")
+    assert not [c for c in asked(scene, "location") if right(c)[0].startswith("In the")]
+
+
 def test_state_asks_for_the_course_of_values_and_offers_others_of_the_same_values(scene: Scene) -> None:
     found = {c.frames[0]: c for c in asked(scene, "state")}
     assert right(found[60]) == ["First closed, then open, then closed again."]
@@ -163,13 +175,13 @@ def test_state_asks_for_the_course_of_values_and_offers_others_of_the_same_value
 
 
 def test_a_course_that_only_leaves_a_value_out_is_not_wrong(tmp_path: Path) -> None:
-    cup = [
+    filling = [
         ("cup", "state", "empty", 0, 40),
         ("cup", "state", "being filled", 40, 60),
         ("cup", "state", "full", 60, FRAMES),
     ]
     objects = {**OBJECTS, "cup": ("coffee cup", (120, 150, 30, 30))}
-    scene = scene_of(tmp_path, document(objects, values=[*VALUES, *cup]))
+    scene = scene_of(tmp_path, document(objects, values=[*VALUES, *filling]))
     found = [c for c in asked(scene, "state") if right(c) == ["First empty, then being filled, then full."]]
     assert found
     for candidate in found:

@@ -38,16 +38,17 @@ class HanDyVQAFamily(Family):
         try:
             self.domain_words = msgspec.convert(domain.families.get(self.name, {}), HanDyVQAWords)
         except msgspec.ValidationError as error:
-            remedy = "compare with the domain.yaml of the package"
-            raise ConfigError(f"domain {domain.name!r}: families.{self.name}: {error}. Remedy: {remedy}") from error
-        if self.domain_words.state not in domain.attributes:
-            what = f"families.{self.name}.state: {self.domain_words.state!r} is none of the attributes"
-            raise ConfigError(f"domain {domain.name!r}: {what}. Remedy: describe its values under attributes")
+            raise _refusal(domain, f"families.{self.name}: {error}") from error
+        for key, known, said in (
+            ("grip", domain.contacts, (self.domain_words.grip,)),
+            ("where", domain.places, self.domain_words.where),
+            ("state", domain.attributes, (self.domain_words.state,)),
+        ):
+            if unknown := sorted(set(said) - set(known)):
+                raise _refusal(domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file")
         if domain.lengths.clip != 2 * HALF_WINDOW_S:
-            what = (
-                f"lengths.clip is {domain.lengths.clip:g} s, and a clip of this benchmark has {2 * HALF_WINDOW_S:g} s"
-            )
-            raise ConfigError(f"domain {domain.name!r}: {what}. Remedy: leave lengths.clip out")
+            clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * HALF_WINDOW_S:g} s"
+            raise _refusal(domain, f"lengths.clip is {clip}")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def wrong_needed(self, candidate: Candidate) -> int:
@@ -89,6 +90,10 @@ class HanDyVQAFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out)
+
+
+def _refusal(domain: Domain, what: str) -> ConfigError:
+    return ConfigError(f"domain {domain.name!r}: {what}. Remedy: compare with the domain.yaml of the package")
 
 
 def _usual_wrong(candidate: Candidate) -> int:

@@ -215,9 +215,12 @@ def test_a_domain_that_lacks_what_the_family_needs_is_refused() -> None:
     domain = load_domain()
     with pytest.raises(ConfigError, match=r"families\.handyvqa"):
         HanDyVQAFamily(msgspec.structs.replace(domain, families={}))
-    words = {**domain.families["handyvqa"], "state": "mood"}
-    with pytest.raises(ConfigError, match="'mood' is none of the attributes"):
-        HanDyVQAFamily(msgspec.structs.replace(domain, families={"handyvqa": words}))
+    for key, value in {"state": "mood", "grip": "licks", "where": ["beside"]}.items():
+        words = {**domain.families["handyvqa"], key: value}
+        with pytest.raises(
+            ConfigError, match=rf"families\.handyvqa\.{key}: '(mood|licks|beside)' is described nowhere"
+        ):
+            HanDyVQAFamily(msgspec.structs.replace(domain, families={"handyvqa": words}))
     with pytest.raises(ConfigError, match=r"lengths\.clip is 4 s"):
         HanDyVQAFamily(msgspec.structs.replace(domain, lengths=Lengths(clip=4.0)))
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -72,8 +73,9 @@ def decide(candidate: Candidate, scene: Scene, wrong_needed: int) -> Decided:
     Args:
         wrong_needed: how many wrong answers the question takes.
     """
-    if any(statement.truth(scene) is not True for statement in candidate.given):
-        return Decided(None, "what it is about is not well to be seen")
+    for statement in candidate.given:
+        if statement.truth(scene) is not True:
+            return Decided(None, statement.unmet)
     if any(choice.statement.truth(scene) is not True for choice in candidate.right):
         return Decided(None, "the graph does not prove the answer")
     wrong = _distinct(candidate, [choice for choice in candidate.wrong if choice.statement.truth(scene) is False])
@@ -97,12 +99,15 @@ def alike(first: str, second: str) -> bool:
     >>> alike("The red cup.", "red cup"), alike("left hand", "right hand"), alike("colour", "color")
     (True, False, True)
     """
-    a, b = (
-        " ".join(re.findall(r"[^\W_]+", re.sub(r"(?i)\b(the|an?)\b", " ", text).casefold())) for text in (first, second)
-    )
+    a, b = _plain(first), _plain(second)
     if a == b:
         return True
     return len(a.split()) == len(b.split()) == 1 and SequenceMatcher(None, a, b).ratio() >= ALIKE
+
+
+@lru_cache(maxsize=2**14)
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?i)\b(the|an?)\b", " ", text).casefold()))
 
 
 class Tally:

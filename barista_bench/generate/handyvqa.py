@@ -1,57 +1,105 @@
-"""HanDyVQA's questions: what hands do in a clip of some seconds, how, where, to what, and what changes."""
+"""HanDyVQA's questions: what hands do in a clip of five seconds, how, where, to what, and what changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
+
+from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
+from barista_bench.benchmarks.handyvqa.record_files import CATEGORIES, RVOS_CATEGORIES
+from barista_bench.errors import ConfigError
+from barista_bench.generate.balance import draw_balanced
 from barista_bench.generate.candidates import Candidate, Choice
-from barista_bench.generate.drawing import Item
+from barista_bench.generate.drawing import Item, draw, with_choices
 from barista_bench.generate.family import Family
-from barista_bench.generate.scene import Scene
-from barista_bench.generate.statements import Changes, Seen
+from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
+from barista_bench.generate.handyvqa_release import write_release
+from barista_bench.generate.scene import COLOUR, Scene
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import Domain
+
+OPTIONS = 5
+"""Of a question; more where there are so many right ones that fewer than `LEAST_WRONG` would be wrong."""
+LEAST_WRONG = 2
 
 
 class HanDyVQAFamily(Family):
+    """All eight categories of the benchmark, over clips of the source's videos."""
+
     name: ClassVar[str] = "handyvqa"
-    subtasks: ClassVar[tuple[str, ...]] = ("state",)
+    subtasks: ClassVar[tuple[str, ...]] = CATEGORIES
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
+        try:
+            self.domain_words = msgspec.convert(domain.families.get(self.name, {}), HanDyVQAWords)
+        except msgspec.ValidationError as error:
+            raise _refusal(domain, f"families.{self.name}: {error}") from error
+        for key, known, said in (
+            ("grip", domain.contacts, (self.domain_words.grip,)),
+            ("where", domain.places, self.domain_words.where),
+            ("state", domain.attributes, (self.domain_words.state,)),
+        ):
+            if unknown := sorted(set(said) - set(known)):
+                raise _refusal(domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file")
+        if domain.lengths.clip != 2 * HALF_WINDOW_S:
+            clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * HALF_WINDOW_S:g} s"
+            raise _refusal(domain, f"lengths.clip is {clip}")
+        self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def wrong_needed(self, candidate: Candidate) -> int:
-        return 4
+        """None where masks are asked for: no model is shown the options then."""
+        return 0 if candidate.subtask in RVOS_CATEGORIES else _usual_wrong(candidate)
 
     def candidates(self, scene: Scene) -> Iterator[Candidate]:
-        for before, after in scene.changes:
-            half = scene.frames(self.domain.lengths.clip / 2)
-            start, end = max(0, after.start - half), min(scene.frame_count, after.start + half)
-            thing = after.thing
+        questions = Questions(scene, self.domain_words)
+        kinds: tuple[Callable[[], Iterator[Candidate]], ...] = (
+            questions.actions,
+            questions.processes,
+            questions.locations,
+            questions.states,
+            questions.parts,
+            questions.objects,
+        )
+        for ask in kinds:
+            yield from ask()
 
-            def say(a: str, b: str) -> Choice:
-                text = f"It stays {a}." if a == b else f"From {a} to {b}."
-                return Choice(text, Changes(thing.id, after.type, a, b, start, end))
+    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
+        items: list[Item] = []
+        for subtask in self.subtasks:
+            offered = [candidate for candidate in candidates if candidate.subtask == subtask]
+            if subtask in RVOS_CATEGORIES:
+                items += with_choices(draw(offered, size, seed), subtask, _known_wrong, seed)
+            else:
+                drawn = draw_balanced(offered, size, seed, self.wrong_needed, self.words)
+                items += with_choices(drawn, subtask, self.wrong_needed, seed)
+        return items
 
-            words = sorted(
-                {
-                    name
-                    for dim in self.domain.attributes[after.type].dimensions
-                    for e in dim
-                    for name in ([e] if isinstance(e, str) else e[:1])
-                }
-            )
-            pairs = [(after.value, before.value), (before.value, before.value), (after.value, after.value)]
-            pairs += [(a, b) for a in words for b in words if (a, b) != (before.value, after.value)]
-            yield Candidate(
-                subtask="state",
-                video_id=scene.video_id,
-                question=f"How does the state of the {thing.name} change?",
-                right=(say(before.value, after.value),),
-                wrong=tuple(say(a, b) for a, b in dict.fromkeys(pairs)),
-                given=tuple(Seen(thing.id, f) for f in (start, after.start, end - 1)),
-                span=(start, end),
-                frames=(after.start,),
-                objects=(thing.id,),
-            )
+    def words(self, candidate: Candidate, choice: Choice) -> tuple[str, ...]:
+        """A choice's words, its text as one, and that with what the question names; but for colours, which tell things
+        of one video apart."""
+        words, named = (
+            [word for word in re.findall(r"\w+", text.lower()) if word not in self._colours]
+            for text in (choice.text, candidate.extra.get(ABOUT, ""))
+        )
+        return tuple(dict.fromkeys((*words, " ".join(words), " ".join([*named, "?", *words]))))
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
-        (out / "x").write_text("x")
+        write_release(items, source, out)
+
+
+def _refusal(domain: Domain, what: str) -> ConfigError:
+    return ConfigError(f"domain {domain.name!r}: {what}. Remedy: compare with the domain.yaml of the package")
+
+
+def _usual_wrong(candidate: Candidate) -> int:
+    return max(LEAST_WRONG, OPTIONS - len(candidate.right))
+
+
+def _known_wrong(candidate: Candidate) -> int:
+    """As many as usual, or as the graph excludes where these are fewer."""
+    return min(_usual_wrong(candidate), len(candidate.wrong))

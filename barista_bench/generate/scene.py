@@ -7,7 +7,7 @@ that is shorter than the domain's `gap`. What is so in a hole nobody knows; ques
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask as coco
+from scipy.ndimage import maximum_filter
 
 from barista_bench.errors import DataError
-from barista_bench.scene_graph import Rle, SceneObject, VideoGraph
+from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
 from barista_bench.scene_graph.video_graph import Box, Ranges
 
@@ -25,9 +26,12 @@ SMALLEST = 0.0004
 """Share of the frame that a mask covers at least of what is asked about: 15 x 15 pixels of 640 x 360."""
 UNCOVERED = 0.4
 """Share of an object's median area that must be seen of it: with less it is mostly hidden, or out of the picture."""
+APART = 0.01
+"""Share of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
 KIND = "type"
 """Attribute type that says what kind of thing an object is."""
 COLOUR = "color"
+_OF = " of the "
 
 
 class Thing(NamedTuple):
@@ -139,7 +143,8 @@ class Scene:
         return hands
 
     def _named(self) -> Iterator[tuple[SceneObject, str]]:
-        """Objects with a name; a colour that it does not say already stands before one that several share."""
+        """Objects with a name; before one that several share stands a colour that it does not say already, and behind
+        one that several share even so what the thing belongs to."""
         kinds, colours = self._values(KIND), self._values(COLOUR)
         plain: dict[SceneObject, str] = {}
         for item in self.video.objects:
@@ -148,10 +153,17 @@ class Scene:
             name = kind.lower() if kind and is_better else category
             if name != "unknown" and self.domain.side(item.category) is None:
                 plain[item] = name
-        times = Counter(plain.values())
-        for item, name in plain.items():
-            colour = colours.get(item.id, "").lower()
-            yield item, f"{colour} {name}" if times[name] > 1 and colour and colour not in name else name
+        coloured = {item: self._coloured(name, colours.get(item.id, "")) for item, name in _shared(plain)}
+        names = plain | coloured
+        names |= {item: self._belonging(item, name, names) for item, name in _shared(names)}
+        yield from names.items()
+
+    def _coloured(self, name: str, colour: str) -> str:
+        return f"{colour.lower()} {name}" if colour and colour.lower() not in name else name
+
+    def _belonging(self, item: SceneObject, name: str, names: Mapping[SceneObject, str]) -> str:
+        wholes = [names[other] for other in names if other.id in self.owners.get(item.id, ())]
+        return f"{name}{_OF}{wholes[0]}" if len(wholes) == 1 else name
 
     def _values(self, attribute_type: str) -> dict[str, str]:
         """Object id to its value of an attribute that stays the same; without those that change."""
@@ -181,12 +193,12 @@ class Scene:
 
     def visible(self, object_id: str, frame: int) -> bool | None:
         """Whether an object is well to be seen on a frame; None where too little of it is, or in a short hole."""
-        frames, areas = self._areas(object_id)
+        frames, areas, median = self._areas(object_id)
         at = int(np.searchsorted(frames, frame))
         if at < len(frames) and frames[at] == frame:
             area = areas[at]
             is_large = area >= SMALLEST * self.video.video.width * self.video.video.height
-            return True if is_large and area >= UNCOVERED * np.median(areas) else None
+            return True if is_large and area >= UNCOVERED * median else None
         gap = self.frames(self.domain.lengths.gap)
         near = (at > 0 and frame - frames[at - 1] <= gap) or (at < len(frames) and frames[at] - frame <= gap)
         return None if near else False
@@ -200,8 +212,8 @@ class Scene:
         """The object that is the hand of that side; None where there is none, or more than one."""
         return self.video.objects[self.hands[side][0]].id if len(self.hands[side]) == 1 else None
 
-    def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """(sorted frames, mask areas in pixels) of an object; the box's area where the mask cannot be read."""
+    def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
+        """(sorted frames, mask areas in pixels, their median) of an object; the box's where a mask is unreadable."""
         if object_id not in self._area_cache:
             table = self.video.instances_table
             positions = np.flatnonzero(table.object == self._index[object_id])
@@ -212,20 +224,47 @@ class Scene:
                 else item.bbox[2] * item.bbox[3]
                 for item, rle in zip(instances, self.video.rles(instances), strict=True)
             ]
-            self._area_cache[object_id] = table.frame[positions], np.array(areas, dtype=np.float64)
+            median = float(np.median(areas)) if areas else 0.0
+            self._area_cache[object_id] = table.frame[positions], np.array(areas, dtype=np.float64), median
         return self._area_cache[object_id]
 
     @cached_property
-    def _area_cache(self) -> dict[str, tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    def _area_cache(self) -> dict[str, tuple[NDArray[np.int32], NDArray[np.float64], float]]:
         return {}
 
     def apart(self, first: str, second: str, frame: int) -> bool:
-        """Whether the boxes of two objects, both annotated on a frame, do not touch."""
-        boxes = self.boxes(frame)
-        if first not in boxes or second not in boxes:
+        """Whether two objects, both annotated on a frame, are clearly not in touch: `APART` lies between their masks,
+        or already between their boxes. Where these are near and a mask cannot be read, they are not."""
+        key = min(first, second), max(first, second), frame
+        if key not in self._apart:
+            self._apart[key] = self._are_apart(first, second, frame)
+        return self._apart[key]
+
+    @cached_property
+    def _apart(self) -> dict[tuple[str, str, int], bool]:
+        return {}
+
+    def _are_apart(self, first: str, second: str, frame: int) -> bool:
+        instances = {item.object.id: item for item in self.video.instances(frame)}
+        if first not in instances or second not in instances:
             return False
-        (x, y, w, h), (a, b, c, d) = boxes[first], boxes[second]
-        return x + w < a or a + c < x or y + h < b or b + d < y
+        gap = max(1, round(APART * self.video.video.width))
+        pair = [instances[first], instances[second]]
+        (x, y, w, h), (a, b, c, d) = (item.bbox for item in pair)
+        if x + w + gap < a or a + c + gap < x or y + h + gap < b or b + d + gap < y:
+            return True
+        rles = self.video.rles(pair)
+        if not all(isinstance(rle, Rle) for rle in rles):
+            return False
+        masks = [decode_mask(rle) for rle in rles if isinstance(rle, Rle)]
+        # What is near to the first box is all of the second that can touch the first.
+        rows = slice(max(0, int(y) - gap), int(y + h) + gap + 1)
+        columns = slice(max(0, int(x) - gap), int(x + w) + gap + 1)
+        near = masks[1][rows, columns]
+        if not near.any():
+            return True
+        grown = maximum_filter(masks[0][rows, columns].astype(np.uint8), size=2 * gap + 1, mode="constant")
+        return not bool((grown.astype(bool) & near).any())
 
     def unique(self, thing: Thing, frames: Iterable[int]) -> bool:
         """Whether a thing's name says which one is meant: on none of the frames is there another that it could name."""
@@ -236,17 +275,27 @@ class Scene:
         return not any(object_id in self.boxes(frame) for frame in frames for object_id in (*others, *nameless))
 
     def _could_name(self, thing: Thing, other: Thing) -> bool:
-        return other.name == thing.name or other.name.endswith(f" {thing.name}") or other.category.lower() == thing.name
+        # Who says "lid" can mean the lid of the jar; who says "jar" cannot.
+        name = other.name if _OF in thing.name else other.name.partition(_OF)[0]
+        return name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name
 
     @cached_property
     def wholes(self) -> dict[str, frozenset[str]]:
         """Object id to the ids of what it is ever a part of."""
-        parts = {predicate for predicate, words in self.domain.places.items() if words.is_part}
-        wholes: dict[str, set[str]] = {}
+        return self._related({predicate for predicate, words in self.domain.places.items() if words.is_part})
+
+    @cached_property
+    def owners(self) -> dict[str, frozenset[str]]:
+        """Object id to the ids of what it ever belongs to."""
+        return self._related({predicate for predicate, words in self.domain.places.items() if words.belongs})
+
+    def _related(self, predicates: Collection[str]) -> dict[str, frozenset[str]]:
+        """Object id to the ids of what it ever stands in one of the relations to."""
+        related: dict[str, set[str]] = {}
         for relation in self.video.relations():
-            if relation.type == self.domain.place_type and relation.value in parts:
-                wholes.setdefault(relation.source.id, set()).add(relation.target.id)
-        return {object_id: frozenset(ids) for object_id, ids in wholes.items()}
+            if relation.type == self.domain.place_type and relation.value in predicates:
+                related.setdefault(relation.source.id, set()).add(relation.target.id)
+        return {object_id: frozenset(ids) for object_id, ids in related.items()}
 
     def is_part_of_other(self, first: str, second: str) -> bool:
         """Whether one of two is a part of the other, at any time: they are not two objects then."""
@@ -375,3 +424,9 @@ class Scene:
         """Process steps, by time."""
         rows = [Action(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in self.video.steps()]
         return tuple(sorted(rows, key=lambda row: (row.start, row.end, row.name)))
+
+
+def _shared(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
+    """Those whose name another has too."""
+    times = Counter(names.values())
+    return [(item, name) for item, name in names.items() if times[name] > 1]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import msgspec
 
@@ -23,7 +23,10 @@ SIDES: tuple[Side, ...] = ("left", "right")
 
 
 class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
-    """One thing that can be said. In JSON, `says` is the name of its class."""
+    """One thing that can be said. In JSON, `says` is the name of its class. `unmet` is why a question is not asked for
+    which it must hold, and does not."""
+
+    unmet: ClassVar[str] = "what it is about is not well to be seen"
 
     def truth(self, scene: Scene) -> Truth:
         """True where the graph records it, False where what it records excludes it, None otherwise."""
@@ -260,8 +263,9 @@ def uses_of(scene: Scene, side: Side, object_id: str) -> Iterator[HandUse]:
 
 
 def moments_of(scene: Scene, start: int, end: int) -> range:
-    """Frames of [start, end), four a second."""
-    return range(max(0, start), min(end, scene.frame_count), scene.frames(0.25))
+    """Frames of [start, end), four a second; the same ones of a video whichever span they are in."""
+    step = scene.frames(0.25)
+    return range(-(-max(0, start) // step) * step, min(end, scene.frame_count), step)
 
 
 def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:

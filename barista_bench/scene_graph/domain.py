@@ -39,12 +39,14 @@ class VerbForms(DomainRecord, frozen=True):
 
 class PlaceWords(DomainRecord, frozen=True):
     """A spatial predicate: its words between two names, the predicate of the other direction, and those that it
-    excludes between the same two things."""
+    excludes between the same two things. `is_part`: the first is a part of the second. `belongs`: it can be told from
+    others by the second, as the lid of the jar."""
 
     words: str
     inverse: str | None = None
     excludes: tuple[str, ...] = ()
     is_part: bool = False
+    belongs: bool = False
 
 
 class AttributeWords(DomainRecord, frozen=True):
@@ -58,6 +60,11 @@ class AttributeWords(DomainRecord, frozen=True):
 
     dimensions: tuple[tuple[str | tuple[str, ...], ...], ...]
     compatible: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(value for dimension in self.dimensions for entry in dimension for value in _entry(entry))
 
 
 class Lengths(DomainRecord, frozen=True):
@@ -181,8 +188,7 @@ def _parse(content: bytes, source: str) -> Domain:
     except msgspec.ValidationError as error:
         raise ConfigError(f"{source}: {error}. Remedy: {_REMEDY}") from error
     for attribute, words in domain.attributes.items():
-        values = sorted(name for dimension in words.dimensions for entry in dimension for name in _entry(entry))
-        for first, second in pairwise(values):
+        for first, second in pairwise(sorted(words.values)):
             if first == second:
                 raise ConfigError(f"{source}: attributes.{attribute}: {first!r} stands twice. Remedy: leave one out")
     return domain

@@ -1,5 +1,7 @@
 """HanDyVQA (arXiv 2512.00885): what hands and objects do in five seconds, answered by options or by masks."""
 
+from functools import partial
+
 from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, Parts, Process, State
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
@@ -42,5 +44,5 @@ BENCHMARK = Benchmark(
     formats={"handyvqa": read_outputs, "handyvqa_rvos": read_mask_outputs},
     compares_sets=True,
     paper_tables=paper_tables,
-    write_mini=on_demand("barista_bench.benchmarks.handyvqa.mini:write_mini"),
+    write_mini=partial(on_demand("barista_bench.generate.generator:mini_release"), "handyvqa"),
 )

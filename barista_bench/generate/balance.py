@@ -1,0 +1,131 @@
+"""A set whose wording gives nothing away: each word stands in wrong choices in proportion to the right ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.drawing import draw
+
+SLACK = 3.0
+"""A word may stand this many times, and the square root of its due, more or less often in wrong choices than is due."""
+SPARE = 4
+"""Candidates looked at for each that is asked for, at the most."""
+AT_ONCE = 40
+"""Candidates, in the order of `draw`, of which one is chosen as the next."""
+
+WrongNeeded = Callable[[Candidate], int]
+Words = Callable[[Candidate, Choice], Sequence[str]]
+Counts = NDArray[np.int64]
+
+
+class _Offer(NamedTuple):
+    """A candidate as counts of words: of its right choices, (words,), and of each wrong one, (choices, words)."""
+
+    candidate: Candidate
+    right: Counts
+    wrong: Counts
+    needed: int
+
+
+class _Addition(NamedTuple):
+    """What the set's balance is with one more candidate, whose wrong choices are those of indices `chosen`."""
+
+    cost: int
+    chosen: tuple[int, ...]
+    stands: Counts
+
+
+def draw_balanced(
+    candidates: Sequence[Candidate], size: int, seed: int, wrong_needed: WrongNeeded, words: Words
+) -> list[Candidate]:
+    """At most `size` candidates, each with just the wrong choices that it needs; no word tells right from wrong.
+
+    A word is due in wrong choices as often as it stands in right ones, times the wrong choices that the set has for
+    each right one. Candidates are taken as `draw` orders them, but of the next few the one first whose answer was drawn
+    least and that keeps all words nearest to their due; one that would bring a word out of proportion is left out. Sums
+    are of whole numbers: the same on any machine.
+
+    Args:
+        words: of a candidate and one of its choices, what a reader could go by.
+    """
+    waiting = _offers(draw(candidates, SPARE * size, seed), wrong_needed, words)
+    drawn: list[Candidate] = []
+    answers: Counter[str] = Counter()
+    balance = _Balance(waiting[0].right.size if waiting else 0)
+    first = 0
+    while first < len(waiting) and len(drawn) < size:
+        near = range(first, min(first + AT_ONCE, len(waiting)))
+        additions = [
+            (answers[waiting[at].candidate.answer_class], addition.cost, at, addition)
+            for at in near
+            if (addition := balance.with_(waiting[at]))
+        ]
+        if not additions:
+            first += AT_ONCE
+            continue
+        *_, at, addition = min(additions, key=lambda row: row[:3])
+        offer = waiting.pop(at)
+        answers[offer.candidate.answer_class] += 1
+        balance.add(offer, addition)
+        drawn.append(
+            msgspec.structs.replace(offer.candidate, wrong=tuple(offer.candidate.wrong[i] for i in addition.chosen))
+        )
+        first = 0
+    return drawn
+
+
+def _offers(candidates: Sequence[Candidate], wrong_needed: WrongNeeded, words: Words) -> list[_Offer]:
+    index: dict[str, int] = {}
+    for candidate in candidates:
+        for choice in (*candidate.right, *candidate.wrong):
+            for word in words(candidate, choice):
+                index.setdefault(word, len(index))
+
+    def counts(candidate: Candidate, choices: Sequence[Choice]) -> Counts:
+        table = np.zeros((len(choices), len(index)), dtype=np.int64)
+        for row, choice in enumerate(choices):
+            table[row, [index[word] for word in words(candidate, choice)]] = 1
+        return table
+
+    return [_Offer(c, counts(c, c.right).sum(axis=0), counts(c, c.wrong), wrong_needed(c)) for c in candidates]
+
+
+class _Balance:
+    """How often each word stands in the right and in the wrong choices of a set that grows."""
+
+    def __init__(self, words: int) -> None:
+        self.rights = np.zeros(words, dtype=np.int64)
+        self.stands = np.zeros(words, dtype=np.int64)
+        self.right_choices = 0
+        self.wrong_choices = 0
+
+    def with_(self, offer: _Offer) -> _Addition | None:
+        """The set with one more candidate; None where a word would be out of proportion."""
+        per = self.right_choices + len(offer.candidate.right)
+        due = (self.rights + offer.right) * (self.wrong_choices + offer.needed)  # times `per`, to stay whole
+        # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
+        weight = 2**30 // (due + 4 * per)
+        stands = self.stands.copy()
+        chosen: list[int] = []
+        for _ in range(offer.needed):
+            cost = offer.wrong @ ((2 * (stands * per - due) + per) * weight)
+            cost[chosen] = np.iinfo(np.int64).max
+            chosen.append(int(np.argmin(cost)))  # of equal ones the more plausible
+            stands += offer.wrong[chosen[-1]]
+        off = stands * per - due
+        if np.any(np.abs(off) / per > SLACK + np.sqrt(due / per)):
+            return None
+        return _Addition(int(np.sum(off // per * off * weight)), tuple(chosen), stands)
+
+    def add(self, offer: _Offer, addition: _Addition) -> None:
+        self.rights += offer.right
+        self.stands = addition.stands
+        self.right_choices += len(offer.candidate.right)
+        self.wrong_choices += offer.needed

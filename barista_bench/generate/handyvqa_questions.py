@@ -1,0 +1,373 @@
+"""HanDyVQA's kinds of questions over one scene: everything that can be asked, with all that can be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, product
+from typing import Any
+
+from msgspec import field
+
+from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
+from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.handyvqa_clips import Clip, clip_around, clip_halfway
+from barista_bench.generate.handyvqa_statements import (
+    ClearlyNamed,
+    Course,
+    Deed,
+    HandAtWork,
+    HandOn,
+    HandsDo,
+    Masked,
+    NothingElseTouched,
+    Placed,
+    TouchedInClip,
+    recorded_course,
+)
+from barista_bench.generate.scene import HandUse, Scene, Thing
+from barista_bench.generate.statements import SIDES, Does, Seen, Statement
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
+
+Asked = Iterator[Candidate]
+ACTION = "What is the person doing with their hands halfway through the clip?"
+PROCESS = "How do the hands work halfway through the clip?"
+PARTS = "Which part of an object does the {side} hand touch halfway through the clip?"
+OBJECTS = "Which objects do the hands touch?"
+STATE = "How does the {name} change?"
+LOCATION = {"start": "Where is the {name} when the clip begins?", "end": "Where is the {name} when the clip ends?"}
+ABOUT = "about"
+"""Key of `extra`: the name in a question that stands in not all of its subtask."""
+OTHER_DEEDS = 8
+"""Contacts of other times that wrong answers are made of, at one moment."""
+LONGEST_COURSE = 3
+"""Values in a row that an answer names at the most."""
+MASKED = 3
+"""Annotated frames of a clip whose answer is masks."""
+
+
+class HanDyVQAWords(DomainRecord, frozen=True):
+    """What the family needs of a domain file.
+
+    Args:
+        doing: verbs of activities (press) with their participles (pressing); activities with another verb are not
+            asked about.
+        grip: the contact by which a thing is in a hand.
+        where: spatial predicates that say where the first of two things is.
+        state: attribute type that is asked about.
+        states: how a value is said after "first", where its own word cannot stand there.
+    """
+
+    doing: dict[str, str]
+    grip: str
+    where: tuple[str, ...]
+    state: str
+    states: dict[str, str] = field(default_factory=dict)
+
+
+class Questions:
+    """The questions about one scene, a method a subtask."""
+
+    def __init__(self, scene: Scene, words: HanDyVQAWords) -> None:
+        self.scene = scene
+        self.words = words
+
+    # Action
+
+    def actions(self) -> Asked:
+        """What is done at one moment, by the graph's activities; what is done at other times is wrong."""
+        scene = self.scene
+        names = [name for name in dict.fromkeys(action.name for action in scene.actions) if self._doing(name)]
+        for action in scene.actions:
+            asked = clip_halfway(scene, (action.start + action.end) // 2) if action.name in names else None
+            if asked is not None:
+                clip, frame = asked
+                choices = {name: Choice(self._doing(name), Does(name, frame)) for name in names}
+                right = choices.pop(action.name)
+                during = tuple(at for at in clip.shown if action.start <= at < action.end)
+                yield self._asked("action", ACTION, clip, right, choices.values(), (HandAtWork(action.name, during),))
+
+    def _doing(self, action: str) -> str:
+        """A sentence about an activity; empty where its verb has no participle."""
+        verb, _, noun = action.lower().partition(" ")
+        return f"The person is {self.words.doing[verb]} the {noun}." if verb in self.words.doing else ""
+
+    # Process
+
+    def processes(self) -> Asked:
+        """What each hand does at one moment; wrong are the hands exchanged, and what hands do at other times."""
+        scene = self.scene
+        for clip, frame in self._halfway(scene.uses):
+            done = {side: self._deed(side, frame) for side in SIDES}
+            own = [deed for deed in done.values() if deed is not None]
+            pool = [*dict.fromkeys((*own, *self._other_deeds(clip, frame))), None]
+            pairs = [(done["right"], done["left"]), *product([*own, None], pool), *product(pool, [*own, None])]
+            others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
+            others.pop((done["left"], done["right"]), None)
+            right = self._hands(done["left"], done["right"], clip, frame)
+            wrong = [self._hands(*pair, clip, frame) for pair in others]
+            ids = tuple(dict.fromkeys(deed[1] for deed in own))
+            yield self._asked("process", PROCESS, clip, right, wrong, self._clear(ids, clip), ids)
+
+    def _other_deeds(self, clip: Clip, frame: int) -> list[Deed]:
+        """What hands do at other times, the nearest first, to things whose names are clear in a clip."""
+        rows = [
+            (abs(start + end - 2 * frame), (value, use.thing.id))
+            for use in self.scene.uses
+            for value, start, end in use.contacts
+            if value in self.scene.domain.contacts and self._is_clear(use.thing.id, clip)
+        ]
+        return list(dict.fromkeys(deed for _, deed in sorted(rows)))[:OTHER_DEEDS]
+
+    def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[Clip, int]]:
+        """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
+        it; not two next to each other."""
+        step = self.scene.frames(HALF_WINDOW_S)
+        moments = {
+            (start + end) // 2 + at for use in uses for _, start, end in use.contacts for at in _steps(start, end, step)
+        }
+        apart: list[int] = []
+        for frame in sorted(moments):
+            if not apart or frame - apart[-1] >= self.scene.frames(self.scene.domain.lengths.gap):
+                apart.append(frame)
+        clips = (clip_halfway(self.scene, frame) for frame in apart)
+        return list(dict.fromkeys(clip for clip in clips if clip is not None))
+
+    def _deed(self, side: Side, frame: int) -> Deed | None:
+        """What a hand does at a frame: of several contacts the part's, then the one that passes soonest."""
+        known = list(self.scene.domain.contacts)
+        rows = [
+            (len(self.scene.wholes.get(use.thing.id, ())) == 0, end - start, -known.index(value), value, use.thing.id)
+            for use in self.scene.uses
+            for value, start, end in use.contacts
+            if use.side == side and start <= frame < end and value in known
+        ]
+        return min(rows)[3:] if rows else None
+
+    def _can_be(self, left: Deed | None, right: Deed | None) -> bool:
+        """Whether a wrong answer can say so of two hands: one does something, and not to a part of the other's."""
+        if left is None or right is None:
+            return left is not right
+        return not self.scene.is_part_of_other(left[1], right[1])
+
+    def _hands(self, left: Deed | None, right: Deed | None, clip: Clip, frame: int) -> Choice:
+        statement = HandsDo(left, right, frame, clip.shown)
+        if left is not None and left == right:
+            return Choice(f"Both hands {self.scene.domain.contacts[left[0]].do} the {self._name(left[1])}.", statement)
+        return Choice(f"The left hand {self._does(left)}; the right hand {self._does(right)}.", statement)
+
+    def _does(self, deed: Deed | None) -> str:
+        if deed is None:
+            return "touches nothing in view"
+        return f"{self.scene.domain.contacts[deed[0]].does} the {self._name(deed[1])}"
+
+    # Parts
+
+    def parts(self) -> Asked:
+        """Which part a hand is on at one moment, of all parts of things in view."""
+        scene = self.scene
+        wholes = {whole for owners in scene.owners.values() for whole in owners}
+        every = [part for part in scene.owners if part in scene.things and part not in wholes]
+        for use in scene.uses:
+            for clip, frame in self._halfway([use]) if use.thing.id in every else ():
+                parts = [part for part in every if self._is_clear(part, clip)]
+                choices = {part: self._part(part, use.side, clip, frame) for part in parts}
+                right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
+                question, given = PARTS.format(side=use.side), self._clear((use.thing.id,), clip)
+                yield self._asked("parts", question, clip, right, choices.values(), given, (use.thing.id,))
+                yield self._asked_masks(
+                    "rvos_parts", question, clip, (right,), choices.values(), given, [use.thing.id], [use]
+                )
+
+    def _part(self, part: str, side: Side, clip: Clip, frame: int) -> Choice:
+        owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
+        is_told = " of the " in self._name(part) or not owners
+        text = f"The {self._name(part)}." if is_told else f"The {self._name(part)} of the {owners[0]}."
+        return Choice(text, HandOn(side, part, None, frame, clip.shown))
+
+    # Objects
+
+    def objects(self) -> Asked:
+        """Which objects hands touch in a clip, a whole and its part being one; others in view are wrong."""
+        scene = self.scene
+        for clip, _ in self._halfway(scene.uses):
+            uses = [use for use in scene.uses if use.start < clip.stop and use.end > clip.start]
+            touched = dict.fromkeys(use.thing.id for use in uses)
+            counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
+            joined = {other for item in touched for other in self._joined(item, clip)}
+            others = [item for item in scene.things if item not in joined and self._is_clear(item, clip)]
+            right = tuple(self._object(item, clip) for item in counted)
+            given = (*self._clear(tuple(counted), clip), NothingElseTouched(tuple(counted), clip.start, clip.stop))
+            wrong = [self._object(item, clip) for item in others]
+            yield self._asked("objects", OBJECTS, clip, right, wrong, given, tuple(counted))
+            yield self._asked_masks("rvos_objects", OBJECTS, clip, right, wrong, given, counted, uses)
+
+    def _object(self, item: str, clip: Clip) -> Choice:
+        return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
+
+    def _joined(self, item: str, clip: Clip) -> Iterator[str]:
+        """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
+        yield item
+        yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
+        for span in self.scene.places:
+            if span.start < clip.stop and span.end > clip.start and item in (span.thing.id, span.other.id):
+                yield from (span.thing.id, span.other.id)
+
+    def _asked_masks(
+        self,
+        subtask: str,
+        question: str,
+        clip: Clip,
+        right: tuple[Choice, ...],
+        wrong: Iterable[Choice],
+        given: tuple[Statement, ...],
+        items: Sequence[str],
+        uses: Sequence[HandUse],
+    ) -> Candidate:
+        """A question answered by masks: of the objects `items`, in the order of `right`, each with its parts."""
+        wholes = self.scene.wholes
+        masked = [[item, *(part for part in wholes if item in wholes[part])] for item in items]
+        frames = self._masked_frames(clip, items, uses)
+        readable = Masked(tuple(object_id for ids in masked for object_id in ids), frames)
+        extra = {"annotated": list(frames), "masked": masked}
+        return self._asked(subtask, question, clip, right, wrong, (*given, readable), tuple(items), extra)
+
+    def _masked_frames(self, clip: Clip, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
+        """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
+        enough, those on which some of it is touched. Evenly spaced, in order."""
+        clear = []
+        for frame in clip.shown:
+            seen = [self.scene.visible(item, frame) for item in items]
+            if None not in seen and any(seen):
+                clear.append(frame)
+        touched = [frame for frame in clear if any(use.start <= frame < use.end for use in uses)]
+        pool = touched if len(touched) >= MASKED else clear
+        return tuple(pool[at] for at in evenly_spaced(len(pool), MASKED)) if pool else ()
+
+    # State
+
+    def states(self) -> Asked:
+        """How an attribute goes in a clip around each of its changes, and halfway between them."""
+        scene, kind = self.scene, self.words.state
+        words = scene.domain.attributes[kind]
+        spans = [span for span in scene.values if span.type == kind]
+        for thing in dict.fromkeys(span.thing for span in spans):
+            own = [span for span in spans if span.thing.id == thing.id]
+            usual = {span.value for span in spans if span.thing.category == thing.category}
+            moments = sorted({frame for span in own for frame in (span.start, (span.start + span.end) // 2)} - {0})
+            for clip in dict.fromkeys(clip_around(scene, frame) for frame in moments):
+                recorded = recorded_course(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
+                course = recorded if recorded and len(recorded) <= LONGEST_COURSE else (own[0].value,)
+                courses = (course, *_courses(words, course[0], usual))
+                choices = {values: self._course(thing, values, clip) for values in courses}
+                right = choices.pop(course)
+                question, given = STATE.format(name=thing.name), self._clear((thing.id,), clip)
+                yield self._asked(
+                    "state", question, clip, right, choices.values(), given, (thing.id,), {ABOUT: thing.name}
+                )
+
+    def _course(self, thing: Thing, values: tuple[str, ...], clip: Clip) -> Choice:
+        said = [self.words.states.get(value, value) for value in values]
+        again = [f"{word} again" if word in said[:at] else word for at, word in enumerate(said)]
+        text = f"{said[0].capitalize()} throughout." if len(said) == 1 else f"First {', then '.join(again)}."
+        return Choice(text, Course(thing.id, self.words.state, values, clip.start, clip.stop, clip.shown))
+
+    # Location
+
+    def locations(self) -> Asked:
+        """Where a thing is at the beginning and at the end of a clip in which it is touched or changes its place."""
+        scene = self.scene
+        held = {use.thing for use in scene.uses}
+        for centre, thing in self._moves():
+            clip = clip_around(scene, centre)
+            places = [place for place in self._places(thing) if self._is_clear(place[1], clip)]
+            for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
+                choices = {place: self._located(thing, place, frame) for place in places}
+                hands = [self._in_hand(thing, side, clip, frame) for side in SIDES] if thing in held else []
+                in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
+                every = [*choices.values(), *([] if in_both else hands)]
+                right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
+                question, wrong = LOCATION[end].format(name=thing.name), [c for c in every if c is not right]
+                given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
+                yield self._asked("location", question, clip, right, wrong, given, (thing.id,), {ABOUT: thing.name})
+
+    def _moves(self) -> list[tuple[int, Thing]]:
+        """Centres of clips in which a thing is touched, halfway or at an end, or halfway changes its place."""
+        scene = self.scene
+        half = scene.frames(HALF_WINDOW_S)
+        middles = {((use.start + use.end) // 2, use.thing) for use in scene.uses}
+        edges = {(f, span.thing) for span in scene.places for f in (span.start, span.end)}
+        rows = middles | edges | {(frame + at, thing) for frame, thing in middles for at in (-half, half)}
+        return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)
+
+    def _places(self, thing: Thing) -> list[tuple[str, str]]:
+        """(predicate, id of the other) of every place that a thing has in the video, then one of its category, then one
+        that its name could mean as well: sugar for milk; not with what is a part of it."""
+        spans = [span for span in self.scene.places if span.predicate in self.words.where]
+        alike = [span for span in spans if span.thing.category == thing.category]
+        others = [span for span in spans if self.scene.domain.same_noun(span.thing.category, thing.category)]
+        ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
+        pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
+        return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
+
+    def _located(self, thing: Thing, place: tuple[str, str], frame: int) -> Choice:
+        words = self.scene.domain.places[place[0]].words
+        return Choice(f"{words.capitalize()} the {self._name(place[1])}.", Placed(thing.id, *place, frame))
+
+    def _in_hand(self, thing: Thing, side: Side, clip: Clip, frame: int) -> Choice:
+        return Choice(f"In the {side} hand.", HandOn(side, thing.id, self.words.grip, frame, clip.shown))
+
+    # What all have in common
+
+    def _name(self, object_id: str) -> str:
+        return self.scene.things[object_id].name
+
+    def _is_clear(self, object_id: str, clip: Clip) -> bool:
+        return self.scene.unique(self.scene.things[object_id], clip.shown)
+
+    def _clear(self, ids: Iterable[str], clip: Clip) -> tuple[Statement, ...]:
+        return tuple(ClearlyNamed(object_id, clip.shown) for object_id in ids)
+
+    def _asked(
+        self,
+        subtask: str,
+        question: str,
+        clip: Clip,
+        right: Choice | tuple[Choice, ...],
+        wrong: Iterable[Choice],
+        given: tuple[Statement, ...] = (),
+        objects: tuple[str, ...] = (),
+        extra: dict[str, Any] | None = None,
+    ) -> Candidate:
+        return Candidate(
+            subtask=subtask,
+            video_id=self.scene.video_id,
+            question=question,
+            right=(right,) if isinstance(right, Choice) else right,
+            wrong=tuple(wrong),
+            given=given,
+            span=(clip.start, clip.stop),
+            frames=(clip.centre,),
+            objects=objects,
+            extra=extra or {},
+        )
+
+
+def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
+    """Some values in a row of the dimension of `first`, each other than the one before: of those that are usual, or of
+    all that the dimension has where that is but one."""
+    for dimension in words.dimensions:
+        entries = [(entry,) if isinstance(entry, str) else entry for entry in dimension]
+        if not any(first in entry for entry in entries):
+            continue
+        values = [value for entry in entries for value in entry if value in usual]
+        values = values if len(values) > 1 else [first, *(entry[0] for entry in entries if first not in entry)]
+        rows = [row for count in range(1, LONGEST_COURSE + 1) for row in product(values, repeat=count)]
+        return [row for row in rows if all(before != after for before, after in pairwise(row))]
+    return []
+
+
+def _steps(start: int, end: int, step: int) -> range:
+    """Offsets from the middle of [start, end) to moments in it, `step` apart."""
+    reach = (end - start - 1) // 2 // step
+    return range(-reach * step, reach * step + 1, step)

@@ -1,0 +1,260 @@
+"""What HanDyVQA's choices say of a scene, beyond what every family says (`statements`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import ClassVar
+
+from barista_bench.generate.scene import Action, HandUse, Scene, ValueSpan
+from barista_bench.generate.statements import SIDES, Located, Statement, Touches, Truth, all_of, moments_of, uses_of
+from barista_bench.scene_graph import Rle
+from barista_bench.scene_graph.domain import Side
+
+Deed = tuple[str, str]
+"""What a hand does: (contact, object id)."""
+
+
+class ClearlyNamed(Statement, frozen=True):
+    """An object's name says on each of the frames which one is meant."""
+
+    unmet: ClassVar[str] = "a name could mean several things in view"
+    object: str
+    frames: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        return scene.unique(scene.things[self.object], self.frames)
+
+
+class HandAtWork(Statement, frozen=True):
+    """On two or more of the frames a hand is well to be seen, and something that an action's noun can name."""
+
+    action: str
+    frames: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        noun = Action(self.action, 0, 0).noun
+        named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.name)]
+        seen = [
+            frame
+            for frame in self.frames
+            if any(scene.hand_visible(side, frame) for side in SIDES) and any(scene.visible(t, frame) for t in named)
+        ]
+        return True if len(seen) >= 2 else None
+
+
+class TouchedInClip(Statement, frozen=True):
+    """Some hand is on an object in [start, end): on one of the frames `shown` the contact is recorded and the hand well
+    to be seen, on two of them the object is.
+
+    False: no contact is recorded in the span or near it; the object is well to be seen at half of its moments or more;
+    and at every moment, four a second, at which the object is in the picture, all hands there are apart from it.
+    """
+
+    object: str
+    start: int
+    end: int
+    shown: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        margin = scene.margin
+        uses = [use for side in SIDES for use in uses_of(scene, side, self.object)]
+        if any(use.start < self.end + margin and use.end > self.start - margin for use in uses):
+            is_clear = sum(scene.visible(self.object, frame) is True for frame in self.shown) >= 2
+            return True if is_clear and any(_is_on(scene, use, frame) for use in uses for frame in self.shown) else None
+        moments = moments_of(scene, self.start, self.end)
+        if not all(self._is_free(scene, frame) for frame in moments):
+            return None
+        return (
+            False if 2 * sum(scene.visible(self.object, frame) is True for frame in moments) >= len(moments) else None
+        )
+
+    def _is_free(self, scene: Scene, frame: int) -> bool:
+        visible = scene.visible(self.object, frame)
+        if visible is False:
+            return True
+        hands = [hand for side in SIDES if (hand := scene.hand_id(side)) and scene.annotated(hand, frame)]
+        # Of what is hardly seen the rest may be beyond the edge of the picture, and a hand with it.
+        is_whole = visible is True or len(hands) == len(SIDES)
+        return is_whole and all(scene.apart(hand, self.object, frame) for hand in hands)
+
+
+class NothingElseTouched(Statement, frozen=True):
+    """No hand is recorded on anything in [start, end) but on these objects, what they are parts of, and their parts."""
+
+    unmet: ClassVar[str] = "hands touch something else near the clip"
+    objects: tuple[str, ...]
+    start: int
+    end: int
+
+    def truth(self, scene: Scene) -> Truth:
+        near = (
+            use for use in scene.uses if use.start < self.end + scene.margin and use.end > self.start - scene.margin
+        )
+        others = {use.thing.id for use in near} - set(self.objects)
+        return all(any(scene.is_part_of_other(other, item) for item in self.objects) for other in others)
+
+
+class Masked(Statement, frozen=True):
+    """There are two frames or more, and what is annotated of the objects on them has a mask that can be read."""
+
+    unmet: ClassVar[str] = "too few frames on which all of the answer is well to be seen, and masked"
+    objects: tuple[str, ...]
+    frames: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        items = [
+            item for frame in self.frames for item in scene.video.instances(frame) if item.object.id in self.objects
+        ]
+        return len(self.frames) >= 2 and all(isinstance(rle, Rle) for rle in scene.video.rles(items))
+
+
+class HandOn(Statement, frozen=True):
+    """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the
+    hand may cover the object then, if it is well to be seen on two or more of the frames `shown`. False too where there
+    is no contact near, the object is well to be seen, and the hand is out of the picture or apart from it."""
+
+    side: Side
+    object: str
+    contact: str | None
+    frame: int
+    shown: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        low, high = max(0, self.frame - scene.margin), min(scene.frame_count - 1, self.frame + scene.margin)
+        uses = [use for use in uses_of(scene, self.side, self.object) if use.start <= low and high < use.end]
+        values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
+        if not values and self._is_out_of_reach(scene):
+            return False
+        if not values or not any(_is_on(scene, use, self.frame) for use in uses):
+            return Touches(self.side, self.object, self.frame, self.contact).truth(scene)
+        if sum(scene.visible(self.object, frame) is True for frame in self.shown) < 2:
+            return None
+        if self.contact is None or self.contact in values:
+            return True
+        return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
+
+    def _is_out_of_reach(self, scene: Scene) -> bool:
+        low, high = self.frame - scene.margin, self.frame + scene.margin
+        near = [use for use in uses_of(scene, self.side, self.object) if use.start <= high and use.end > low]
+        hand = scene.hand_id(self.side)
+        return hand is not None and not near and _is_elsewhere(scene, self.object, hand, self.frame)
+
+
+class Placed(Statement, frozen=True):
+    """An object stands in a spatial relation to another, as `Located` says it. False too where nothing that is recorded
+    joins the two, the object is well to be seen, and the other is out of the picture or apart from it."""
+
+    object: str
+    predicate: str
+    other: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        located = Located(self.object, self.predicate, self.other, self.frame).truth(scene)
+        if located is not None or scene.is_part_of_other(self.object, self.other):
+            return located
+        low, high, pair = self.frame - scene.margin, self.frame + scene.margin, {self.object, self.other}
+        is_joined = any({s.thing.id, s.other.id} == pair and s.start <= high and s.end > low for s in scene.places)
+        return False if not is_joined and _is_elsewhere(scene, self.object, self.other, self.frame) else None
+
+
+def _is_elsewhere(scene: Scene, item: str, other: str, frame: int) -> bool:
+    """Whether an object is well to be seen, and another out of the picture or apart from it."""
+    if scene.visible(item, frame) is not True:
+        return False
+    return scene.apart(item, other, frame) if scene.annotated(other, frame) else scene.visible(other, frame) is False
+
+
+def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
+    """Whether a contact of a use is recorded at a frame, its hand being well to be seen."""
+    is_recorded = any(start <= frame < end for _, start, end in use.contacts)
+    return is_recorded and scene.hand_visible(use.side, frame) is True and scene.annotated(use.thing.id, frame)
+
+
+class HandsDo(Statement, frozen=True):
+    """What each hand does at a frame; None is a hand that touches nothing that is to be seen.
+
+    True of a hand without a deed where it has no contact near the frame, and is out of the picture or apart from
+    everything in it. False where what one of the hands is said to do is excluded.
+    """
+
+    left: Deed | None
+    right: Deed | None
+    frame: int
+    shown: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        return all_of([self._does(scene, "left", self.left), self._does(scene, "right", self.right)])
+
+    def _does(self, scene: Scene, side: Side, deed: Deed | None) -> Truth:
+        if deed is not None:
+            return HandOn(side, deed[1], deed[0], self.frame, self.shown).truth(scene)
+        near = [use for use in scene.uses if use.side == side and use.start <= self.frame + scene.margin]
+        near = [use for use in near if use.end > self.frame - scene.margin]
+        if near:
+            return False if any(_is_on(scene, use, self.frame) for use in near) else None
+        hand, visible = scene.hand_id(side), scene.hand_visible(side, self.frame)
+        if hand is None or visible is False:
+            return True if visible is False else None
+        others = [item for item in scene.boxes(self.frame) if item in scene.things]
+        return True if all(scene.apart(hand, item, self.frame) for item in others) else None
+
+
+class Course(Statement, frozen=True):
+    """The values that an attribute has one after the other in [start, end).
+
+    Known where values of one dimension are recorded over the span without a hole, each to be seen on two or more of the
+    frames `shown`. False: a value that is said is excluded at the beginning, at the end, or all along; or one that
+    is said to stay does not. A course that only leaves some value out is neither.
+    """
+
+    object: str
+    type: str
+    values: tuple[str, ...]
+    start: int
+    end: int
+    shown: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        recorded = recorded_course(scene, self.object, self.type, self.start, self.end, self.shown)
+        if recorded is None:
+            return None
+        relations = [[scene.domain.relation_of(self.type, a, b) for b in recorded] for a in self.values]
+        if len(recorded) == len(self.values) and all(row[at] == "synonym" for at, row in enumerate(relations)):
+            return True
+        ends = relations[0][0], relations[-1][-1]
+        is_never = any(all(relation == "exclusive" for relation in row) for row in relations)
+        is_left = len(self.values) == 1 and "exclusive" in relations[0]
+        return False if "exclusive" in ends or is_never or is_left else None
+
+
+def recorded_course(
+    scene: Scene, object_id: str, kind: str, start: int, end: int, shown: Sequence[int]
+) -> tuple[str, ...] | None:
+    """The values of an attribute in [start, end) one after the other; None where the graph leaves some of it open."""
+    gap = scene.frames(scene.domain.lengths.gap)
+    spans = [s for s in scene.values if (s.thing.id, s.type) == (object_id, kind) and s.start < end and s.end > start]
+    spans.sort(key=lambda span: span.start)
+    dimensions = scene.domain.attributes[kind].dimensions if kind in scene.domain.attributes else ()
+    if not any(all(_is_listed(span.value, dimension) for span in spans) for dimension in dimensions):
+        return None
+    if not spans or spans[0].start - start > gap or end - spans[-1].end > gap:
+        return None
+    for before, after in pairwise(spans):
+        is_turn = scene.domain.relation_of(kind, before.value, after.value) != "synonym"
+        if not is_turn or not -scene.margin <= after.start - before.end <= gap:
+            return None
+    is_seen = all(sum(1 for _ in _seen_in(scene, span, shown)) >= 2 for span in spans)
+    return tuple(span.value for span in spans) if is_seen else None
+
+
+def _is_listed(value: str, dimension: Sequence[str | tuple[str, ...]]) -> bool:
+    return any(value == entry or (not isinstance(entry, str) and value in entry) for entry in dimension)
+
+
+def _seen_in(scene: Scene, span: ValueSpan, shown: Sequence[int]) -> Iterator[int]:
+    """The frames shown on which a value holds, and what has it is well to be seen."""
+    inside = (frame for frame in shown if span.start + scene.margin <= frame < span.end - scene.margin)
+    at_edge = (frame for frame in shown if span.start <= frame < span.end and frame in (shown[0], shown[-1]))
+    return (frame for frame in {*inside, *at_edge} if scene.visible(span.thing.id, frame))

@@ -1,0 +1,347 @@
+"""HanDyVQA's questions out of a graph: each kind on a video made by hand, then whole releases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from barista_bench.api import evaluate
+from barista_bench.benchmarks.handyvqa import BENCHMARK, HandyvqaRelease, RvosObjects, open_release
+from barista_bench.benchmarks.handyvqa.release import QuestionClip
+from barista_bench.benchmarks.handyvqa.release import choose_frames
+from barista_bench.data.folder import build
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.generate.candidates import Candidate, Tally
+from barista_bench.generate.generator import generate
+from barista_bench.generate.handyvqa import HanDyVQAFamily
+from barista_bench.generate.handyvqa_clips import clip_around, clip_halfway
+from barista_bench.generate.scene import Scene
+from barista_bench.scene_graph import SceneGraph, decode_mask
+from barista_bench.scene_graph.domain import Lengths, load_domain
+from tests.conftest import MadeOnce
+from tests.generate.bench import ACTIVITIES, FRAMES, OBJECTS, RELATIONS, VALUES, cup, document, scene_of, write_bench
+from tests.releases import relation
+
+PRESS = relation("left", "brew", "human_actions", "presses", (48, 60))
+
+
+def asked(scene: Scene, subtask: str) -> list[Candidate]:
+    return [c for c in HanDyVQAFamily(scene.domain).decided(scene, Tally()) if c.subtask == subtask]
+
+
+def refused(scene: Scene, subtask: str) -> dict[str, int]:
+    tally = Tally()
+    list(HanDyVQAFamily(scene.domain).decided(scene, tally))
+    return {reason: count for reason, count in tally.reasons(subtask).items() if reason != "decided"}
+
+
+def right(candidate: Candidate) -> list[str]:
+    return [choice.text for choice in candidate.right]
+
+
+def wrong(candidate: Candidate) -> set[str]:
+    return {choice.text for choice in candidate.wrong}
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return scene_of(tmp_path_factory.mktemp("bench"), document())
+
+
+# Clips
+
+
+@pytest.mark.parametrize("fps", [10, 30])
+def test_clips_have_the_frames_that_the_task_shows(tmp_path: Path, fps: int) -> None:
+    scene = scene_of(tmp_path, document(fps=fps))
+    write_bench(tmp_path, document(fps=fps), fps)
+    for centre in (0, 7, FRAMES // 2, FRAMES - 1):
+        clip = clip_around(scene, centre)
+        asked_clip = QuestionClip("bench/video.mp4", False, centre / fps)
+        assert choose_frames(tmp_path / "bench/video.mp4", asked_clip, 16).indices == clip.shown
+        assert (clip.shown[0], clip.shown[-1]) == (clip.start, clip.stop - 1)
+
+
+def test_what_is_halfway_through_a_clip_is_shown_in_its_middle_and_nothing_is_near_the_ends_of_a_video(
+    scene: Scene,
+) -> None:
+    found = clip_halfway(scene, 60)
+    assert found is not None
+    clip, frame = found
+    assert frame in clip.shown
+    assert abs(frame - (clip.start + clip.stop) / 2) <= 4
+    assert clip_halfway(scene, 0) is None
+    assert clip_halfway(scene, FRAMES - 1) is None
+
+
+# Each kind of question
+
+
+def test_action_asks_for_the_activity_halfway(scene: Scene) -> None:
+    (candidate,) = asked(scene, "action")
+    assert right(candidate) == ["The person is pressing the brew button."]
+    assert wrong(candidate) >= {"The person is pouring the milk.", "The person is opening the milk carton."}
+
+
+def test_an_activity_whose_verb_could_be_said_of_the_right_one_is_not_wrong(tmp_path: Path) -> None:
+    scene = scene_of(tmp_path, document(activities=[*ACTIVITIES, ("Push brew button", 80, 100)]))
+    (candidate,) = asked(scene, "action")
+    assert "The person is pushing the brew button." not in wrong(candidate)
+
+
+def test_an_activity_without_a_hand_in_the_picture_is_not_asked_about(scene: Scene) -> None:
+    assert refused(scene, "action") == {"what it is about is not well to be seen": 5}
+
+
+def test_process_asks_what_each_hand_does_and_offers_the_hands_exchanged(scene: Scene) -> None:
+    (candidate,) = asked(scene, "process")
+    assert right(candidate) == ["The left hand presses the brew button; the right hand holds the coffee cup."]
+    assert "The left hand holds the coffee cup; the right hand presses the brew button." in wrong(candidate)
+
+
+def test_a_hand_out_of_the_picture_in_the_middle_of_a_use_has_not_let_go(tmp_path: Path) -> None:
+    def right_hand(frame: int) -> tuple[int, int, int, int] | None:
+        return (260, 150, 20, 40) if frame < 40 or frame >= 70 else None
+
+    objects = {**OBJECTS, "right": ("right hand", right_hand), "cup": ("coffee cup", (230, 150, 30, 30))}
+    held = relation("right", "cup", "human_actions", "holds", (0, 40), (70, FRAMES))
+    scene = scene_of(tmp_path, document(objects, [*RELATIONS[:-1], held]))
+    moments = [msgspec.to_builtins(candidate.right[0].statement)["frame"] for candidate in asked(scene, "process")]
+    assert moments
+    assert not set(moments) & set(range(40, 70))
+
+
+def test_parts_asks_for_the_part_under_a_hand_among_other_parts_in_view(scene: Scene) -> None:
+    (candidate,) = asked(scene, "parts")
+    assert candidate.question == "Which part of an object does the left hand touch halfway through the clip?"
+    assert right(candidate) == ["The brew button of the coffee machine."]
+    assert wrong(candidate) == {
+        "The rinse button of the coffee machine.",
+        "The knob of the coffee machine.",
+        "The grind button of the coffee mill.",
+        "The lid of the jar.",
+    }
+
+
+def test_objects_are_all_that_is_touched_and_never_a_whole_beside_its_part(scene: Scene) -> None:
+    (candidate,) = asked(scene, "objects")
+    assert set(right(candidate)) == {"coffee cup", "brew button"}
+    assert not {"coffee machine", "scale"} & wrong(candidate)  # the button's whole, and where the cup comes to stand
+    assert {"towel", "milk carton"} <= wrong(candidate)
+
+
+def test_what_a_hand_passes_closely_is_neither_touched_nor_untouched(tmp_path: Path) -> None:
+    objects = {**OBJECTS, "towel": ("towel", (10, 62, 40, 30))}
+    (candidate,) = asked(scene_of(tmp_path, document(objects)), "objects")
+    assert "towel" not in {*right(candidate), *wrong(candidate)}
+
+
+def test_an_object_that_shares_its_name_is_not_asked_about(tmp_path: Path) -> None:
+    scene = scene_of(tmp_path, document({**OBJECTS, "second": ("coffee cup", (220, 20, 30, 30))}))
+    assert not asked(scene, "objects")
+    assert refused(scene, "objects") == {"a name could mean several things in view": 1}
+
+
+def test_location_asks_before_and_after_of_the_same_move(scene: Scene) -> None:
+    found = {(c.question, *right(c)): c for c in asked(scene, "location") if c.frames == (55,)}
+    begins, ends = (f"Where is the coffee cup when the clip {end}?" for end in ("begins", "ends"))
+    assert set(found) == {(begins, "Under the coffee machine."), (ends, "On the scale.")}
+    assert "On the scale." in wrong(found[begins, "Under the coffee machine."])
+    assert "Under the coffee machine." in wrong(found[ends, "On the scale."])
+
+
+def test_what_both_hands_hold_is_not_asked_to_be_in_one_of_them(tmp_path: Path) -> None:
+    def left_hand(frame: int) -> tuple[int, int, int, int] | None:
+        x, y, _, _ = cup(frame)
+        return (x - 20, y, 20, 40) if 40 <= frame < 70 else None
+
+    both = relation("left", "cup", "human_actions", "holds", (45, 65))
+    objects = {**OBJECTS, "left": ("left hand", left_hand)}
+    scene = scene_of(tmp_path, document(objects, [row for row in RELATIONS if row != PRESS] + [both]))
+    assert asked(scene, "location")
+    assert not [c for c in asked(scene, "location") if right(c)[0].startswith("In the")]
+
+
+def test_state_asks_for_the_course_of_values_and_offers_others_of_the_same_values(scene: Scene) -> None:
+    found = {c.frames[0]: c for c in asked(scene, "state")}
+    assert right(found[60]) == ["First closed, then open, then closed again."]
+    assert right(found[95]) == ["Closed throughout."]
+    assert wrong(found[60]) >= {"First closed, then open.", "First open, then closed.", "Open throughout."}
+    assert {c.question for c in found.values()} == {"How does the milk carton change?"}
+
+
+def test_a_course_that_only_leaves_a_value_out_is_not_wrong(tmp_path: Path) -> None:
+    filling = [
+        ("cup", "state", "empty", 0, 40),
+        ("cup", "state", "being filled", 40, 60),
+        ("cup", "state", "full", 60, FRAMES),
+    ]
+    objects = {**OBJECTS, "cup": ("coffee cup", (120, 150, 30, 30))}
+    scene = scene_of(tmp_path, document(objects, values=[*VALUES, *filling]))
+    found = [c for c in asked(scene, "state") if right(c) == ["First empty, then being filled, then full."]]
+    assert found
+    for candidate in found:
+        assert "First empty, then full." not in wrong(candidate)
+        assert "First full, then empty." in wrong(candidate)
+
+
+def test_masks_lie_on_shown_frames_and_are_of_the_answer(scene: Scene) -> None:
+    (candidate,) = asked(scene, "rvos_objects")
+    start, stop = candidate.span
+    assert candidate.extra["masked"] == [["cup"], ["brew"]]
+    assert len(candidate.extra["annotated"]) == 3
+    assert set(candidate.extra["annotated"]) <= set(clip_around(scene, candidate.frames[0]).shown) & set(
+        range(start, stop)
+    )
+
+
+def test_too_few_frames_with_masks_are_a_reason_of_their_own(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"] = [
+        {**row, "segmentation": None} if row["object_id"] == "brew" else row for row in content["annotations"]
+    ]
+    scene = scene_of(tmp_path, content)
+    assert "too few frames on which all of the answer is well to be seen, and masked" in refused(scene, "rvos_parts")
+
+
+# The family
+
+
+def test_a_domain_that_lacks_what_the_family_needs_is_refused() -> None:
+    domain = load_domain()
+    with pytest.raises(ConfigError, match=r"families\.handyvqa"):
+        HanDyVQAFamily(msgspec.structs.replace(domain, families={}))
+    for key, value in {"state": "mood", "grip": "licks", "where": ["beside"]}.items():
+        words = {**domain.families["handyvqa"], key: value}
+        with pytest.raises(
+            ConfigError, match=rf"families\.handyvqa\.{key}: '(mood|licks|beside)' is described nowhere"
+        ):
+            HanDyVQAFamily(msgspec.structs.replace(domain, families={"handyvqa": words}))
+    with pytest.raises(ConfigError, match=r"lengths\.clip is 4 s"):
+        HanDyVQAFamily(msgspec.structs.replace(domain, lengths=Lengths(clip=4.0)))
+
+
+def test_a_video_at_another_rate_than_its_graph_is_refused(tmp_path: Path) -> None:
+    root = write_bench(tmp_path / "source", document(fps=10), fps=20)
+    with pytest.raises(DataError, match="at a constant rate"):
+        generate(root, tmp_path / "out", ["handyvqa"])
+
+
+def test_the_same_bytes_on_one_and_two_processes(small_kitchen: Path, tmp_path: Path) -> None:
+    for count in (1, 2):
+        generate(small_kitchen, tmp_path / str(count), ["handyvqa"], per_subtask=4, num_proc=count)
+    paths = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*") if path.is_file())
+    assert len(paths) > len(BENCHMARK.tasks)
+    for path in paths:
+        assert (tmp_path / "1" / path).read_bytes() == (tmp_path / "2" / path).read_bytes(), path
+
+
+@pytest.fixture(scope="module")
+def generated(small_kitchen: Path, made_once: MadeOnce) -> Path:
+    return made_once("generate/handyvqa", lambda out: generate(small_kitchen, out, ["handyvqa"], per_subtask=6))
+
+
+@pytest.fixture(scope="module")
+def release(generated: Path) -> HandyvqaRelease:
+    return open_release(generated / "handyvqa", None)
+
+
+def items_of(generated: Path) -> Iterator[dict[str, Any]]:
+    for line in (generated / "handyvqa.items.jsonl").read_text().splitlines():
+        yield json.loads(line)
+
+
+def test_every_subtask_has_questions_that_the_reader_takes(release: HandyvqaRelease) -> None:
+    assert set(release.counts) == {task.name for task in BENCHMARK.tasks}
+    assert min(release.counts.values()) >= 1
+    assert not [problem for problem in release.problems if problem.severity == "error"]
+
+
+def test_answers_hold_in_the_annotation_files(small_kitchen: Path, generated: Path) -> None:
+    """By the raw records, for what can be looked up in them without a rule."""
+    looked_up = 0
+    for item in items_of(generated):
+        raw = json.loads((small_kitchen / item["video_id"] / "coco_annotation.json").read_text())
+        for at, choice in enumerate(item["choices"]):
+            looked = _is_recorded(raw, item, choice["statement"])
+            if looked is not None:
+                assert looked == (at in item["correct"]), (item["id"], choice)
+                looked_up += 1
+    assert looked_up > 50
+
+
+def _is_recorded(raw: dict[str, Any], item: dict[str, Any], said: dict[str, Any]) -> bool | None:
+    def covers(row: dict[str, Any], start: int, end: int) -> bool:
+        ranges = row["image_ranges"] if "image_ranges" in row else [row["image_range"]]
+        return any(r["image_id_start"] < end and r["image_id_end"] > start for r in ranges)
+
+    names = {row["id"]: row["name"] for row in raw["categories"]}
+    hands = {
+        side: {o for o, c in raw["object_id_to_category_id"].items() if names[c] == f"{side} hand"}
+        for side in ("left", "right")
+    }
+    contacts = [row for row in raw["relations"] if row["relation_type"] == "human_actions"]
+
+    def on(side: str, target: str, contact: str | None, start: int, end: int) -> bool:
+        rows = [row for row in contacts if row["source_object_id"] in hands[side] and row["target_object_id"] == target]
+        return any(covers(row, start, end) and contact in (None, row["value"]) for row in rows)
+
+    match said["says"]:
+        case "TouchedInClip":
+            return any(on(side, said["object"], None, said["start"], said["end"]) for side in hands)
+        case "HandOn":
+            return on(said["side"], said["object"], said["contact"], said["frame"], said["frame"] + 1)
+        case "HandsDo":
+            done = {side: said[side] for side in hands}
+            busy = {
+                side: any(
+                    r["source_object_id"] in hands[side] and covers(r, said["frame"], said["frame"] + 1)
+                    for r in contacts
+                )
+                for side in hands
+            }
+            return all(
+                on(side, deed[1], deed[0], said["frame"], said["frame"] + 1) if deed else not busy[side]
+                for side, deed in done.items()
+            )
+        case "Does":
+            rows = [row for row in raw["activities"] if row["display_name"] == said["action"]]
+            return any(covers(row, said["frame"], said["frame"] + 1) for row in rows)
+    return None
+
+
+def test_masks_of_the_release_are_those_of_the_graph(small_kitchen: Path, release: HandyvqaRelease) -> None:
+    graph = SceneGraph(small_kitchen)
+    assert release.questions["rvos_parts"]
+    for question in release.questions["rvos_parts"]:
+        assert question.clip is not None
+        video = graph[Path(question.clip.video).stem]
+        for annotated in question.annotated:
+            assert annotated.moment.frame is not None
+            masks = [video.mask(instance) for instance in video.instances(annotated.moment.frame)]
+            assert any((mask == decode_mask(annotated.mask)).all() for mask in masks)
+
+
+@pytest.mark.full
+def test_the_oracle_is_perfect(generated: Path, tmp_path: Path) -> None:
+    build(generated / "handyvqa", tmp_path / "built", benchmark="handyvqa", sampling={"frames": 4}, cache=False)
+    found = evaluate(tmp_path / "built", "oracle", out=tmp_path / "runs", benchmark="handyvqa", task="all", runs=1)
+    assert len(found.runs) == len(BENCHMARK.tasks)
+    for run in found.runs:
+        assert run.results.figures[run.task.primary].mean == 1.0
+
+
+def test_real_clips_give_states_and_masks_and_say_what_they_lack(real_release: Path, tmp_path: Path) -> None:
+    (report,) = generate(real_release, tmp_path / "out", ["handyvqa"])
+    drawn = {row.subtask: row.drawn for row in report.subtasks}
+    assert drawn["state"] >= 5
+    assert drawn["rvos_objects"] >= 5
+    assert not report.lost_videos
+    for row in report.subtasks:
+        assert row.drawn or sum(row.refused.values()) == row.candidates, row
+    assert RvosObjects.name in open_release(tmp_path / "out/handyvqa", None).counts

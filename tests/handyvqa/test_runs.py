@@ -1,0 +1,93 @@
+"""From a small generated release all the way to scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from barista_bench.api import evaluate
+from barista_bench.benchmarks.handyvqa import HandyvqaRelease, open_release
+from barista_bench.data.folder import build
+from barista_bench.generate.generator import generate
+from barista_bench.interchange.recorded_answers import import_recorded
+from barista_bench.runs.score.scoring import score
+from tests.conftest import MadeOnce
+
+
+@pytest.fixture(scope="module")
+def root(small_kitchen: Path, made_once: MadeOnce) -> Path:
+    made = made_once("generate/handyvqa", lambda out: generate(small_kitchen, out, ["handyvqa"], per_subtask=6))
+    return made / "handyvqa"
+
+
+@pytest.fixture(scope="module")
+def release(root: Path) -> HandyvqaRelease:
+    return open_release(root, None)
+
+
+@pytest.fixture(scope="module")
+def dataset(root: Path, made_once: MadeOnce) -> Path:
+    settings = {"benchmark": "handyvqa", "sampling": {"frames": 4}, "cache": False}
+    return made_once("built/handyvqa", lambda out: build(root, out, **settings))
+
+
+@pytest.mark.full
+def test_other_baselines_run(dataset: Path, tmp_path: Path) -> None:
+    for model in ("chance", "prior"):
+        settings = {"benchmark": "handyvqa", "task": "objects,rvos_parts"}
+        found = evaluate(dataset, model, out=tmp_path / model, runs=1, **settings)
+        assert len(found.runs) == 2
+        for run in found.runs:
+            assert 0 <= run.results.figures[run.task.primary].mean <= 1
+
+
+@pytest.mark.parametrize("model", ["tiny", "dual:tiny"])
+def test_tiny_models_answer_every_kind_of_question(dataset: Path, tmp_path: Path, model: str) -> None:
+    tasks = "objects" if model == "tiny" else "action,objects"
+    settings = {"benchmark": "handyvqa", "task": tasks, "option": ["max_side=32"], "max_new_tokens": 4}
+    found = evaluate(dataset, model, out=tmp_path, runs=1, limit=1, **settings)
+    for run in found.runs:
+        assert run.results.coverage.scored == 1
+        if model == "dual:tiny":
+            assert all(sample.prediction is not None for sample in run.samples)
+
+
+def test_options_change_what_is_shown_of_frozen_images(dataset: Path, tmp_path: Path) -> None:
+    frame_wise = evaluate(
+        dataset,
+        "oracle",
+        out=tmp_path,
+        benchmark="handyvqa",
+        task="rvos_objects",
+        runs=1,
+        option=["mode=frame_wise", "max_side=32", "truth_options=true"],
+    )
+    (run,) = frame_wise.runs
+    assert run.results.figures["J_and_F"].mean == 1.0
+    for place, example in enumerate(run.examples.examples):
+        images = run.examples[place].images(run.task)
+        assert len(images) == len(example.inputs["frames"])  # type: ignore[arg-type]
+        assert {max(image.size) for image in images} == {32}
+
+
+def test_recorded_masks_of_the_truth_score_one(root: Path, release: HandyvqaRelease, tmp_path: Path) -> None:
+    records = []
+    for line in (root / "rvos_parts.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        (question,) = [one for one in release.questions["rvos_parts"] if one.item_id == record["id"]]
+        if all(frame.moment.frame is not None for frame in question.annotated):
+            masks = [
+                {"frame": frame.moment.frame, "rle": {"size": frame.mask.size, "counts": frame.mask.counts}}
+                for frame in question.annotated
+            ]
+            records.append({**record, "inference": {"masks": masks}})
+    assert records
+    (tmp_path / "said").mkdir()
+    path = tmp_path / "said/rvos_parts.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    (folder,) = import_recorded(path, tmp_path / "runs", "handyvqa_rvos")
+    scored = score(folder)
+    assert scored.results.figures["J_and_F"].mean == 1.0
+    assert scored.results.coverage.scored == len(records)

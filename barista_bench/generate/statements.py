@@ -10,7 +10,7 @@ Frames count from 0; spans are [start, end).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import msgspec
 
@@ -22,7 +22,12 @@ SIDES: tuple[Side, ...] = ("left", "right")
 
 
 class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
-    """One thing that can be said. In JSON, `says` is the name of its class."""
+    """One thing that can be said. In JSON, `says` is the name of its class.
+
+    `unmet` says to people why nothing can be asked that takes the statement for granted where it does not hold.
+    """
+
+    unmet: ClassVar[str] = "what the question takes for granted is not proved"
 
     def truth(self, scene: Scene) -> Truth:
         """True where the graph records it, False where what it records excludes it, None otherwise."""
@@ -42,11 +47,34 @@ def all_of(truths: Iterable[Truth]) -> Truth:
 class Seen(Statement, frozen=True):
     """An object is well to be seen. False: not annotated within the domain's `gap` of the frame."""
 
+    unmet: ClassVar[str] = "what it is about is not well to be seen"
+
     object: str
     frame: int
 
     def truth(self, scene: Scene) -> Truth:
         return scene.visible(self.object, self.frame)
+
+
+class Unique(Statement, frozen=True):
+    """A thing's name fits nothing else on any of the frames. False: it does."""
+
+    unmet: ClassVar[str] = "its name fits another thing in the picture too"
+
+    object: str
+    frames: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        return scene.unique(scene.things[self.object], self.frames)
+
+
+class AllOf(Statement, frozen=True):
+    """Several statements at once. False: one of them is."""
+
+    parts: tuple[Statement, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        return all_of(part.truth(scene) for part in self.parts)
 
 
 class Touches(Statement, frozen=True):

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 from barista_bench.generate.candidates import Candidate
 from barista_bench.generate.drawing import Item
-from barista_bench.generate.egocot_questions import QUESTIONS, WRONG, Moments, words_of
+from barista_bench.generate.egocot_moments import WRONG, Moments, words_of
+from barista_bench.generate.egocot_questions import QUESTIONS
+from barista_bench.generate.egocot_reasoning import REASONING
 from barista_bench.generate.family import Family
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
@@ -17,7 +19,7 @@ from barista_bench.scene_graph.domain import Domain
 
 class EgoCoTFamily(Family):
     name: ClassVar[str] = "egocot"
-    subtasks: ClassVar[tuple[str, ...]] = tuple(QUESTIONS)
+    subtasks: ClassVar[tuple[str, ...]] = (*QUESTIONS, *REASONING)
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
@@ -28,7 +30,7 @@ class EgoCoTFamily(Family):
 
     def candidates(self, scene: Scene) -> Iterator[Candidate]:
         moments = Moments(scene, self.words)
-        for ask in QUESTIONS.values():
+        for ask in (*QUESTIONS.values(), *REASONING.values()):
             yield from ask(moments)
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:

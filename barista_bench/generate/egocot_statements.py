@@ -1,4 +1,4 @@
-"""What only EgoCoT-Bench's questions say of a scene: quarters of the frame, what comes next, steps, and what causes what.
+"""What only EgoCoT-Bench's questions say of a scene: quarters of the frame, what comes next, steps, and causes.
 
 Frames count from 0; spans are [start, end).
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from barista_bench.generate.scene import Action, Scene, ValueSpan
-from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Truth, differ
+from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth, differ
+from barista_bench.scene_graph.domain import Side
 
 Across: TypeAlias = Literal["left", "right"]
 Down: TypeAlias = Literal["upper", "lower"]
@@ -17,7 +18,7 @@ OFF_CENTRE = 0.1
 
 
 class InQuarter(Statement, frozen=True):
-    """The centre of an object's box lies in a quarter of the frame, clear of the lines between. False: in another one."""
+    """The centre of an object's box lies in a quarter of the frame, clear of the lines between. False: in another."""
 
     object: str
     down: Down
@@ -29,8 +30,20 @@ class InQuarter(Statement, frozen=True):
         return None if quarter is None else quarter == (self.down, self.across)
 
 
+class AwayFrom(Statement, frozen=True):
+    """A hand is clearly not on an object: what excludes that it touches it is recorded. False: it touches it."""
+
+    side: Side
+    object: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        touches = Touches(self.side, self.object, self.frame).truth(scene)
+        return None if touches is None else not touches
+
+
 class InStep(Statement, frozen=True):
-    """A process step is under way at a frame, and no other. False: another one is, and this one at other times alone."""
+    """A process step is under way at a frame, and no other. False: another one is, and this one at other times."""
 
     step: str
     frame: int
@@ -41,13 +54,13 @@ class InStep(Statement, frozen=True):
             return None
         if self.step in now:
             return True
-        gap = scene.frames(scene.domain.lengths.gap)
+        near = scene.margin
         spans = [step for step in scene.steps if step.name == self.step]
-        return False if spans and not any(s.start - gap <= self.frame < s.end + gap for s in spans) else None
+        return False if spans and not any(s.start - near <= self.frame < s.end + near for s in spans) else None
 
 
 class NextAction(Statement, frozen=True):
-    """Of the actions that begin after `frame` an action is the first, and it goes on at `until`. False: it is neither."""
+    """Of the actions that begin after `frame` one is the first, and it goes on at `until`. False: it is neither."""
 
     action: str
     frame: int
@@ -59,8 +72,10 @@ class NextAction(Statement, frozen=True):
 
 
 class NextState(Statement, frozen=True):
-    """A value that an attribute does not have at `frame` is there at `until`. False: one that excludes it is, and it did
-    not come and go in between."""
+    """A value that an attribute does not have at `frame` is there at `until`.
+
+    False: a value that excludes it is there at both, and it did not come and go in between.
+    """
 
     object: str
     type: str
@@ -82,8 +97,10 @@ class NextState(Statement, frozen=True):
 
 
 class BringsAbout(Statement, frozen=True):
-    """In [start, end) an action changes a value: it is the one that goes on at the change, while hands are on something,
-    whose verb can bring the value about (`verbs`). False: there is no such change, or clearly another action is the one."""
+    """In [start, end) an action changes a value: the only one that goes on then whose verb can do that (`verbs`).
+
+    False: there is no such change, or clearly another action is the one.
+    """
 
     action: str
     object: str
@@ -110,7 +127,7 @@ class BringsAbout(Statement, frozen=True):
 
 
 def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[Action]:
-    """Actions that go on at a change, give or take the domain's `margin`, with one of the verbs and a hand on something."""
+    """Actions with one of the verbs that go on at a change, give or take the `margin`, and have a hand on something."""
     low, high = frame - scene.margin, frame + scene.margin
     return [
         action

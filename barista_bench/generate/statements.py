@@ -84,6 +84,8 @@ class Touches(Statement, frozen=True):
     hand does what excludes `contact`.
     """
 
+    unmet: ClassVar[str] = "the hand is not plain to be seen on it"
+
     side: Side
     object: str
     frame: int

@@ -7,6 +7,7 @@ A claim is *contradicted* only where the evidence excludes it at the moments tha
   choice is, or the evidence is complete and has no such relation then;
 * a part of the frame: the box lies clearly elsewhere then;
 * an object: it is said to be what is asked about and only a wrong choice is, or the evidence is complete and has none;
+* a state, an action, a cause or an order: `evidence.graph` excludes it then;
 * a time: after the end of the video, or what its clause says is excluded then.
 
 Half a second is let pass, always in the claim's favour: it widens what supports and narrows what contradicts, but for
@@ -93,7 +94,7 @@ def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = N
         answer: letter of the choice that the rationale argues for, if any.
     """
     asked = ((evidence.times[0], evidence.times[0]),) if len(evidence.times) == 1 else ()
-    claims = claims_of(text, evidence.vocabulary, answer, asked)
+    claims = claims_of(text, evidence.vocabulary, answer, asked, evidence.terms)
     checked = _Checker(evidence).check(claims)
     findings = tuple(
         Finding(claim, text[claim.start : claim.end], verdict, reason)

@@ -36,6 +36,8 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
 def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
     """One relation, dated by `span` or by its first span."""
     span = span or (fact.spans[0] if fact.spans else None)
+    if fact.text:
+        return _dated(f"{fact.text}.", None if fact.predicate == "precedes" else span)
     verb = _VERBS.get(fact.predicate, f"is {fact.predicate}")
     sentence = f"the {_person(fact.subject)} {verb} the {_person(fact.object)}."
     return _dated(sentence, span)

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias, get_args
 
 from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Names, Times, other_side
 from barista_bench.benchmarks.egocot.lexicon import (
     CONTACTS,
     ENTAILS,
+    EXCLUDED,
     HOLDING,
     ONE_WAY,
     OPPOSITES,
@@ -35,12 +36,11 @@ from barista_bench.benchmarks.egocot.lexicon import (
     RELEASING,
     SIDES,
     SYMMETRIC,
-    Region,
 )
+from barista_bench.benchmarks.egocot.regions import ClaimVerdict, lies
 from barista_bench.scene_graph.video_graph import UNNAMED
 
-ClaimVerdict: TypeAlias = Literal["supported", "contradicted", "unverifiable"]
-VERDICTS: tuple[ClaimVerdict, ...] = ("supported", "contradicted", "unverifiable")
+VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,8 @@ class _Checker:
         return _UNKNOWN
 
     def _relation(self, claim: Claim) -> _Result:
+        if fact := next((fact for fact in self.evidence.facts if _denies(fact, claim)), None):
+            return "contradicted", _in_words(fact)
         if fact := next(self._matching(claim), None):
             return "supported", _in_words(fact)
         if any(_may_be(fact, claim) for fact in self._near(claim)):
@@ -245,7 +247,7 @@ class _Checker:
         assert claim.region is not None, "region claims have a region"
         boxes = self._boxes(claim)
         then = [box for box in boxes if _near(box.time, claim.times, self.evidence.tolerance)]
-        if any(_lies(box, claim.region) == "supported" for box in then or boxes):
+        if any(lies(box, claim.region) == "supported" for box in then or boxes):
             return "supported", "its box lies there"
         return ("contradicted", "its box lies elsewhere") if self._lies_elsewhere(claim) else _UNKNOWN
 
@@ -260,7 +262,7 @@ class _Checker:
             seen = all(any(_overlaps((box.time, box.time), times, slack) for box in boxes) for times in claim.times)
             seen = seen and (complete or all(last - first <= 2 * slack for first, last in claim.times))
         then = [box for box in boxes if _near(box.time, claim.times, slack)]
-        return seen and all(claim.region is not None and _lies(p, claim.region) == "contradicted" for p in then)
+        return seen and all(claim.region is not None and lies(p, claim.region) == "contradicted" for p in then)
 
     def _spans(self, claim: Claim) -> tuple[Times, ...]:
         """When the evidence has what a claim says; nothing where it has it undated, or not at all."""
@@ -268,7 +270,7 @@ class _Checker:
             facts = list(self._matching(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)
         assert claim.region is not None, "region claims have a region"
-        times = [box.time for box in self._boxes(claim) if _lies(box, claim.region) == "supported"]
+        times = [box.time for box in self._boxes(claim) if lies(box, claim.region) == "supported"]
         # Boxes are samples of a movement: between the first and the last it may be there at any time.
         return ((min(times), max(times)),) if times else ()
 
@@ -337,6 +339,14 @@ def _says(fact: EvidenceFact, claim: Claim) -> bool:
     return back and {fact.predicate, claim.predicate} == {"on", "under"}
 
 
+def _denies(fact: EvidenceFact, claim: Claim) -> bool:
+    """Whether a graph excludes a claim at the very moment that it is about: no tolerance makes up for that."""
+    if fact.predicate != EXCLUDED.get(claim.predicate) or not _pairs(fact, claim):
+        return False
+    inside = (any(a - _EXACT <= first and last <= b + _EXACT for a, b in fact.spans) for first, last in claim.times)
+    return bool(claim.times) and all(inside)
+
+
 def _opposes(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether the same two things stand in an opposite relation, or the other hand does it."""
     ahead = _pairs(fact, claim)
@@ -356,33 +366,6 @@ def _other_hand(fact: EvidenceFact, claim: Claim) -> bool:
     by = subject is not None and claim.subject == {subject} and _is(claim.object, fact.object) and claim.kind == "hand"
     to = target is not None and claim.object == {target} and _is(claim.subject, fact.subject) and claim.kind == "hand"
     return by or to
-
-
-_SURE, _CLEARLY = 0.0, 0.1
-_MIDDLE, _OFF_MIDDLE = 0.2, 0.3
-
-
-def _lies(item: EvidenceBox, region: Region) -> ClaimVerdict:
-    """Whether a box lies in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
-    x0, y0, x1, y1 = item.box
-    sides = (
-        _along((x0 + x1) / 2 - 0.5, {"left": -1, "right": 1, "centre": 0}.get(region.across)),
-        _along((y0 + y1) / 2 - 0.5, {"upper": -1, "lower": 1, "middle": 0}.get(region.down)),
-    )
-    if "contradicted" in sides:
-        return "contradicted"
-    return "unverifiable" if "unverifiable" in sides else "supported"
-
-
-def _along(offset: float, wanted: int | None) -> ClaimVerdict:
-    """One axis: `offset` is the centre's distance from the frame's middle, `wanted` -1, 0 or 1 for its thirds."""
-    if wanted is None:
-        return "supported"
-    if wanted == 0:
-        inside, outside = abs(offset) <= _MIDDLE, abs(offset) >= _OFF_MIDDLE
-    else:
-        inside, outside = offset * wanted >= _SURE, offset * wanted <= -_CLEARLY
-    return "supported" if inside else "contradicted" if outside else "unverifiable"
 
 
 def _in_words(fact: EvidenceFact) -> str:
@@ -411,4 +394,4 @@ def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
 def _tells(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
     about = box.name in (claim.subject or evidence.targets)
     when = _near(box.time, claim.times, evidence.tolerance)
-    return about and when and claim.region is not None and _lies(box, claim.region) == "supported"
+    return about and when and claim.region is not None and lies(box, claim.region) == "supported"

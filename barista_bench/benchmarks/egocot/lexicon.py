@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from barista_bench.benchmarks.barista.lexical import stem
 
-
 PieceKind: TypeAlias = Literal[
     "name", "predicate", "region", "target", "negation", "hedge", "article", "stop", "word",
     "state", "action", "cause", "order",

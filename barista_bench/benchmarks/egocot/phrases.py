@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -138,17 +138,21 @@ def clauses(
             last = tuple(times for times, _, _ in written[:MAX_TIMES]) or (given if pointed else last)
             given = last or given
             taken = [(a, b) for _, a, b in written]
-            loose = _loose(text, begin, stop, [*(a for a, _ in taken), *pointed])
-            yield Clause(begin, stop, tuple(_pieces(text, begin, stop, taken, vocabulary, terms)), written, last, loose)
+            pieces = tuple(_pieces(text, begin, stop, taken, vocabulary, terms))
+            loose = _loose(text, begin, stop, [*(a for a, _ in taken), *pointed], pieces)
+            yield Clause(begin, stop, pieces, written, last, loose)
 
 
-def _loose(text: str, start: int, end: int, dated: list[int]) -> int:
+def _loose(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
     """Where a clause's own time ends to count: at its last time, or start, before a word of order; else its end.
 
-    `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is.
+    `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is. In the name of an action
+    (`start the machine`) it is no word of order.
     """
     last = max(dated, default=start)
-    return last if ORDER.search(text, last, end) else end
+    named = [(piece.start, piece.end) for piece in pieces if piece.kind == "action"]
+    words = (match.start() for match in ORDER.finditer(text, last, end))
+    return last if any(not any(a <= word < b for a, b in named) for word in words) else end
 
 
 def times_in(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:

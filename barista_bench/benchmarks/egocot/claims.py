@@ -56,6 +56,7 @@ class Claim:
         invented: the object's name is known from nowhere.
         part_of: what the object is said to be a part of (`the handle of the pot`).
         both: said of both hands at once.
+        words: the names of things as the text has them.
     """
 
     kind: ClaimKind
@@ -70,6 +71,7 @@ class Claim:
     invented: bool = False
     part_of: Names = frozenset()
     both: bool = False
+    words: Names = frozenset()
 
     @property
     def content(self) -> tuple[Hashable, ...]:
@@ -164,12 +166,15 @@ def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
         # Of two things that stand in a relation, nobody can tell which one the state is of.
         if thing is None or "*" in thing.names or _is_hand(thing.names) or _is_object(pieces, thing):
             continue
-        yield Claim("state", thing.start, piece.end, 0, (), thing.names, "is", piece.names)
+        state = Claim("state", thing.start, piece.end, 0, (), thing.names, "is", piece.names, words=_written(thing))
+        yield state
         cause = _before(pieces, index, ("cause",))
         action = _before(pieces, pieces.index(cause), ("action",)) if cause else None
         if action is not None:
             outcomes = frozenset(f"{name} is {state}" for name, state in product(thing.names, piece.names))
-            yield Claim("cause", action.start, piece.end, 0, (), action.names, "causes", outcomes)
+            yield replace(
+                state, kind="cause", start=action.start, subject=action.names, predicate="causes", object=outcomes
+            )
 
 
 def _is_object(pieces: Sequence[Piece], thing: Piece) -> bool:
@@ -185,7 +190,12 @@ def _orders(pieces: Sequence[Piece], contacts: Sequence[Claim]) -> Iterator[Clai
         later = [claim for claim in contacts if claim.start >= piece.end]
         if earlier and later:
             first, second = earlier[-1], later[0]
-            yield Claim("order", first.start, second.end, 0, (), _as_contact(first), "precedes", _as_contact(second))
+            ends = _as_contact(first), "precedes", _as_contact(second)
+            yield Claim("order", first.start, second.end, 0, (), *ends, words=first.words | second.words)
+
+
+def _written(*pieces: Piece) -> Names:
+    return frozenset(" ".join(piece.words) for piece in pieces)
 
 
 def _as_contact(claim: Claim) -> Names:
@@ -217,7 +227,7 @@ def _relation(subject: Piece, predicate: Piece, target: Piece, part_of: Names) -
         kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", RELEASING} else "relation"
         both = len(doers) > 1 or len(targets) > 1
         claim = Claim(kind, start, end, 0, subject=doer, predicate=name, object=target_names, invented=invented)
-        yield replace(claim, part_of=part_of, both=both)
+        yield replace(claim, part_of=part_of, both=both, words=_written(subject, target))
 
 
 def _each_side(names: Names) -> list[Names]:

@@ -341,14 +341,27 @@ def _says(fact: EvidenceFact, claim: Claim) -> bool:
 
 def _denies(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether a graph excludes a claim at the very moment that it is about: no tolerance makes up for that."""
-    if fact.predicate != EXCLUDED.get(claim.predicate) or not _pairs(fact, claim):
+    if fact.predicate != EXCLUDED.get(claim.predicate) or not (_pairs(fact, claim) and _names_in(fact) <= claim.words):
         return False
     inside = (any(a - _EXACT <= first and last <= b + _EXACT for a, b in fact.spans) for first, last in claim.times)
     return bool(claim.times) and all(inside)
 
 
+def _names_in(fact: EvidenceFact) -> Names:
+    """The things that a graph's fact is about, which a claim must name in full to be contradicted by it: a graph names
+    things apart (`white cup`), and `the cup` may be another one."""
+    if not fact.text or fact.predicate in ("does", EXCLUDED["does"]):
+        return frozenset()
+    if fact.predicate == "precedes":
+        return frozenset(end.partition(" on ")[2] for end in (fact.subject, fact.object))
+    about = fact.subject if fact.predicate in ("is", EXCLUDED["is"]) else fact.object
+    return frozenset({about.partition(" is ")[0]})
+
+
 def _opposes(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether the same two things stand in an opposite relation, or the other hand does it."""
+    if not _names_in(fact) <= claim.words:
+        return False
     ahead = _pairs(fact, claim)
     back = _is(claim.subject, fact.object) and _is(claim.object, fact.subject)
     if (ahead or (back and claim.predicate in SYMMETRIC)) and (fact.predicate, claim.predicate) in OPPOSITES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
@@ -64,8 +64,7 @@ class EgoCoTFamily(Family):
             records[split] += [record_of(item, None if split == "test" else maker) for item in asked]
             manifest.append({"media_id": video_id, "dataset": self.domain.name, "uid": video_id})
             place_file(source.video_path(video_id), out / media_file(video_id))
-        contents: Mapping[str, list[Json]] = {**records, "media_manifest": manifest}
-        for name, content in contents.items():
+        for name, content in (*records.items(), ("media_manifest", manifest)):
             if content:
                 write_whole(out / f"{name}.json", msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from barista_bench.benchmarks.egocot.items import GraphPredicate, clock
 from barista_bench.core.task import Json
 from barista_bench.generate.drawing import Item
-from barista_bench.generate.egocot_moments import EgoCoTWords, said, third_person
+from barista_bench.generate.egocot_moments import EgoCoTWords
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
 from barista_bench.generate.scene import Action, Scene
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
@@ -114,7 +114,16 @@ class EvidenceMaker:
     def _does(self, name: str, frame: int, rows: Sequence[Action], atom: Statement) -> StatedFact:
         spans = [row for row in rows if row.name == name and row.start <= frame < row.end]
         start, end = (spans[0].start, spans[0].end - 1) if spans else (frame, frame)
-        return StatedFact("operator", "does", said(name), frame, start, end, f"the person {third_person(name)}", atom)
+        return StatedFact(
+            "operator",
+            "does",
+            self.words.said(name),
+            frame,
+            start,
+            end,
+            f"the person {self.words.third_person(name)}",
+            atom,
+        )
 
     def _cause(self, cause: BringsAbout) -> Iterator[StatedFact]:
         start, end = cause.start, cause.end - 1
@@ -122,14 +131,18 @@ class EvidenceMaker:
         changes += [self._state(cause.object, cause.type, cause.after, end)]
         yield from changes
         result = changes[1].text
-        text = f"the person {third_person(cause.action)}"
+        text = f"the person {self.words.third_person(cause.action)}"
         for action in self.scene.actions:
             if action.name == cause.action and action.start <= end and action.end > start:
                 frame = (max(action.start, start) + min(action.end - 1, end)) // 2
                 span = action.start, action.end - 1
-                yield StatedFact("operator", "does", said(action.name), frame, *span, text, Does(action.name, frame))
+                yield StatedFact(
+                    "operator", "does", self.words.said(action.name), frame, *span, text, Does(action.name, frame)
+                )
         outcome = result.removeprefix("the ")
-        yield StatedFact(said(cause.action), "causes", outcome, start, start, end, f"{text}, so that {result}", cause)
+        yield StatedFact(
+            self.words.said(cause.action), "causes", outcome, start, start, end, f"{text}, so that {result}", cause
+        )
 
     def _order(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
         """Who touches two things first, and in which order."""

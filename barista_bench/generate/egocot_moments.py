@@ -27,13 +27,47 @@ class EgoCoTWords(DomainRecord, frozen=True):
     Args:
         states: a value, as it stands after `is`; by default the value itself.
         causes: a value, and verbs of actions that bring it about.
+        verbs: the verb of an activity, as people say it; by default the verb itself.
     """
 
     states: dict[str, str] = msgspec.field(default_factory=dict)
     causes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    verbs: dict[str, str] = msgspec.field(default_factory=dict)
 
     def state(self, value: str) -> str:
         return self.states.get(value, value)
+
+    def said(self, name: str) -> str:
+        """What an action or a step is called, with articles.
+
+        >>> words = EgoCoTWords(verbs={"pick": "pick up"})
+        >>> words.said("Pick cup"), words.said("Clean up"), words.said("Add ingredient to bowl")
+        ('pick up the cup', 'clean up', 'add the ingredient to the bowl')
+        """
+        verb, *rest = name.lower().split()
+        text = [self.verbs.get(verb, verb)]
+        for before, word in pairwise([verb, *rest]):
+            begins_name = len(text) == 1 or before in _PREPOSITIONS
+            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_NO_NAMES) else [word]
+        return " ".join(text)
+
+    def third_person(self, name: str) -> str:
+        """What somebody does.
+
+        >>> words = EgoCoTWords()
+        >>> words.third_person("Press button"), words.third_person("Carry cup"), words.third_person("Clean up")
+        ('presses the button', 'carries the cup', 'cleans up')
+        """
+        verb, _, rest = self.said(name).partition(" ")
+        if verb.endswith("y") and verb[-2:-1] not in tuple("aeiou"):
+            verb = f"{verb[:-1]}ies"
+        else:
+            verb += "es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s"
+        return f"{verb} {rest}".strip()
+
+
+_PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
+_NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
 
 
 def words_of(domain: Domain) -> EgoCoTWords:
@@ -148,35 +182,3 @@ def touching(side: Side, thing: Thing) -> str:
 
 def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
-
-
-def said(name: str) -> str:
-    """What an action or a step is called, with articles.
-
-    >>> said("Open drawer"), said("Clean up"), said("Add ingredient to bowl")
-    ('open the drawer', 'clean up', 'add the ingredient to the bowl')
-    """
-    words = name.lower().split()
-    text = words[:1]
-    for number, (before, word) in enumerate(pairwise(words)):
-        begins_name = number == 0 or before in _PREPOSITIONS
-        text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_NO_NAMES) else [word]
-    return " ".join(text)
-
-
-_PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
-_NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
-
-
-def third_person(name: str) -> str:
-    """What somebody does.
-
-    >>> third_person("Press button"), third_person("Carry cup"), third_person("Clean up")
-    ('presses the button', 'carries the cup', 'cleans up')
-    """
-    verb, _, rest = said(name).partition(" ")
-    if verb.endswith("y") and verb[-2:-1] not in tuple("aeiou"):
-        verb = f"{verb[:-1]}ies"
-    else:
-        verb += "es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s"
-    return f"{verb} {rest}".strip()

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import combinations, pairwise, product
 
 from barista_bench.generate.candidates import Candidate, Choice
-from barista_bench.generate.egocot_moments import Moments, said, sentence, third_person, touching
+from barista_bench.generate.egocot_moments import Moments, sentence, touching
 from barista_bench.generate.egocot_questions import in_quarter, quarters
 from barista_bench.generate.egocot_statements import BringsAbout, InStep, NextAction, NextState, causes_of, quarter_of
 from barista_bench.generate.scene import HandUse, Thing, ValueSpan
@@ -45,15 +45,15 @@ def next_action(at: Moments) -> Iterator[Candidate]:
             continue
         noun, start = following.noun, following.start
         nearest = sorted(actions, key=lambda action: (action.noun != noun, abs(action.start - start)))
-        choices = [_done_next(action.name, frame, until) for action in nearest]
+        choices = [_done_next(at, action.name, frame, until) for action in nearest]
         hands = [Seen(hand, until) for use in at.contacts(until)[:1] if (hand := at.scene.hand_id(use.side))]
         question = f"After {at.time(frame)}, what does the person do next?"
-        right = _done_next(following.name, frame, until)
+        right = _done_next(at, following.name, frame, until)
         yield at.question("NAA", question, right, choices, [frame, until], given=hands)
 
 
-def _done_next(name: str, frame: int, until: int) -> Choice:
-    return Choice(sentence(said(name)), NextAction(name, frame, until))
+def _done_next(at: Moments, name: str, frame: int, until: int) -> Choice:
+    return Choice(sentence(at.words.said(name)), NextAction(name, frame, until))
 
 
 def cause_of_change(at: Moments) -> Iterator[Candidate]:
@@ -76,7 +76,7 @@ def cause_of_change(at: Moments) -> Iterator[Candidate]:
 def _brings_about(at: Moments, start: int, end: int, name: str, before: ValueSpan, after: ValueSpan) -> Choice:
     verbs = at.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
-    text = f"The person {third_person(name)}, so that {at.is_state(after)}."
+    text = f"The person {at.words.third_person(name)}, so that {at.is_state(after)}."
     return Choice(text, BringsAbout(name, after.thing.id, *values, start, end + 1, verbs))
 
 
@@ -85,18 +85,19 @@ def progress(at: Moments) -> Iterator[Candidate]:
     names = dict.fromkeys(step.name for step in at.scene.steps)
     for frame in at.shown:
         for name in dict.fromkeys(step.name for step in at.scene.steps if step.start <= frame < step.end):
-            choices = [_under_way(other, frame) for other in names]
+            choices = [_under_way(at, other, frame) for other in names]
             question = f"Which step of the work is under way at {at.time(frame)}?"
-            yield at.question("PR", question, _under_way(name, frame), choices, [frame])
+            yield at.question("PR", question, _under_way(at, name, frame), choices, [frame])
     for first, second in pairwise(at.scene.steps):
-        question = f'When did the work pass from the step "{said(first.name)}" to the step "{said(second.name)}"?'
+        steps = [f'the step "{at.words.said(step.name)}"' for step in (first, second)]
+        question = f"When did the work pass from {steps[0]} to {steps[1]}?"
         for row, number in at.intervals(second.start):
             choices = [_passes(at, first.name, second.name, *interval) for interval in row]
             yield at.question("PR", question, choices[number], choices, row[number], answer=f"interval {number}")
 
 
-def _under_way(name: str, frame: int) -> Choice:
-    return Choice(sentence(said(name)), InStep(name, frame))
+def _under_way(at: Moments, name: str, frame: int) -> Choice:
+    return Choice(sentence(at.words.said(name)), InStep(name, frame))
 
 
 def _passes(at: Moments, first: str, second: str, start: int, end: int) -> Choice:

@@ -224,13 +224,15 @@ def annotated_evidence(
 
 def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
     """A fact of `evidence.graph`. What comes first does so whenever one says it."""
-    names = {
-        "is": lambda: (canonical_name(row.subject), _plain(row.object)),
-        "does": lambda: ("hand", _plain(row.object)),
-        "causes": lambda: (_plain(row.subject), _joined(row.object, " is ")),
-        "precedes": lambda: (_joined(row.subject, " on "), _joined(row.object, " on ")),
-    }
-    subject, target = names.get(row.predicate, lambda: (canonical_name(row.subject), canonical_name(row.object)))()
+    subject, target = canonical_name(row.subject), canonical_name(row.object)
+    if row.predicate == "is":
+        target = _plain(row.object)
+    elif row.predicate == "does":
+        subject, target = "hand", _plain(row.object)
+    elif row.predicate == "causes":
+        subject, target = _plain(row.subject), _joined(row.object, " is ")
+    elif row.predicate == "precedes":
+        subject, target = _joined(row.subject, " on "), _joined(row.object, " on ")
     spans = ((0.0, duration or inf),) if row.predicate == "precedes" else ((row.start, row.end),)
     predicate = row.predicate if row.holds else EXCLUDED[row.predicate]
     return EvidenceFact(subject, predicate, target, spans, annotated=row.holds, text=row.text)
@@ -255,6 +257,8 @@ def _terms(facts: Iterable[EvidenceFact]) -> Iterator[tuple[tuple[str, ...], tup
             yield from ((words, ("action", fact.object)) for words in _forms(fact.object))
         if fact.predicate in ("causes", EXCLUDED["causes"]):
             yield from ((words, ("action", fact.subject)) for words in _forms(fact.subject))
+            state = fact.object.partition(" is ")[2]
+            yield tuple(state.split()), ("state", state)
     for predicate, words in GRAPH_WORDS.items():
         if any(fact.predicate in (predicate, EXCLUDED.get(predicate)) for fact in facts):
             yield from ((stems(text), (kind, predicate)) for kind, text in words)

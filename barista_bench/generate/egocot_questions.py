@@ -7,7 +7,7 @@ by what it shares with the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations, permutations, product
 
@@ -29,8 +29,17 @@ def active_object(at: Moments) -> Iterator[Candidate]:
         for use in at.contacts(frame):
             choice = partial(_touched, use.side, frame)
             question = f"At {at.time(frame)}, which object is the {use.side} hand touching?"
-            choices = [choice(thing) for thing in at.visible(at.by_use, frame)]
+            choices = [choice(thing) for thing in _whole(at, [use.thing, *at.visible(at.by_use, frame)])]
             yield at.question("AOG", question, choice(use.thing), choices, [frame], [use.thing])
+
+
+def _whole(at: Moments, things: Sequence[Thing]) -> list[Thing]:
+    """Things of which none is a part of one before it, or has it as a part: these would be no two choices."""
+    kept: list[Thing] = []
+    for thing in things:
+        if not any(at.scene.is_part_of_other(thing.id, other.id) for other in kept):
+            kept.append(thing)
+    return kept
 
 
 def _touched(side: Side, frame: int, thing: Thing) -> Choice:

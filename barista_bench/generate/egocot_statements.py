@@ -60,7 +60,10 @@ class InStep(Statement, frozen=True):
 
 
 class NextAction(Statement, frozen=True):
-    """Of the actions that begin after `frame` one is the first, and it goes on at `until`. False: it is neither."""
+    """Of the actions that begin after `frame` one is the first, and it goes on at `until`.
+
+    False: it is neither, and it is not how one handles the thing anyway, whatever one does with it (`grasp the cup`).
+    """
 
     action: str
     frame: int
@@ -68,7 +71,15 @@ class NextAction(Statement, frozen=True):
 
     def truth(self, scene: Scene) -> Truth:
         is_next = DoesNext(self.action, self.frame).truth(scene)
-        return is_next if is_next is Does(self.action, self.until).truth(scene) else None
+        if is_next is not Does(self.action, self.until).truth(scene):
+            return None
+        return None if is_next is False and self._is_handling(scene) else is_next
+
+    def _is_handling(self, scene: Scene) -> bool:
+        said = Action(self.action, self.frame, self.until)
+        near = [action for action in scene.actions if action.start <= self.until and action.end > self.frame]
+        is_contact = any(scene.domain.same_verb(said.verb, words.do) for words in scene.domain.contacts.values())
+        return is_contact and any(scene.domain.same_noun(said.noun, action.noun) for action in near)
 
 
 class NextState(Statement, frozen=True):

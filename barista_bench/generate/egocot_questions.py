@@ -108,7 +108,7 @@ def _changes(at: Moments, before: ValueSpan, after: ValueSpan, start: int, end: 
 
 
 def place_before(at: Moments) -> Iterator[Candidate]:
-    """LVR: in which part of the frame something was that hands move."""
+    """LVR: in which part of the frame something was that hands work with."""
     for thing in at.used:
         for frame in at.shown:
             if quarter := quarter_of(at.scene, thing.id, frame):

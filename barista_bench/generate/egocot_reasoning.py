@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import combinations, pairwise, product
+from itertools import chain, combinations, pairwise, product
 
 from barista_bench.generate.candidates import Candidate, Choice
 from barista_bench.generate.egocot_moments import Moments, sentence, touching
@@ -16,7 +16,7 @@ from barista_bench.generate.statements import AllOf, Seen, Touches
 
 def next_state(at: Moments) -> Iterator[Candidate]:
     """NSA: what changes its state next, and to what."""
-    values = {(span.thing.id, span.type, span.value): span for change in at.scene.changes for span in change}
+    states = _states(at)
     since = 0
     for _, after in at.scene.changes:
         moments = at.around(after.start)
@@ -25,10 +25,21 @@ def next_state(at: Moments) -> Iterator[Candidate]:
                 continue
             choice = partial(_comes_next, at, frame, moments[1])
             things = at.visible(at.by_use, frame, moments[1])
-            choices = [choice(span) for span in values.values() if span.thing in things]
+            choices = [choice(span) for span in states if span.thing in things]
             question = f"After {at.time(frame)}, which of these comes to be the case next?"
             yield at.question("NSA", question, choice(after), choices, [frame, moments[1]], [after.thing])
         since = after.start
+
+
+def _states(at: Moments) -> list[ValueSpan]:
+    """What things that change are at some time, and then what else they can be."""
+    recorded = [span for change in at.scene.changes for span in change]
+    states: list[ValueSpan] = []
+    for span in [*recorded, *chain.from_iterable(map(at.possible, recorded))]:
+        same = (state for state in states if (state.thing, state.type) == (span.thing, span.type))
+        if not any(at.scene.domain.relation_of(span.type, span.value, state.value) == "synonym" for state in same):
+            states.append(span)
+    return states
 
 
 def _comes_next(at: Moments, frame: int, until: int, span: ValueSpan) -> Choice:

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import msgspec
 
-from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.benchmarks.handyvqa.record_files import CATEGORIES, RVOS_CATEGORIES
+from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.errors import ConfigError
 from barista_bench.generate.balance import draw_balanced
 from barista_bench.generate.candidates import Candidate, Choice

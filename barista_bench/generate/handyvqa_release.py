@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.benchmarks.handyvqa.masks import union
 from barista_bench.benchmarks.handyvqa.record_files import (
     CATEGORIES,
@@ -19,12 +18,12 @@ from barista_bench.benchmarks.handyvqa.record_files import (
     RunLengths,
     TargetRecord,
 )
+from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.drawing import Item
 from barista_bench.media.frame_choice import in_window
-from barista_bench.media.video.readers import VideoFacts
-from barista_bench.media.video.readers import video_facts
+from barista_bench.media.video.readers import VideoFacts, video_facts
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
 

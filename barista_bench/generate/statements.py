@@ -23,10 +23,12 @@ SIDES: tuple[Side, ...] = ("left", "right")
 
 
 class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
-    """One thing that can be said. In JSON, `says` is the name of its class. `unmet` is why a question is not asked for
-    which it must hold, and does not."""
+    """One thing that can be said. In JSON, `says` is the name of its class.
 
-    unmet: ClassVar[str] = "what it is about is not well to be seen"
+    `unmet` says to people why nothing can be asked that takes the statement for granted where it does not hold.
+    """
+
+    unmet: ClassVar[str] = "what the question takes for granted is not proved"
 
     def truth(self, scene: Scene) -> Truth:
         """True where the graph records it, False where what it records excludes it, None otherwise."""
@@ -46,11 +48,34 @@ def all_of(truths: Iterable[Truth]) -> Truth:
 class Seen(Statement, frozen=True):
     """An object is well to be seen. False: not annotated within the domain's `gap` of the frame."""
 
+    unmet: ClassVar[str] = "what it is about is not well to be seen"
+
     object: str
     frame: int
 
     def truth(self, scene: Scene) -> Truth:
         return scene.visible(self.object, self.frame)
+
+
+class Unique(Statement, frozen=True):
+    """A thing's name fits nothing else on any of the frames. False: it does."""
+
+    unmet: ClassVar[str] = "its name fits another thing in the picture too"
+
+    object: str
+    frames: tuple[int, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        return scene.unique(scene.things[self.object], self.frames)
+
+
+class AllOf(Statement, frozen=True):
+    """Several statements at once. False: one of them is."""
+
+    parts: tuple[Statement, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        return all_of(part.truth(scene) for part in self.parts)
 
 
 class Touches(Statement, frozen=True):
@@ -59,6 +84,8 @@ class Touches(Statement, frozen=True):
     False: hand and object are well to be seen, apart from each other, and there is no contact around the frame; or the
     hand does what excludes `contact`.
     """
+
+    unmet: ClassVar[str] = "the hand is not plain to be seen on it"
 
     side: Side
     object: str

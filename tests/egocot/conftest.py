@@ -5,15 +5,16 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
-from barista_bench.benchmarks.egocot.mini import write_mini
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.task import Example
+from barista_bench.core.task import Example, Sampling
+from barista_bench.generate.generator import generate
 from tests.conftest import SHARED, MadeOnce
 
 
 @pytest.fixture(scope="session")
 def mini_root(small_kitchen: Path, made_once: MadeOnce) -> Path:
-    return made_once("mini/egocot", lambda root: write_mini(small_kitchen, root))
+    """A release in the benchmark's format, of a few questions a subtask."""
+    return made_once("generated/egocot", lambda out: generate(small_kitchen, out, ["egocot"], per_subtask=4)) / "egocot"
 
 
 @pytest.fixture(scope="session")

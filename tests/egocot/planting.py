@@ -20,10 +20,10 @@ from barista_bench.benchmarks.egocot import Cot, EvidenceBase, check_rationale, 
 from barista_bench.benchmarks.egocot.claims import KINDS, ClaimKind
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, other_side
 from barista_bench.benchmarks.egocot.evidence_sentences import fact_sentence, place_sentence, rationale_of
-from barista_bench.benchmarks.egocot.lexicon import CONTACTS, ENTAILS, ONE_WAY, OPPOSITES, RELEASING
-from barista_bench.benchmarks.egocot.mini import write_mini
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, ENTAILS, ONE_WAY, OPPOSITES, PREDICATES, RELEASING
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.task import Example
+from barista_bench.core.task import Example, Sampling
+from barista_bench.generate.generator import generate
 from barista_bench.scene_graph import SceneGraph
 from tests.egocot.rewording import reworded_fact, reworded_place
 
@@ -31,6 +31,7 @@ FAR = 2.0
 """Seconds between a planted time and any at which the thing is true."""
 
 
+PREDICATES_SAID = frozenset(predicate.name for predicate in PREDICATES.values())
 MISSED = {
     "items": {
         ("object", "that is acted on otherwise"),
@@ -62,7 +63,8 @@ def planted(evidence: EvidenceBase, rng: random.Random) -> Iterator[Planted]:
 
 
 def _all(evidence: EvidenceBase) -> Iterator[Planted]:
-    facts = [fact for fact in evidence.facts if fact.annotated and fact.spans]
+    yield from _of_graph(evidence)
+    facts = [fact for fact in evidence.facts if fact.annotated and fact.spans and not fact.text]
     if evidence.duration is not None and facts:
         late = evidence.duration + FAR
         yield _of_fact("time", "after the end", facts[0]._replace(spans=((late, late),)), evidence)
@@ -81,6 +83,18 @@ def _all(evidence: EvidenceBase) -> Iterator[Planted]:
         yield from _wrong_place(place, evidence)
     for name in sorted(evidence.refuted):
         yield Planted("object", "that is asked about", f"The target object is the {name}.")
+
+
+def _of_graph(evidence: EvidenceBase) -> Iterator[Planted]:
+    """What a graph excludes, said as if it were so, and orders the other way round."""
+    kinds: dict[str, ClaimKind] = {"touches": "hand", "apart from": "hand", "is": "state", "does": "action"}
+    kinds |= {"causes": "cause", "precedes": "order"}
+    for fact in evidence.facts:
+        if fact.predicate.startswith("not "):
+            yield Planted(kinds[fact.predicate.removeprefix("not ")], fact.predicate, fact_sentence(fact))
+        elif fact.predicate == "precedes":
+            first, _, second = fact.text.partition(" before ")
+            yield Planted("order", "the other way round", f"{second.capitalize()} before {first}.")
 
 
 def _of_fact(kind: ClaimKind, sort: str, fact: EvidenceFact, evidence: EvidenceBase) -> Planted:
@@ -129,7 +143,7 @@ def _wrong_relation(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Plan
     same = {one.predicate for one in evidence.facts if {one.subject, one.object} == {fact.subject, fact.object}}
     true = same | {name for one in same for name in ENTAILS.get(one, ())}
     for first, second in sorted(OPPOSITES):  # a set: in the same order in every process
-        if first != fact.predicate or second in true:
+        if first != fact.predicate or second in true or second not in PREDICATES_SAID:
             continue
         (start, end), false = fact.spans[0], fact._replace(predicate=second)
         if second != RELEASING and _sure(fact, evidence) is not None:
@@ -212,7 +226,7 @@ def reworded_truths(bases: list[EvidenceBase]) -> Counter[str]:
     """
     counts: Counter[str] = Counter()
     for evidence in bases:
-        facts = [fact for fact in evidence.facts if fact.annotated and fact.spans]
+        facts = [fact for fact in evidence.facts if fact.annotated and fact.spans and not fact.text]
         places = [place for place in evidence.places if place.focused]
         texts = [text for fact in facts[:20] for text in reworded_fact(fact, fact.spans[0])]
         for text in (*texts, *(text for place in places[:10] for text in reworded_place(place))):
@@ -246,8 +260,8 @@ def graph_bases(kitchen: Path) -> list[EvidenceBase]:
 def main() -> None:
     kitchen = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
-        write_mini(kitchen, Path(folder) / "egocot")
-        for title, bases in (("items", item_bases(Path(folder) / "egocot")), ("graphs", graph_bases(kitchen))):
+        generate(kitchen, Path(folder) / "set", ["egocot"], per_subtask=9)
+        for title, bases in (("items", item_bases(Path(folder) / "set" / "egocot")), ("graphs", graph_bases(kitchen))):
             print(f"{title} ({len(bases)})")
             for (kind, sort), (found, there) in rates(bases).items():
                 print(f"  {kind:9} {sort:28} {found:4} of {there:4}  {found / there:.2f}")

@@ -12,8 +12,7 @@ import pytest
 
 from barista_bench.api import evaluate
 from barista_bench.benchmarks.handyvqa import BENCHMARK, HandyvqaRelease, RvosObjects, open_release
-from barista_bench.benchmarks.handyvqa.release import QuestionClip
-from barista_bench.benchmarks.handyvqa.release import choose_frames
+from barista_bench.benchmarks.handyvqa.release import QuestionClip, choose_frames
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.candidates import Candidate, Tally

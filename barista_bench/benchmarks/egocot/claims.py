@@ -7,7 +7,12 @@ A small grammar over the pieces of a clause (`phrases.py`), without any language
     object     "the target" ... NAME                       what the thing asked about is
     object     NAME                                        that it is there
     time       TIME
+    state      NAME ... is STATE
+    action     ACTION
+    cause      ACTION ... so that ... is STATE
+    order      CONTACT ... before ... CONTACT               contacts of hands, as above
 
+The last four are looked for only where the evidence holds such facts (`evidence.graph`).
 The NAME before a predicate is the nearest one. A clause with a negation or a hedge claims nothing, nor does one about
 a choice other than the one that was answered. Equal claims count once. What no list and no evidence names makes no
 claim, except for what a hand is said to act on.
@@ -19,14 +24,14 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-from barista_bench.benchmarks.egocot.evidence import Names, Times, Vocabulary
+from barista_bench.benchmarks.egocot.evidence import Names, Terms, Times, Vocabulary
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, RELEASING, SIDES, Region
-from barista_bench.benchmarks.egocot.phrases import Clause, Piece, clauses
+from barista_bench.benchmarks.egocot.phrases import NO_TERMS, Clause, Piece, clauses
 
-ClaimKind: TypeAlias = Literal["time", "object", "hand", "relation", "region"]
-KINDS: tuple[ClaimKind, ...] = ("time", "object", "hand", "relation", "region")
+ClaimKind: TypeAlias = Literal["time", "object", "hand", "relation", "region", "state", "action", "order", "cause"]
+KINDS: tuple[ClaimKind, ...] = get_args(ClaimKind)
 TARGET: Names = frozenset({"target"})
 MAX_CLAIMS = 500
 """Claims of one text that are looked at."""
@@ -51,6 +56,7 @@ class Claim:
         invented: the object's name is known from nowhere.
         part_of: what the object is said to be a part of (`the handle of the pot`).
         both: said of both hands at once.
+        words: the names of things as the text has them.
     """
 
     kind: ClaimKind
@@ -65,6 +71,7 @@ class Claim:
     invented: bool = False
     part_of: Names = frozenset()
     both: bool = False
+    words: Names = frozenset()
 
     @property
     def content(self) -> tuple[Hashable, ...]:
@@ -73,7 +80,11 @@ class Claim:
 
 
 def claims_of(
-    text: str, vocabulary: Vocabulary, answer: str | None = None, asked: tuple[Times, ...] = ()
+    text: str,
+    vocabulary: Vocabulary,
+    answer: str | None = None,
+    asked: tuple[Times, ...] = (),
+    terms: Terms = NO_TERMS,
 ) -> list[Claim]:
     """The claims of a text, each once, in its order; at most `MAX_CLAIMS`.
 
@@ -82,9 +93,10 @@ def claims_of(
         vocabulary: names that can be recognised.
         answer: letter of the choice that the rationale is for: what it says of other choices is no claim.
         asked: the moment that is asked about, which `at this moment` may mean.
+        terms: states, actions, and words of cause and order.
     """
     claims: dict[tuple[Hashable, ...], Claim] = {}
-    for number, clause in enumerate(clauses(text, vocabulary, asked)):
+    for number, clause in enumerate(clauses(text, vocabulary, asked, terms)):
         if clause.has("negation") or clause.has("hedge") or _about_others(text[clause.start : clause.end], answer):
             continue
         for claim in _claims(clause, number):
@@ -102,7 +114,9 @@ def _about_others(text: str, answer: str | None) -> bool:
 
 def _claims(clause: Clause, number: int) -> Iterator[Claim]:
     yield from (Claim("time", start, end, number, (times,)) for times, start, end in clause.own_times)
-    for claim in (*_relations(clause.pieces), *_regions(clause.pieces), *_objects(clause.pieces)):
+    relations = list(_relations(clause.pieces))
+    said = (*relations, *_regions(clause.pieces), *_objects(clause.pieces), *_states(clause.pieces))
+    for claim in (*said, *_orders(clause.pieces, relations)):
         timeless = claim.kind == "object" or claim.end > clause.loose
         yield replace(claim, clause=number, times=() if timeless else clause.times)
 
@@ -143,6 +157,51 @@ def _relations(pieces: Sequence[Piece]) -> Iterator[Claim]:
             yield from _relation(subject, piece, target, _part_of(pieces[index + 1 : index + 2 * _GAP_REGION], target))
 
 
+def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
+    """States of things, actions, and that an action before brings a state about."""
+    for index, piece in enumerate(pieces):
+        if piece.kind == "action":
+            yield Claim("action", piece.start, piece.end, 0, (), frozenset({"hand"}), "does", piece.names)
+        thing = _before(pieces, index, ("name",)) if piece.kind == "state" else None
+        # Of two things that stand in a relation, nobody can tell which one the state is of.
+        if thing is None or "*" in thing.names or _is_hand(thing.names) or _is_object(pieces, thing):
+            continue
+        state = Claim("state", thing.start, piece.end, 0, (), thing.names, "is", piece.names, words=_written(thing))
+        yield state
+        cause = _before(pieces, index, ("cause",))
+        action = _before(pieces, pieces.index(cause), ("action",)) if cause else None
+        if action is not None:
+            outcomes = frozenset(f"{name} is {state}" for name, state in product(thing.names, piece.names))
+            yield replace(
+                state, kind="cause", start=action.start, subject=action.names, predicate="causes", object=outcomes
+            )
+
+
+def _is_object(pieces: Sequence[Piece], thing: Piece) -> bool:
+    """Whether a name is what a relation is to."""
+    last = _before(pieces, pieces.index(thing), ("name", "predicate", "cause", "order"))
+    return last is not None and last.kind == "predicate"
+
+
+def _orders(pieces: Sequence[Piece], contacts: Sequence[Claim]) -> Iterator[Claim]:
+    """Of two contacts with a word of order between, that the first one comes before the second."""
+    for piece in pieces:
+        earlier = [claim for claim in contacts if claim.end <= piece.start] if piece.kind == "order" else []
+        later = [claim for claim in contacts if claim.start >= piece.end]
+        if earlier and later:
+            first, second = earlier[-1], later[0]
+            ends = _as_contact(first), "precedes", _as_contact(second)
+            yield Claim("order", first.start, second.end, 0, (), *ends, words=first.words | second.words)
+
+
+def _written(*pieces: Piece) -> Names:
+    return frozenset(" ".join(piece.words) for piece in pieces)
+
+
+def _as_contact(claim: Claim) -> Names:
+    return frozenset(f"{hand} on {name}" for hand, name in product(claim.subject, claim.object))
+
+
 def _part_of(following: Sequence[Piece], target: Piece) -> Names:
     """What follows a name by `of`."""
     rest = [piece for piece in following if piece.start >= target.end and piece.kind != "article"][:2]
@@ -168,7 +227,7 @@ def _relation(subject: Piece, predicate: Piece, target: Piece, part_of: Names) -
         kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", RELEASING} else "relation"
         both = len(doers) > 1 or len(targets) > 1
         claim = Claim(kind, start, end, 0, subject=doer, predicate=name, object=target_names, invented=invented)
-        yield replace(claim, part_of=part_of, both=both)
+        yield replace(claim, part_of=part_of, both=both, words=_written(subject, target))
 
 
 def _each_side(names: Names) -> list[Names]:

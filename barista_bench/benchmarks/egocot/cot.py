@@ -73,6 +73,10 @@ _FAILURES: Mapping[str, FailureKind] = {
     "hand": "wrong_hand",
     "relation": "wrong_relation",
     "region": "wrong_attribute",
+    "state": "wrong_attribute",
+    "action": "wrong_verb",
+    "order": "wrong_time",
+    "cause": "wrong_relation",
 }
 
 

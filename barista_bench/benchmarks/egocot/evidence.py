@@ -7,18 +7,23 @@ Names are canonical: words as `lexicon.stems` gives them, joined by blanks; a ha
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from math import inf
 from typing import NamedTuple, TypeAlias
 
-from barista_bench.benchmarks.egocot.items import Corners, ItemEvidence, TimedBox
+from barista_bench.benchmarks.egocot.items import Corners, GraphFact, ItemEvidence, TimedBox
 from barista_bench.benchmarks.egocot.lexicon import (
+    APART,
     ARTICLES,
+    EXCLUDED,
+    GRAPH_WORDS,
     HANDS,
     NO_HEADS,
     SIDES,
     SYNONYMS,
+    PieceKind,
     canonical_predicate,
     stems,
 )
@@ -37,6 +42,9 @@ Times: TypeAlias = "tuple[float, float]"
 Vocabulary: TypeAlias = "Mapping[tuple[str, ...], Names]"
 """Stemmed words -> what they may name."""
 
+Terms: TypeAlias = "Mapping[tuple[str, ...], tuple[PieceKind, str]]"
+"""Stemmed words -> a state, an action or a word of cause or order, by its canonical name."""
+
 TOLERANCE = 0.5
 """Seconds that a claimed time may be off: two frames of the benchmark's 4 fps."""
 
@@ -45,7 +53,7 @@ class EvidenceFact(NamedTuple):
     """`subject` does or is `predicate` to `object` during each of `spans`; undated where there are none.
 
     `annotated` facts are the evidence's own: a rationale is expected to say them. The others follow from the question
-    and its right answer.
+    and its right answer, or are excluded. `text` says a fact where there is more to it than names.
     """
 
     subject: str
@@ -53,6 +61,7 @@ class EvidenceFact(NamedTuple):
     object: str
     spans: tuple[Times, ...] = ()
     annotated: bool = True
+    text: str = ""
 
     def at(self, times: tuple[Times, ...], tolerance: float) -> bool:
         """Whether it holds at one of the times; undated facts and claims are about any time."""
@@ -114,6 +123,11 @@ class EvidenceBase:
         particular = vocabulary_of(self.objects | self.answers | self.refuted | self.known)
         general = _general_vocabulary()
         return {**general, **{words: names | general.get(words, frozenset()) for words, names in particular.items()}}
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What a graph's facts say beside names and relations; nothing where there are none."""
+        return dict(_terms(self.facts))
 
     def places_of(self, names: Names) -> list[EvidenceBox]:
         """The boxes of things of these names."""
@@ -194,8 +208,11 @@ def annotated_evidence(
     )
     names = {*labels.values(), *(canonical_name(target.label) for target in evidence.objects)}
     ends_of = {end for subject, _, target in spans for end in (subject, target)}
+    ends_of |= {canonical_name(row.subject) for row in evidence.graph if row.predicate == "is"}
+    ends_of |= {canonical_name(row.object) for row in evidence.graph if row.predicate in ("touches", APART)}
+    related = (EvidenceFact(*triple, tuple(sorted(set(times)))) for triple, times in spans.items() if all(triple))
     return EvidenceBase(
-        facts=tuple(EvidenceFact(*triple, tuple(sorted(set(times)))) for triple, times in spans.items() if all(triple)),
+        facts=(*related, *(_graph_fact(row, duration) for row in evidence.graph)),
         places=places,
         objects=frozenset((names | ends_of) - {""}),
         targets=tuple(dict.fromkeys(name for target in evidence.objects if (name := canonical_name(target.label)))),
@@ -203,6 +220,56 @@ def annotated_evidence(
         moments=tuple(sorted(set(evidence.timestamps))),
         duration=duration,
     )
+
+
+def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
+    """A fact of `evidence.graph`. What comes first does so whenever one says it."""
+    subject, target = canonical_name(row.subject), canonical_name(row.object)
+    if row.predicate == "is":
+        target = _plain(row.object)
+    elif row.predicate == "does":
+        subject, target = "hand", _plain(row.object)
+    elif row.predicate == "causes":
+        subject, target = _plain(row.subject), _joined(row.object, " is ")
+    elif row.predicate == "precedes":
+        subject, target = _joined(row.subject, " on "), _joined(row.object, " on ")
+    spans = ((0.0, duration or inf),) if row.predicate == "precedes" else ((row.start, row.end),)
+    predicate = row.predicate if row.holds else EXCLUDED[row.predicate]
+    return EvidenceFact(subject, predicate, target, spans, annotated=row.holds, text=row.text)
+
+
+def _plain(text: str) -> str:
+    """A state or an action as everything here compares it."""
+    return " ".join(stems(text))
+
+
+def _joined(text: str, word: str) -> str:
+    """Two names with a word between, or a name and a state."""
+    first, _, second = text.partition(word)
+    return f"{canonical_name(first)}{word}{canonical_name(second) if word == ' on ' else _plain(second)}"
+
+
+def _terms(facts: Iterable[EvidenceFact]) -> Iterator[tuple[tuple[str, ...], tuple[PieceKind, str]]]:
+    for fact in facts:
+        if fact.predicate in ("is", EXCLUDED["is"]):
+            yield tuple(fact.object.split()), ("state", fact.object)
+        if fact.predicate in ("does", EXCLUDED["does"]):
+            yield from ((words, ("action", fact.object)) for words in _forms(fact.object))
+        if fact.predicate in ("causes", EXCLUDED["causes"]):
+            yield from ((words, ("action", fact.subject)) for words in _forms(fact.subject))
+            state = fact.object.partition(" is ")[2]
+            yield tuple(state.split()), ("state", state)
+    for predicate, words in GRAPH_WORDS.items():
+        if any(fact.predicate in (predicate, EXCLUDED.get(predicate)) for fact in facts):
+            yield from ((stems(text), (kind, predicate)) for kind, text in words)
+
+
+def _forms(action: str) -> Iterator[tuple[str, ...]]:
+    """`open the drawer`, `opening the drawer`, and both without the article."""
+    verb, *rest = action.split()
+    bare = [word for word in rest if word not in ARTICLES]
+    for form in (verb, f"{verb}ing", f"{verb.removesuffix('e')}ing"):
+        yield from ((form, *rest), (form, *bare))
 
 
 def graph_evidence(

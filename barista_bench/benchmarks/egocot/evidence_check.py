@@ -7,6 +7,7 @@ A claim is *contradicted* only where the evidence excludes it at the moments tha
   choice is, or the evidence is complete and has no such relation then;
 * a part of the frame: the box lies clearly elsewhere then;
 * an object: it is said to be what is asked about and only a wrong choice is, or the evidence is complete and has none;
+* a state, an action, a cause or an order: `evidence.graph` excludes it then;
 * a time: after the end of the video, or what its clause says is excluded then.
 
 Half a second is let pass, always in the claim's favour: it widens what supports and narrows what contradicts, but for
@@ -20,26 +21,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias, get_args
 
-from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
-from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Names, Times, other_side
-from barista_bench.benchmarks.egocot.lexicon import (
-    CONTACTS,
-    ENTAILS,
-    HOLDING,
-    ONE_WAY,
-    OPPOSITES,
-    PARTS,
-    RELEASING,
-    SIDES,
-    SYMMETRIC,
-    Region,
+from barista_bench.benchmarks.egocot.agreement import (
+    EXACT,
+    denies,
+    implies,
+    is_named,
+    is_of_the_same,
+    may_be,
+    opposes,
+    says,
 )
-from barista_bench.scene_graph.video_graph import UNNAMED
+from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDES
+from barista_bench.benchmarks.egocot.regions import ClaimVerdict, lies
 
-ClaimVerdict: TypeAlias = Literal["supported", "contradicted", "unverifiable"]
-VERDICTS: tuple[ClaimVerdict, ...] = ("supported", "contradicted", "unverifiable")
+VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = N
         answer: letter of the choice that the rationale argues for, if any.
     """
     asked = ((evidence.times[0], evidence.times[0]),) if len(evidence.times) == 1 else ()
-    claims = claims_of(text, evidence.vocabulary, answer, asked)
+    claims = claims_of(text, evidence.vocabulary, answer, asked, evidence.terms)
     checked = _Checker(evidence).check(claims)
     findings = tuple(
         Finding(claim, text[claim.start : claim.end], verdict, reason)
@@ -145,9 +144,11 @@ class _Checker:
         return _UNKNOWN
 
     def _relation(self, claim: Claim) -> _Result:
+        if fact := next((fact for fact in self.evidence.facts if denies(fact, claim)), None):
+            return "contradicted", _in_words(fact)
         if fact := next(self._matching(claim), None):
             return "supported", _in_words(fact)
-        if any(_may_be(fact, claim) for fact in self._near(claim)):
+        if any(may_be(fact, claim) for fact in self._near(claim)):
             return _UNKNOWN
         if fact := self._clash(claim):
             return "contradicted", _in_words(fact)
@@ -175,17 +176,17 @@ class _Checker:
         shown = self.evidence.shown or (0.0, self.evidence.duration or float("inf"))
         if claim.predicate == RELEASING:
             return False
-        return any(start <= shown[0] + _EXACT and shown[1] - _EXACT <= end for start, end in fact.spans)
+        return any(start <= shown[0] + EXACT and shown[1] - EXACT <= end for start, end in fact.spans)
 
     def _covers(self, span: Times, times: Times, claim: Claim) -> bool:
         """Whether times lie within a span, at a moment that the evidence names or else with room for the tolerance."""
         (start, end), (first, last), slack = span, times, self.evidence.tolerance
-        if first < start - _EXACT or end + _EXACT < last:
+        if first < start - EXACT or end + EXACT < last:
             return False
         if claim.predicate == RELEASING:  # a moment, which may be the last
             return start < first - slack and last + slack < end
         named = (*self.evidence.times, *self.evidence.moments, *((start,) if start == end else ()))
-        exact = any(start <= time <= end and first - _EXACT <= time <= last + _EXACT for time in named)
+        exact = any(start <= time <= end and first - EXACT <= time <= last + EXACT for time in named)
         return exact or (first + slack < end and start < last - slack)
 
     def _is_absent(self, claim: Claim) -> bool:
@@ -195,8 +196,10 @@ class _Checker:
             return False
         near = self._near(claim)
         # Verbs of contact overlap: who presses a button touches it, and may be said to push it.
-        contact = claim.predicate in CONTACTS and any(f.predicate in CONTACTS and _pairs(f, claim) for f in near)
-        meant = contact or any(_says(fact, claim) or _may_be(fact, claim) for fact in near)
+        contact = claim.predicate in CONTACTS and any(
+            f.predicate in CONTACTS and is_of_the_same(f, claim) for f in near
+        )
+        meant = contact or any(says(fact, claim) or may_be(fact, claim) for fact in near)
         return not meant and self._is_shown(claim)
 
     def _is_shown(self, claim: Claim) -> bool:
@@ -206,32 +209,34 @@ class _Checker:
 
     def _excludes(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether the two cannot be true at once."""
-        if _opposes(fact, claim):
+        if opposes(fact, claim):
             return True
         holding = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDES
-        other = holding and claim.subject == {fact.subject} and not _is(claim.object, fact.object)
+        other = holding and claim.subject == {fact.subject} and not is_named(claim.object, fact.object)
         return other and not self._belongs(claim, fact.object)
 
     def _belongs(self, claim: Claim, held: str) -> bool:
         """Whether what is claimed to be held may be a part of what is held, or the whole, or what is in it."""
-        if _is(claim.part_of, held) or (claim.invented and any(name.split()[-1] in PARTS for name in claim.object)):
+        if is_named(claim.part_of, held) or (
+            claim.invented and any(name.split()[-1] in PARTS for name in claim.object)
+        ):
             return True
         return any(
             fact.predicate in ("part of", "attached to", "inside")
             and (
-                (fact.subject == held and _is(claim.object, fact.object))
-                or (fact.object == held and _is(claim.object, fact.subject))
+                (fact.subject == held and is_named(claim.object, fact.object))
+                or (fact.object == held and is_named(claim.object, fact.subject))
             )
             for fact in self.evidence.facts
         )
 
     def _asked_otherwise(self, fact: EvidenceFact, claim: Claim) -> bool:
         """The question's hand is said to be on what only a wrong choice is."""
-        by = not fact.annotated and _is(claim.subject, fact.subject) and _implies(claim.predicate, fact.predicate)
-        return by and bool(claim.object & self.evidence.refuted) and not _is(claim.object, fact.object)
+        by = not fact.annotated and is_named(claim.subject, fact.subject) and implies(claim.predicate, fact.predicate)
+        return by and bool(claim.object & self.evidence.refuted) and not is_named(claim.object, fact.object)
 
     def _matching(self, claim: Claim) -> Iterator[EvidenceFact]:
-        return (fact for fact in self.evidence.facts if _says(fact, claim))
+        return (fact for fact in self.evidence.facts if says(fact, claim))
 
     def _boxes(self, claim: Claim) -> list[EvidenceBox]:
         """The boxes of what a region claim is about, that of a focused one where it is only called the target."""
@@ -244,14 +249,14 @@ class _Checker:
         assert claim.region is not None, "region claims have a region"
         boxes = self._boxes(claim)
         then = [box for box in boxes if _near(box.time, claim.times, self.evidence.tolerance)]
-        if any(_lies(box, claim.region) == "supported" for box in then or boxes):
+        if any(lies(box, claim.region) == "supported" for box in then or boxes):
             return "supported", "its box lies there"
         return ("contradicted", "its box lies elsewhere") if self._lies_elsewhere(claim) else _UNKNOWN
 
     def _lies_elsewhere(self, claim: Claim) -> bool:
         """Whether all boxes of the claim's times lie elsewhere: boxes at that very moment, if there may be others."""
         complete, boxes = self.evidence.complete, self._boxes(claim)
-        slack = self.evidence.tolerance if complete else _EXACT
+        slack = self.evidence.tolerance if complete else EXACT
         if not claim.times:
             moments = {box.time for box in self.evidence.places}
             seen = complete and {box.time for box in boxes} == moments  # unseen, it may be anywhere
@@ -259,7 +264,7 @@ class _Checker:
             seen = all(any(_overlaps((box.time, box.time), times, slack) for box in boxes) for times in claim.times)
             seen = seen and (complete or all(last - first <= 2 * slack for first, last in claim.times))
         then = [box for box in boxes if _near(box.time, claim.times, slack)]
-        return seen and all(claim.region is not None and _lies(p, claim.region) == "contradicted" for p in then)
+        return seen and all(claim.region is not None and lies(p, claim.region) == "contradicted" for p in then)
 
     def _spans(self, claim: Claim) -> tuple[Times, ...]:
         """When the evidence has what a claim says; nothing where it has it undated, or not at all."""
@@ -267,7 +272,7 @@ class _Checker:
             facts = list(self._matching(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)
         assert claim.region is not None, "region claims have a region"
-        times = [box.time for box in self._boxes(claim) if _lies(box, claim.region) == "supported"]
+        times = [box.time for box in self._boxes(claim) if lies(box, claim.region) == "supported"]
         # Boxes are samples of a movement: between the first and the last it may be there at any time.
         return ((min(times), max(times)),) if times else ()
 
@@ -291,97 +296,12 @@ class _Checker:
         return self._is_absent(claim) or self._clash(claim) is not None
 
 
-_EXACT = 0.05
-"""Seconds that rounding to one decimal costs: as near as that is the very moment."""
-
-
 def _overlaps(span: Times, times: Times, slack: float) -> bool:
     return span[0] - slack <= times[1] and times[0] <= span[1] + slack
 
 
 def _near(time: float, times: tuple[Times, ...], slack: float) -> bool:
     return not times or any(_overlaps((time, time), span, slack) for span in times)
-
-
-def _is(claimed: Names, name: str) -> bool:
-    """Whether a thing of the evidence may be the one that is claimed: a hand of any side is any hand."""
-    return name in claimed or "*" in claimed or ("hand" in claimed and name in SIDES)
-
-
-def _may_be(fact: EvidenceFact, claim: Claim) -> bool:
-    """Whether what the evidence has of an unnamed thing may be what is claimed."""
-    if not _implies(fact.predicate, claim.predicate):
-        return False
-    return (fact.object == UNNAMED and _is(claim.subject, fact.subject)) or (
-        fact.subject == UNNAMED and _is(claim.object, fact.object)
-    )
-
-
-def _pairs(fact: EvidenceFact, claim: Claim) -> bool:
-    return _is(claim.subject, fact.subject) and _is(claim.object, fact.object)
-
-
-def _implies(fact: str, claimed: str) -> bool:
-    return fact == claimed or claimed in ENTAILS.get(fact, frozenset())
-
-
-def _says(fact: EvidenceFact, claim: Claim) -> bool:
-    """Whether what the evidence has is what is claimed, or more."""
-    ahead = _pairs(fact, claim)
-    back = _is(claim.subject, fact.object) and _is(claim.object, fact.subject)
-    if ahead and _implies(fact.predicate, claim.predicate):
-        return True
-    if back and claim.predicate in SYMMETRIC and _implies(fact.predicate, claim.predicate):
-        return True
-    return back and {fact.predicate, claim.predicate} == {"on", "under"}
-
-
-def _opposes(fact: EvidenceFact, claim: Claim) -> bool:
-    """Whether the same two things stand in an opposite relation, or the other hand does it."""
-    ahead = _pairs(fact, claim)
-    back = _is(claim.subject, fact.object) and _is(claim.object, fact.subject)
-    if (ahead or (back and claim.predicate in SYMMETRIC)) and (fact.predicate, claim.predicate) in OPPOSITES:
-        return True
-    if back and fact.predicate == claim.predicate and claim.predicate in ONE_WAY:
-        return True
-    return not claim.both and _other_hand(fact, claim)
-
-
-def _other_hand(fact: EvidenceFact, claim: Claim) -> bool:
-    """The same is done by, or to, the other hand."""
-    if not _implies(fact.predicate, claim.predicate):
-        return False
-    subject, target = other_side(fact.subject), other_side(fact.object)
-    by = subject is not None and claim.subject == {subject} and _is(claim.object, fact.object) and claim.kind == "hand"
-    to = target is not None and claim.object == {target} and _is(claim.subject, fact.subject) and claim.kind == "hand"
-    return by or to
-
-
-_SURE, _CLEARLY = 0.0, 0.1
-_MIDDLE, _OFF_MIDDLE = 0.2, 0.3
-
-
-def _lies(item: EvidenceBox, region: Region) -> ClaimVerdict:
-    """Whether a box lies in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
-    x0, y0, x1, y1 = item.box
-    sides = (
-        _along((x0 + x1) / 2 - 0.5, {"left": -1, "right": 1, "centre": 0}.get(region.across)),
-        _along((y0 + y1) / 2 - 0.5, {"upper": -1, "lower": 1, "middle": 0}.get(region.down)),
-    )
-    if "contradicted" in sides:
-        return "contradicted"
-    return "unverifiable" if "unverifiable" in sides else "supported"
-
-
-def _along(offset: float, wanted: int | None) -> ClaimVerdict:
-    """One axis: `offset` is the centre's distance from the frame's middle, `wanted` -1, 0 or 1 for its thirds."""
-    if wanted is None:
-        return "supported"
-    if wanted == 0:
-        inside, outside = abs(offset) <= _MIDDLE, abs(offset) >= _OFF_MIDDLE
-    else:
-        inside, outside = offset * wanted >= _SURE, offset * wanted <= -_CLEARLY
-    return "supported" if inside else "contradicted" if outside else "unverifiable"
 
 
 def _in_words(fact: EvidenceFact) -> str:
@@ -400,8 +320,8 @@ def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     moments = [claim.times[0] for claim in good if claim.kind == "time"]
     regions = [claim for claim in good if claim.kind == "region"]
     return [
-        *(any(_says(fact, claim) for claim in good if claim.predicate) for fact in evidence.facts if fact.annotated),
-        *(any(_is(claimed, target) for claimed in names) for target in evidence.targets),
+        *(any(says(fact, claim) for claim in good if claim.predicate) for fact in evidence.facts if fact.annotated),
+        *(any(is_named(claimed, target) for claimed in names) for target in evidence.targets),
         *(any(_overlaps((time, time), claimed, evidence.tolerance) for claimed in moments) for time in evidence.times),
         *(any(_tells(claim, box, evidence) for claim in regions) for box in evidence.places if box.focused),
     ]
@@ -410,4 +330,4 @@ def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
 def _tells(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
     about = box.name in (claim.subject or evidence.targets)
     when = _near(box.time, claim.times, evidence.tolerance)
-    return about and when and claim.region is not None and _lies(box, claim.region) == "supported"
+    return about and when and claim.region is not None and lies(box, claim.region) == "supported"

@@ -29,13 +29,20 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
         *_targets(evidence),
         *(fact_sentence(fact) for fact in facts),
         *(place_sentence(box) for box in focused),
-        *([f"The moments that matter are {', '.join(map(clock, rest))}."] if rest else []),
+        *([_moments(rest)] if rest else []),
     ]
+
+
+def _moments(times: list[float]) -> str:
+    which = "moments that matter are" if len(times) > 1 else "moment that matters is"
+    return f"The {which} {', '.join(map(clock, times))}."
 
 
 def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
     """One relation, dated by `span` or by its first span."""
     span = span or (fact.spans[0] if fact.spans else None)
+    if fact.text:
+        return _dated(f"{fact.text}.", None if fact.predicate == "precedes" else span)
     verb = _VERBS.get(fact.predicate, f"is {fact.predicate}")
     sentence = f"the {_person(fact.subject)} {verb} the {_person(fact.object)}."
     return _dated(sentence, span)

@@ -84,6 +84,8 @@ def group_called(name: str) -> str | None:
 
 Split: TypeAlias = Literal["dev", "test"]
 Corners: TypeAlias = "tuple[float, float, float, float]"
+GraphPredicate: TypeAlias = Literal["touches", "apart from", "is", "does", "causes", "precedes"]
+"""What a fact of `evidence.graph` says: a contact or that there is none, a state, an action, a cause, an order."""
 
 
 class TargetObject(TypedFields):
@@ -111,8 +113,31 @@ class TimedRelation(TypedFields):
     end: float | None
 
 
+class GraphFact(TypedFields):
+    """A fact that the benchmark's schema has no place for, from `start` to `end`, both included, in seconds.
+
+    `holds`: whether it is so, or excluded. `text`: the fact in words, as if it were so.
+
+    | predicate | subject | object |
+    |---|---|---|
+    | touches, apart from | a hand | a thing |
+    | is | a thing | its state |
+    | does | operator | an action or a step: `open the drawer` |
+    | causes | an action | a thing and its state: `drawer is open` |
+    | precedes | the first contact of a hand: `left hand on cup` | another one, which comes later |
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    start: float
+    end: float
+    holds: bool
+    text: str
+
+
 class ItemEvidence(TypedFields):
-    """What the annotators point at; all of it may be empty."""
+    """What the annotators point at; all of it may be empty. `graph` is there in generated releases alone."""
 
     object_ids: list[str] = msgspec.field(default_factory=list)
     objects: list[TargetObject] = msgspec.field(default_factory=list)
@@ -121,6 +146,7 @@ class ItemEvidence(TypedFields):
     boxes: list[TimedBox] = msgspec.field(default_factory=list)
     focused_boxes: list[TimedBox] = msgspec.field(default_factory=list)
     relations: list[TimedRelation] = msgspec.field(default_factory=list)
+    graph: list[GraphFact] = msgspec.field(default_factory=list)
 
 
 class LetteredChoice(TypedFields):

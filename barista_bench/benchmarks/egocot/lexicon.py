@@ -9,9 +9,14 @@ from __future__ import annotations
 import re
 from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from barista_bench.benchmarks.barista.lexical import stem
+
+PieceKind: TypeAlias = Literal[
+    "name", "predicate", "region", "target", "negation", "hedge", "article", "stop", "word",
+    "state", "action", "cause", "order",
+]  # fmt: skip
 
 
 class Predicate(NamedTuple):
@@ -135,9 +140,19 @@ _OPPOSITES = (
     ("left of", "right of"), ("in front of", "behind"), ("pushes", "pulls"), ("opens", "closes"),
     ("holds", "releases"), ("inside", "far from"), ("on", "far from"), ("holds", "far from"),
 )  # fmt: skip
-OPPOSITES = frozenset(chain(_OPPOSITES, ((second, first) for first, second in _OPPOSITES)))
+APART = "apart from"
+EXCLUDED = MappingProxyType({name: f"not {name}" for name in ("touches", APART, "is", "does", "causes")})
+"""What a graph excludes, by what it would be if it were so."""
+_NO_CONTACT = tuple((name, apart) for name in CONTACTS for apart in (APART, EXCLUDED["touches"]))
+OPPOSITES = frozenset(
+    pair
+    for first, second in (*_OPPOSITES, *_NO_CONTACT, *EXCLUDED.items())
+    for pair in ((first, second), (second, first))
+)
 """Pairs that never hold of the same two things at the same time."""
-ONE_WAY = frozenset({"on", "under", "inside", "outside", "part of", "left of", "right of", "in front of", "behind"})
+ONE_WAY = frozenset(
+    {"on", "under", "inside", "outside", "part of", "left of", "right of", "in front of", "behind", "precedes"}
+)
 """These never hold in both directions."""
 
 PREDICATES: MappingProxyType[tuple[str, ...], Predicate] = MappingProxyType(
@@ -285,3 +300,15 @@ def canonical_predicate(text: str) -> Predicate:
     if words in PREDICATES:
         return PREDICATES[words]
     return Predicate(" ".join(words))
+
+
+GRAPH_WORDS: MappingProxyType[str, tuple[tuple[PieceKind, str], ...]] = MappingProxyType(
+    {
+        "causes": (("cause", "so that"), ("cause", "which makes"), ("cause", "with the result that")),
+        "precedes": (("order", "before"), ("order", "then"), ("order", "and then")),
+        APART: (("predicate", "apart from"), ("predicate", "away from"), ("predicate", "clear of")),
+    }
+)
+"""Words that say such facts; they are looked for only where the evidence has some, since others use them loosely."""
+STATE_MARKS = frozenset({"is", "are", "was", "were", "be", "still", "already", "now", "become", "stay", "remain"})
+"""What a state follows by which something is said of a thing: `the drawer is open`, not `the open drawer`."""

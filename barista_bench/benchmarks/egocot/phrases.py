@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 from barista_bench.benchmarks.barista.lexical import stem
 from barista_bench.benchmarks.clock_times import read_seconds
-from barista_bench.benchmarks.egocot.evidence import Names, Times, Vocabulary
+from barista_bench.benchmarks.egocot.evidence import Names, Terms, Times, Vocabulary
 from barista_bench.benchmarks.egocot.lexicon import (
     ANYTHING,
     ARTICLES,
@@ -21,9 +22,11 @@ from barista_bench.benchmarks.egocot.lexicon import (
     PREDICATES,
     REGIONS,
     SAME_TIME,
+    STATE_MARKS,
     STOPS,
     TARGET_WORDS,
     VIEWS,
+    PieceKind,
     Predicate,
     Region,
 )
@@ -77,11 +80,12 @@ _LISTED = re.compile(r"\s*(?:,|&|,?\s?\b(?:and|or)\b)\s*", re.I)
 _WORD = re.compile(r"[^\W_]+")
 _BREAK = re.compile(r"[,():\"“”]")
 
-PieceKind: TypeAlias = Literal["name", "predicate", "region", "target", "negation", "hedge", "article", "stop", "word"]
+NO_TERMS: Terms = MappingProxyType({})
 
 
 class Piece(NamedTuple):
-    """One part of a clause. `names` of a name, `predicate` and `region` of those; `broken`: punctuation before it."""
+    """One part of a clause. `names` of a name, a state or an action, `predicate` and `region` of those; `broken`:
+    punctuation before it."""
 
     kind: PieceKind
     start: int
@@ -113,13 +117,16 @@ class Clause:
         return any(piece.kind == kind for piece in self.pieces)
 
 
-def clauses(text: str, vocabulary: Vocabulary, asked: tuple[Times, ...] = ()) -> Iterator[Clause]:
-    """The clauses of a text, with what the vocabulary and the lexicon know in them.
+def clauses(
+    text: str, vocabulary: Vocabulary, asked: tuple[Times, ...] = (), terms: Terms = NO_TERMS
+) -> Iterator[Clause]:
+    """The clauses of a text, with what the vocabulary, the terms and the lexicon know in them.
 
     Args:
         text: of any origin and length.
         vocabulary: names that can be recognised.
         asked: what `at this moment` means where no time is given before.
+        terms: states, actions, and words of cause and order.
     """
     text = text[:MAX_TEXT]
     given = asked
@@ -131,17 +138,21 @@ def clauses(text: str, vocabulary: Vocabulary, asked: tuple[Times, ...] = ()) ->
             last = tuple(times for times, _, _ in written[:MAX_TIMES]) or (given if pointed else last)
             given = last or given
             taken = [(a, b) for _, a, b in written]
-            loose = _loose(text, begin, stop, [*(a for a, _ in taken), *pointed])
-            yield Clause(begin, stop, tuple(_pieces(text, begin, stop, taken, vocabulary)), written, last, loose)
+            pieces = tuple(_pieces(text, begin, stop, taken, vocabulary, terms))
+            loose = _loose(text, begin, stop, [*(a for a, _ in taken), *pointed], pieces)
+            yield Clause(begin, stop, pieces, written, last, loose)
 
 
-def _loose(text: str, start: int, end: int, dated: list[int]) -> int:
+def _loose(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
     """Where a clause's own time ends to count: at its last time, or start, before a word of order; else its end.
 
-    `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is.
+    `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is. In the name of an action
+    (`start the machine`) it is no word of order.
     """
     last = max(dated, default=start)
-    return last if ORDER.search(text, last, end) else end
+    named = [(piece.start, piece.end) for piece in pieces if piece.kind == "action"]
+    words = (match.start() for match in ORDER.finditer(text, last, end))
+    return last if any(not any(a <= word < b for a, b in named) for word in words) else end
 
 
 def times_in(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
@@ -206,7 +217,9 @@ def _parts(text: str, start: int, end: int, separator: re.Pattern[str]) -> Itera
         yield start, end
 
 
-def _pieces(text: str, start: int, end: int, taken: list[tuple[int, int]], vocabulary: Vocabulary) -> Iterator[Piece]:
+def _pieces(
+    text: str, start: int, end: int, taken: list[tuple[int, int]], vocabulary: Vocabulary, terms: Terms
+) -> Iterator[Piece]:
     edges = [start, *(edge for span in taken for edge in span), end]
     tokens = [
         (stem(match[0].casefold()), match.start(), match.end())
@@ -215,7 +228,7 @@ def _pieces(text: str, start: int, end: int, taken: list[tuple[int, int]], vocab
     ]
     index, after = 0, start
     while index < len(tokens):
-        piece, used = _longest(tokens, index, vocabulary)
+        piece, used = _longest(tokens, index, vocabulary, terms)
         words = tuple(word for word, _, _ in tokens[index : index + used])
         first, last = tokens[index][1], tokens[index + used - 1][2]
         broken = _BREAK.search(text, after, first) is not None
@@ -226,12 +239,12 @@ def _pieces(text: str, start: int, end: int, taken: list[tuple[int, int]], vocab
 _Written: TypeAlias = "tuple[str, int, int]"
 
 
-def _longest(tokens: list[_Written], index: int, vocabulary: Vocabulary) -> tuple[Piece, int]:
+def _longest(tokens: list[_Written], index: int, vocabulary: Vocabulary, terms: Terms) -> tuple[Piece, int]:
     """The longest thing that begins at a token, and how many tokens it has."""
     previous = tokens[index - 1][0] if index else ""
     for length in range(min(_LONGEST, len(tokens) - index), 0, -1):
         words = tuple(word for word, _, _ in tokens[index : index + length])
-        piece = _known(words, vocabulary, previous)
+        piece = _term(words, terms, previous) or _known(words, vocabulary, previous)
         if piece is None:
             continue
         following = [word for word, _, _ in tokens[index + length : index + length + 3]]
@@ -248,6 +261,13 @@ def _longest(tokens: list[_Written], index: int, vocabulary: Vocabulary) -> tupl
     if word in ARTICLES or word == "s":
         return Piece("article", 0, 0, ()), 1
     return Piece("stop" if word in STOPS else "word", 0, 0, ()), 1
+
+
+def _term(words: tuple[str, ...], terms: Terms, previous: str) -> Piece | None:
+    kind, name = terms.get(words, ("word", ""))
+    if kind == "word" or (kind == "state" and previous not in STATE_MARKS):
+        return None
+    return Piece(kind, 0, 0, words, frozenset({name}), Predicate(name) if kind == "predicate" else None)
 
 
 def _known(words: tuple[str, ...], vocabulary: Vocabulary, previous: str) -> Piece | None:

@@ -48,7 +48,9 @@ def question_evidence(
     """
     base = annotated_evidence(evidence, size=size, duration=duration)
     short = {
-        label: canonical_name(text) for label, text in choices.items() if len(canonical_name(text).split()) <= _SHORT
+        label: canonical_name(text)
+        for label, text in choices.items()
+        if len(canonical_name(text).split()) <= _SHORT and not _says_more(text, base)
     }
     things = frozenset(short.values()) - {*SIDES, "hand", ""}
     base = replace(base, known=base.known | things)
@@ -59,6 +61,12 @@ def question_evidence(
     refuted = frozenset(name for name in frozenset(short.values()) - right - {""} if tuple(name.split()) not in same)
     facts = (*base.facts, *_answered(question, choices[answer], base))
     return replace(base, objects=there, answers=right, refuted=refuted, facts=facts)
+
+
+def _says_more(text: str, base: EvidenceBase) -> bool:
+    """Whether a choice is a state or an action, and no name."""
+    pieces = [piece for clause in clauses(text, base.vocabulary, terms=base.terms) for piece in clause.pieces]
+    return any(piece.kind in ("state", "action") for piece in pieces)
 
 
 def _names(text: str, base: EvidenceBase) -> Names:

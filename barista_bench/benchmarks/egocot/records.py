@@ -11,11 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, get_args
 
 from barista_bench.benchmarks.clock_times import read_seconds
 from barista_bench.benchmarks.egocot.items import (
     CotItem,
+    GraphFact,
+    GraphPredicate,
     ItemEvidence,
     Split,
     Subtask,
@@ -49,7 +51,7 @@ _KNOWN = frozenset(
         *("reasoning", "evidence", "split"),
     }
 )
-_EVIDENCE = frozenset({"target_objects", "timestamps", "bboxes", "relations", "focus_times", "focused_bboxes"})
+_EVIDENCE = frozenset({"target_objects", "timestamps", "bboxes", "relations", "focus_times", "focused_bboxes", "graph"})
 
 Record: TypeAlias = "Mapping[str, object]"
 RowT = TypeVar("RowT")
@@ -217,6 +219,7 @@ class RecordReader:
             boxes=list(self._rows(value, "bboxes", key, _box)),
             focused_boxes=list(self._rows(value, "focused_bboxes", key, _box)),
             relations=list(self._rows(value, "relations", key, _relation)),
+            graph=list(self._rows(value, "graph", key, _graph_fact)),
         )
 
     def _times(self, values: list[object] | list[str], key: str) -> list[float]:
@@ -336,3 +339,15 @@ def _relation(row: Record) -> TimedRelation:
     if None in times or (start is not None and end is not None and end < start):
         raise BadRecordError("time", f"is {kind(given)}", "write MM:SS.ss, the start first")
     return TimedRelation(_text(row, "subject_name"), _text(row, "predicate"), _text(row, "object_name"), start, end)
+
+
+def _graph_fact(row: Record) -> GraphFact:
+    fact = _relation(row)
+    if fact.predicate not in get_args(GraphPredicate):
+        raise BadRecordError("predicate", f"is {kind(fact.predicate)}", f"use {', '.join(get_args(GraphPredicate))}")
+    if fact.start is None or fact.end is None:
+        raise BadRecordError("time", "is missing", "give [start, end]")
+    holds = row.get("holds")
+    if not isinstance(holds, bool):
+        raise BadRecordError("holds", f"is {kind(holds)}", "give true or false")
+    return GraphFact(fact.subject, fact.predicate, fact.object, fact.start, fact.end, holds, _text(row, "text"))

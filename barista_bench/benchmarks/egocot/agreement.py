@@ -1,0 +1,98 @@
+"""One fact and one claim: whether the fact says it, may mean it, or excludes it, whatever the time."""
+
+from __future__ import annotations
+
+from barista_bench.benchmarks.egocot.claims import Claim
+from barista_bench.benchmarks.egocot.evidence import EvidenceFact, Names, other_side
+from barista_bench.benchmarks.egocot.lexicon import ENTAILS, EXCLUDED, ONE_WAY, OPPOSITES, SIDES, SYMMETRIC
+from barista_bench.scene_graph.video_graph import UNNAMED
+
+EXACT = 0.05
+"""Seconds that rounding to one decimal costs: as near as that is the very moment."""
+
+
+def is_named(claimed: Names, name: str) -> bool:
+    """Whether a thing of the evidence may be the one that is claimed: a hand of any side is any hand."""
+    return name in claimed or "*" in claimed or ("hand" in claimed and name in SIDES)
+
+
+def may_be(fact: EvidenceFact, claim: Claim) -> bool:
+    """Whether what the evidence has of an unnamed thing may be what is claimed."""
+    if not implies(fact.predicate, claim.predicate):
+        return False
+    return (fact.object == UNNAMED and is_named(claim.subject, fact.subject)) or (
+        fact.subject == UNNAMED and is_named(claim.object, fact.object)
+    )
+
+
+def is_of_the_same(fact: EvidenceFact, claim: Claim) -> bool:
+    return is_named(claim.subject, fact.subject) and is_named(claim.object, fact.object)
+
+
+def implies(fact: str, claimed: str) -> bool:
+    return fact == claimed or claimed in ENTAILS.get(fact, frozenset())
+
+
+def says(fact: EvidenceFact, claim: Claim) -> bool:
+    """Whether what the evidence has is what is claimed, or more."""
+    ahead = is_of_the_same(fact, claim)
+    back = is_named(claim.subject, fact.object) and is_named(claim.object, fact.subject)
+    if ahead and implies(fact.predicate, claim.predicate):
+        return True
+    if back and claim.predicate in SYMMETRIC and implies(fact.predicate, claim.predicate):
+        return True
+    return back and {fact.predicate, claim.predicate} == {"on", "under"}
+
+
+def denies(fact: EvidenceFact, claim: Claim) -> bool:
+    """Whether a graph excludes a claim at the very moment that it is about: no tolerance makes up for that."""
+    if fact.predicate != EXCLUDED.get(claim.predicate) or not (
+        is_of_the_same(fact, claim) and _things_of(fact) <= claim.words
+    ):
+        return False
+    inside = (any(a - EXACT <= first and last <= b + EXACT for a, b in fact.spans) for first, last in claim.times)
+    return bool(claim.times) and all(inside)
+
+
+def _things_of(fact: EvidenceFact) -> Names:
+    """The things that a graph's fact is about, which a claim must name in full to be contradicted by it: a graph names
+    things apart (`white cup`), and `the cup` may be another one."""
+    if not fact.text or fact.predicate in ("does", EXCLUDED["does"]):
+        return frozenset()
+    if fact.predicate == "precedes":
+        return frozenset(end.partition(" on ")[2] for end in (fact.subject, fact.object))
+    about = fact.subject if fact.predicate in ("is", EXCLUDED["is"]) else fact.object
+    return frozenset({about.partition(" is ")[0]})
+
+
+def opposes(fact: EvidenceFact, claim: Claim) -> bool:
+    """Whether the same two things stand in an opposite relation, or the other hand does it."""
+    if not _things_of(fact) <= claim.words:
+        return False
+    ahead = is_of_the_same(fact, claim)
+    back = is_named(claim.subject, fact.object) and is_named(claim.object, fact.subject)
+    if (ahead or (back and claim.predicate in SYMMETRIC)) and (fact.predicate, claim.predicate) in OPPOSITES:
+        return True
+    if back and fact.predicate == claim.predicate and claim.predicate in ONE_WAY:
+        return True
+    return not claim.both and _by_other_hand(fact, claim)
+
+
+def _by_other_hand(fact: EvidenceFact, claim: Claim) -> bool:
+    """The same is done by, or to, the other hand."""
+    if not implies(fact.predicate, claim.predicate):
+        return False
+    subject, target = other_side(fact.subject), other_side(fact.object)
+    by = (
+        subject is not None
+        and claim.subject == {subject}
+        and is_named(claim.object, fact.object)
+        and claim.kind == "hand"
+    )
+    to = (
+        target is not None
+        and claim.object == {target}
+        and is_named(claim.subject, fact.subject)
+        and claim.kind == "hand"
+    )
+    return by or to

@@ -1,0 +1,99 @@
+"""EgoCoT-Bench's questions out of a scene graph: hands, states, places and steps, with evidence and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from barista_bench.benchmarks.egocot.evidence_sentences import rationale_of
+from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, Split
+from barista_bench.benchmarks.egocot.question_evidence import question_evidence
+from barista_bench.benchmarks.egocot.records import RecordReader, media_file
+from barista_bench.core.task import Json
+from barista_bench.files.writing import place_file, write_whole
+from barista_bench.generate.candidates import Candidate
+from barista_bench.generate.drawing import Item
+from barista_bench.generate.egocot_evidence import EvidenceMaker
+from barista_bench.generate.egocot_moments import WRONG, Moments, words_of
+from barista_bench.generate.egocot_questions import QUESTIONS
+from barista_bench.generate.egocot_reasoning import REASONING
+from barista_bench.generate.family import Family
+from barista_bench.generate.scene import Scene
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.scene_graph import ProblemLog
+
+TEST_EVERY = 3
+"""Every third video that is asked about is in the split test; the first one never is."""
+_LETTERS = "ABCD"
+_Record = dict[str, Json]
+
+
+class EgoCoTFamily(Family):
+    """Media are the videos as they are; questions are about frames that the benchmark's task shows of them."""
+
+    name: ClassVar[str] = "egocot"
+    subtasks: ClassVar[tuple[str, ...]] = (*QUESTIONS, *REASONING)
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
+        self.words = words_of(domain)
+
+    def wrong_needed(self, candidate: Candidate) -> int:
+        return WRONG
+
+    def candidates(self, scene: Scene) -> Iterator[Candidate]:
+        moments = Moments(scene, self.words)
+        for ask in (*QUESTIONS.values(), *REASONING.values()):
+            yield from ask(moments)
+
+    def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
+        """`dev.json`, `test.json` without answers, evidence and reasons, `media_manifest.json` and `media/`."""
+        records: dict[Split, list[Json]] = {"dev": [], "test": []}
+        manifest: list[Json] = []
+        (out / "media").mkdir()
+        by_video = sorted(items, key=lambda item: (item.candidate.video_id, item.id))
+        for number, (video_id, asked) in enumerate(groupby(by_video, key=lambda item: item.candidate.video_id)):
+            maker = EvidenceMaker(Scene(source[video_id], self.domain), self.words)
+            split: Split = "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev"
+            records[split] += [record_of(item, None if split == "test" else maker) for item in asked]
+            manifest.append({"media_id": video_id, "dataset": self.domain.name, "uid": video_id})
+            place_file(source.video_path(video_id), out / media_file(video_id))
+        for name, content in (*records.items(), ("media_manifest", manifest)):
+            if content:
+                write_whole(out / f"{name}.json", msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+
+
+def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
+    """One sample as the benchmark's files have it; without answer, evidence and reasons where there is no `maker`."""
+    candidate, subtask = item.candidate, BY_CODE[item.candidate.subtask]
+    record: _Record = {
+        "qid": item.id,
+        "media_id": candidate.video_id,
+        "source": media_file(candidate.video_id),
+        "big_category_en": GROUPS[subtask.group],
+        "sub_category_en": subtask.name,
+        "question": candidate.question,
+        "choices": {letter: choice.text for letter, choice in zip(_LETTERS, item.choices, strict=True)},
+    }
+    if maker is not None:
+        record["answer"] = _LETTERS[item.correct[0]]
+        record["evidence"] = maker.evidence(item)
+        steps = _reasons(record, maker.scene)
+        record["reasoning"] = {f"step{number}": step for number, step in enumerate(steps, start=1)}
+    return record
+
+
+def _reasons(record: _Record, scene: Scene) -> list[str]:
+    """What the evidence says, and then the answer."""
+    item = RecordReader(ProblemLog("generated")).read({**record, "reasoning": ["-"]}, "record")
+    assert item is not None, "what is written here can be read"
+    assert item.answer is not None, "only answered questions get reasons"
+    size = scene.video.video.width, scene.video.video.height
+    duration = scene.frame_count / scene.fps
+    evidence = question_evidence(item.evidence, item.question, item.choices, item.answer, size=size, duration=duration)
+    return [*rationale_of(evidence), f"So the answer is {item.answer}."]

@@ -1,0 +1,229 @@
+"""The evidence of a question in EgoCoT-Bench's schema, and beside it what the schema has no place for.
+
+`evidence.graph` holds the facts that decide a question, each with its time and in words: states, actions and steps,
+order and causes; and, with `holds` false, what the graph excludes of what the wrong choices say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from barista_bench.benchmarks.egocot.items import GraphPredicate, clock
+from barista_bench.core.task import Json
+from barista_bench.generate.drawing import Item
+from barista_bench.generate.egocot_moments import EgoCoTWords
+from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
+from barista_bench.generate.scene import Action, Scene
+from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
+from barista_bench.scene_graph.domain import Side
+
+
+class StatedFact(NamedTuple):
+    """A fact that a statement rests on: `text` says it, `atom` proves it.
+
+    It is said of `frame`, and holds on frames [start, end] if it does. Of a cause all of these are the frames shown
+    around the change.
+    """
+
+    subject: str
+    predicate: GraphPredicate
+    object: str
+    frame: int
+    start: int
+    end: int
+    text: str
+    atom: Statement
+
+
+class EvidenceMaker:
+    """Makes the evidence of one scene's items."""
+
+    def __init__(self, scene: Scene, words: EgoCoTWords) -> None:
+        self.scene = scene
+        self.words = words
+        self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
+
+    def evidence(self, item: Item) -> dict[str, Json]:
+        """As the benchmark writes it: targets, boxes of them at the moments asked about, contacts, and the facts."""
+        candidate = item.candidate
+        right = [*candidate.given, *(choice.statement for choice in candidate.right)]
+        wrong = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
+        stated = [fact for statement in right for fact in self.facts(statement)]
+        refuted = [fact for statement in wrong for fact in self.facts(statement) if _is_excluded(fact, self.scene)]
+        targets = self._targets(item)
+        boxes = list(self._boxes(targets, candidate.frames))
+        times: list[Json] = [self._time(frame) for frame in sorted(candidate.frames)]
+        return {
+            "target_objects": [{"distinct_id": self._number[i], "label": self._name(i)} for i in targets],
+            "timestamps": times,
+            "bboxes": boxes,
+            "relations": list(self._contacts(stated)),
+            "focus_times": times,
+            "focused_bboxes": boxes,
+            "graph": [
+                *_once(self._row(fact, holds=True) for fact in stated if fact.predicate != "touches"),
+                *_once(self._row(fact, holds=False) for fact in refuted),
+            ],
+        }
+
+    def facts(self, statement: Statement) -> Iterator[StatedFact]:
+        """The facts that a statement is made of, whether or not they hold."""
+        match statement:
+            case AllOf(parts):
+                for part in parts:
+                    yield from self.facts(part)
+            case Touches(side, object_id, frame):
+                name = self._name(object_id)
+                text = f"the {side} hand touches the {name}"
+                yield StatedFact(f"{side} hand", "touches", name, frame, frame, frame, text, statement)
+            case AwayFrom(side, object_id, frame):
+                name = self._name(object_id)
+                text = f"the {side} hand is away from the {name}"
+                yield StatedFact(f"{side} hand", "apart from", name, frame, frame, frame, text, statement)
+            case HasValue(object_id, kind, value, frame):
+                yield self._state(object_id, kind, value, frame)
+            case InStep(step, frame):
+                yield self._does(step, frame, self.scene.steps, statement)
+            case NextAction(action, _, until):
+                yield self._does(action, until, self.scene.actions, statement)
+            case NextState(object_id, kind, value, frame, until):
+                yield from (self._state(object_id, kind, now, frame) for now in self._values(object_id, kind, frame))
+                yield self._state(object_id, kind, value, until)
+            case Changes(object_id, kind, before, after, start, end):
+                yield self._state(object_id, kind, before, start)
+                yield self._state(object_id, kind, after, end - 1)
+            case BringsAbout():
+                yield from self._cause(statement)
+            case Precedes(objects):
+                yield from self._order(objects, statement)
+
+    def _state(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
+        spans = [s for s in self.scene.values if (s.thing.id, s.type, s.value) == (object_id, kind, value)]
+        start, end = next(((s.start, s.end - 1) for s in spans if s.start <= frame < s.end), (frame, frame))
+        name, state = self._name(object_id), self.words.state(value)
+        atom = HasValue(object_id, kind, value, frame)
+        return StatedFact(name, "is", state, frame, start, end, f"the {name} is {state}", atom)
+
+    def _values(self, object_id: str, kind: str, frame: int) -> Iterator[str]:
+        """What a thing's value is at a frame."""
+        for span in self.scene.values:
+            if (span.thing.id, span.type) == (object_id, kind) and span.start <= frame < span.end:
+                yield span.value
+
+    def _does(self, name: str, frame: int, rows: Sequence[Action], atom: Statement) -> StatedFact:
+        spans = [row for row in rows if row.name == name and row.start <= frame < row.end]
+        start, end = (spans[0].start, spans[0].end - 1) if spans else (frame, frame)
+        return StatedFact(
+            "operator",
+            "does",
+            self.words.said(name),
+            frame,
+            start,
+            end,
+            f"the person {self.words.third_person(name)}",
+            atom,
+        )
+
+    def _cause(self, cause: BringsAbout) -> Iterator[StatedFact]:
+        start, end = cause.start, cause.end - 1
+        changes = [self._state(cause.object, cause.type, cause.before, start)]
+        changes += [self._state(cause.object, cause.type, cause.after, end)]
+        yield from changes
+        result = changes[1].text
+        text = f"the person {self.words.third_person(cause.action)}"
+        for action in self.scene.actions:
+            if action.name == cause.action and action.start <= end and action.end > start:
+                frame = (max(action.start, start) + min(action.end - 1, end)) // 2
+                span = action.start, action.end - 1
+                yield StatedFact(
+                    "operator", "does", self.words.said(action.name), frame, *span, text, Does(action.name, frame)
+                )
+        outcome = result.removeprefix("the ")
+        yield StatedFact(
+            self.words.said(cause.action), "causes", outcome, start, start, end, f"{text}, so that {result}", cause
+        )
+
+    def _order(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
+        """Who touches two things first, and in which order."""
+        uses = [next(use for use in self.scene.uses if use.thing.id == object_id) for object_id in objects]
+        for use in uses:
+            yield from self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))
+        sides: list[Side] = [use.side for use in uses]
+        names = [use.thing.name for use in uses]
+        touches = [f"the {side} hand touches the {name}" for side, name in zip(sides, names, strict=True)]
+        ends = [f"{side} hand on {name}" for side, name in zip(sides, names, strict=True)]
+        start, end = sorted(use.start for use in uses)
+        yield StatedFact(ends[0], "precedes", ends[1], end, start, end, f"{touches[0]} before {touches[1]}", atom)
+
+    def _targets(self, item: Item) -> list[str]:
+        """Ids of what the right choice is about."""
+        statements = [choice.statement for choice in item.candidate.right]
+        objects = [i for statement in statements for i in _objects(statement)]
+        return list(dict.fromkeys(objects))
+
+    def _boxes(self, objects: Sequence[str], frames: Sequence[int]) -> Iterator[Json]:
+        for frame in sorted(frames):
+            boxes = self.scene.boxes(frame)
+            for object_id in (i for i in objects if i in boxes):
+                x, y, width, height = boxes[object_id]
+                corners: list[Json] = [round(side, 1) for side in (x, y, x + width, y + height)]
+                yield {"distinct_id": self._number[object_id], "time": self._time(frame), "bbox": corners}
+
+    def _contacts(self, stated: Sequence[StatedFact]) -> list[Json]:
+        """Relations of the schema: each contact that a stated touch is recorded as."""
+        return _once(
+            {
+                "subject_name": fact.subject,
+                "predicate": value,
+                "object_name": fact.object,
+                "time": [self._time(start), self._time(end - 1)],
+            }
+            for fact in stated
+            if isinstance(fact.atom, Touches)
+            for use in self.scene.uses
+            if (use.side, use.thing.id) == (fact.atom.side, fact.atom.object)
+            for value, start, end in use.contacts
+            if start <= fact.frame < end
+        )
+
+    def _row(self, fact: StatedFact, *, holds: bool) -> Json:
+        start, end = (fact.start, fact.end) if holds or fact.predicate == "causes" else (fact.frame, fact.frame)
+        return {
+            "subject_name": fact.subject,
+            "predicate": fact.predicate,
+            "object_name": fact.object,
+            "time": [self._time(start), self._time(end)],
+            "holds": holds,
+            "text": fact.text,
+        }
+
+    def _name(self, object_id: str) -> str:
+        return self.scene.things[object_id].name
+
+    def _time(self, frame: int) -> str:
+        return clock(frame / self.scene.fps)
+
+
+def _objects(statement: Statement) -> Iterator[str]:
+    match statement:
+        case AllOf(parts):
+            for part in parts:
+                yield from _objects(part)
+        case Precedes(objects):
+            yield from objects
+        case Touches() | AwayFrom() | HasValue() | InQuarter() | NextState() | Changes() | BringsAbout():
+            yield statement.object
+
+
+def _is_excluded(fact: StatedFact, scene: Scene) -> bool:
+    """Order is left out: what comes first excludes by itself that it comes later."""
+    return fact.predicate != "precedes" and fact.atom.truth(scene) is False
+
+
+def _once(rows: Iterator[Json]) -> list[Json]:
+    kept: list[Json] = []
+    for row in rows:
+        if row not in kept:
+            kept.append(row)
+    return kept

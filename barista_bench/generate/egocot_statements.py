@@ -1,0 +1,163 @@
+"""What only EgoCoT-Bench's questions say of a scene: quarters of the frame, what comes next, steps, and causes.
+
+Frames count from 0; spans are [start, end).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from barista_bench.generate.scene import Action, Scene, ValueSpan
+from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth, differ
+from barista_bench.scene_graph.domain import Side
+
+Across: TypeAlias = Literal["left", "right"]
+Down: TypeAlias = Literal["upper", "lower"]
+OFF_CENTRE = 0.12
+"""Share of the frame's width or height that a centre lies off its middle at the least, to be clearly on one side."""
+
+
+class InQuarter(Statement, frozen=True):
+    """The centre of an object's box lies in a quarter of the frame, clear of the lines between. False: in another."""
+
+    object: str
+    down: Down
+    across: Across
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        quarter = quarter_of(scene, self.object, self.frame)
+        return None if quarter is None else quarter == (self.down, self.across)
+
+
+class AwayFrom(Statement, frozen=True):
+    """A hand is clearly not on an object: what excludes that it touches it is recorded. False: it touches it."""
+
+    side: Side
+    object: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        touches = Touches(self.side, self.object, self.frame).truth(scene)
+        return None if touches is None else not touches
+
+
+class InStep(Statement, frozen=True):
+    """A process step is under way at a frame, and no other. False: another one is, and this one at other times."""
+
+    step: str
+    frame: int
+
+    def truth(self, scene: Scene) -> Truth:
+        now = {s.name for s in scene.steps if s.start + scene.margin <= self.frame < s.end - scene.margin}
+        if len(now) != 1:
+            return None
+        if self.step in now:
+            return True
+        near = scene.margin
+        spans = [step for step in scene.steps if step.name == self.step]
+        return False if spans and not any(s.start - near <= self.frame < s.end + near for s in spans) else None
+
+
+class NextAction(Statement, frozen=True):
+    """Of the actions that begin after `frame` one is the first, and it goes on at `until`.
+
+    False: it is neither, and it is not how one handles the thing anyway, whatever one does with it (`grasp the cup`).
+    """
+
+    action: str
+    frame: int
+    until: int
+
+    def truth(self, scene: Scene) -> Truth:
+        is_next = DoesNext(self.action, self.frame).truth(scene)
+        if is_next is not Does(self.action, self.until).truth(scene):
+            return None
+        return None if is_next is False and self._is_handling(scene) else is_next
+
+    def _is_handling(self, scene: Scene) -> bool:
+        said = Action(self.action, self.frame, self.until)
+        near = [action for action in scene.actions if action.start <= self.until and action.end > self.frame]
+        is_contact = any(scene.domain.same_verb(said.verb, words.do) for words in scene.domain.contacts.values())
+        return is_contact and any(scene.domain.same_noun(said.noun, action.noun) for action in near)
+
+
+class NextState(Statement, frozen=True):
+    """A value that an attribute does not have at `frame` is there at `until`.
+
+    False: a value that excludes it is there at both, and it did not come and go in between.
+    """
+
+    object: str
+    type: str
+    value: str
+    frame: int
+    until: int
+
+    def truth(self, scene: Scene) -> Truth:
+        before = HasValue(self.object, self.type, self.value, self.frame).truth(scene)
+        after = HasValue(self.object, self.type, self.value, self.until).truth(scene)
+        if before is not False:
+            return None
+        passes = after is False and any(self._comes(span) for _, span in scene.changes)
+        return None if passes else after
+
+    def _comes(self, span: ValueSpan) -> bool:
+        is_same = (span.thing.id, span.type, span.value) == (self.object, self.type, self.value)
+        return is_same and self.frame < span.start <= self.until
+
+
+class BringsAbout(Statement, frozen=True):
+    """In [start, end) an action changes a value: the only one that goes on then whose verb can do that (`verbs`).
+
+    False: there is no such change, or clearly another action is the one.
+    """
+
+    action: str
+    object: str
+    type: str
+    before: str
+    after: str
+    start: int
+    end: int
+    verbs: tuple[str, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        changes = Changes(self.object, self.type, self.before, self.after, self.start, self.end).truth(scene)
+        if changes is not True:
+            return changes
+        frame = next(
+            span.start
+            for _, span in scene.changes
+            if (span.thing.id, span.type) == (self.object, self.type) and self.start < span.start < self.end
+        )
+        causes = {action.name for action in causes_of(scene, frame, self.verbs)}
+        if causes == {self.action}:
+            return True
+        return False if causes and all(differ(scene, self.action, cause, frame) for cause in causes) else None
+
+
+def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[Action]:
+    """Actions with one of the verbs that go on at a change, give or take the `margin`, and have a hand on something."""
+    low, high = frame - scene.margin, frame + scene.margin
+    return [
+        action
+        for action in scene.actions
+        if action.verb in verbs
+        and action.start <= high
+        and action.end > low
+        and any(use.start < action.end and use.end > action.start for use in scene.uses)
+    ]
+
+
+def quarter_of(scene: Scene, object_id: str, frame: int) -> tuple[Down, Across] | None:
+    """The quarter of the frame that the centre of a box is in; None where it is near a line between, or has no box."""
+    box = scene.boxes(frame).get(object_id)
+    if box is None:
+        return None
+    x, y, width, height = box
+    right = (x + width / 2) / scene.video.video.width - 0.5
+    down = (y + height / 2) / scene.video.video.height - 0.5
+    if min(abs(right), abs(down)) < OFF_CENTRE:
+        return None
+    return ("lower" if down > 0 else "upper", "right" if right > 0 else "left")

@@ -1,0 +1,457 @@
+"""EgoCoT-Bench's questions out of a graph: what each subtask asks, what is refused, and that evidence decides."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from barista_bench.benchmarks.egocot import open_release, question_evidence
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase
+from barista_bench.benchmarks.egocot.evidence_check import check_rationale
+from barista_bench.benchmarks.egocot.items import clock
+from barista_bench.benchmarks.egocot.records import RecordReader
+from barista_bench.errors import ConfigError
+from barista_bench.generate.candidates import Candidate, Choice, Tally
+from barista_bench.generate.drawing import Item, draw, with_choices
+from barista_bench.generate.egocot import EgoCoTFamily, record_of
+from barista_bench.generate.egocot_evidence import EvidenceMaker
+from barista_bench.generate.egocot_moments import words_of
+from barista_bench.generate.egocot_statements import InQuarter
+from barista_bench.generate.generator import generate
+from barista_bench.generate.scene import Scene
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.scene_graph import ProblemLog
+from tests.releases import relation, segmentation, span, write_release
+
+FAMILY = EgoCoTFamily(load_domain())
+FRAMES, FPS = 61, 10
+"""Of the hand-made graph: the task shows every fourth frame."""
+BOXES = {
+    "left hand": (2, 44, 10, 10),
+    "right hand": (84, 44, 10, 10),
+    "coffee cup": (10, 6, 12, 12),
+    "jar": (30, 6, 8, 12),
+    "drawer": (76, 6, 12, 12),
+    "milk carton": (66, 46, 12, 12),
+}
+"""[x, y, width, height] in pixels of 96 x 64; ids are the categories."""
+CONTACTS = [
+    ("left hand", "coffee cup", "holds", (5, 14)),
+    ("right hand", "drawer", "pulls", (18, 30)),
+    ("left hand", "jar", "touches", (34, 42)),
+    ("right hand", "milk carton", "holds", (46, 51)),
+    ("left hand", "jar", "turns", (54, 59)),
+]
+STATES = {
+    "drawer": [("close", (0, 22)), ("open", (22, 61))],
+    "coffee cup": [("empty", (0, 38)), ("full", (38, 61))],
+    "milk carton": [("close", (0, 49)), ("open", (49, 61))],
+    "jar": [("close", (0, 57)), ("open", (57, 61))],
+}
+ACTIVITIES = [
+    ("Grasp cup", (4, 16)),
+    ("Open drawer", (17, 30)),
+    ("Fill cup", (33, 44)),
+    ("Open milk carton", (45, 52)),
+    ("Open jar", (53, 60)),
+]
+STEPS = [("Prepare cup", (0, 16)), ("Fetch spoon", (16, 31)), ("Brew coffee", (31, 45)), ("Add milk", (45, 61))]
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A graph of six seconds: `boxes`, `contacts`, `states`, `activities`, `steps` and `hidden` (id -> frames [a, b)
+    without a box) as above unless changed."""
+    boxes, hidden = changes.get("boxes", BOXES), changes.get("hidden", {})
+    masks = {name: segmentation(box) for name, box in boxes.items()}
+    segments = [
+        [{"image_range": span(*frames), "activity_class_id": name, "display_name": name} for name, frames in rows]
+        for rows in (changes.get("activities", ACTIVITIES), changes.get("steps", STEPS))
+    ]
+    return {
+        "video_metadata": [{"width": 96, "height": 64, "frame_count": FRAMES, "fps": FPS, "length_in_ms": 6100}],
+        "categories": [{"id": name, "name": name} for name in boxes],
+        "object_id_to_category_id": {name: name for name in boxes},
+        "annotations": [
+            {"image_id": frame, "object_id": name, "bbox": list(map(float, box)), "segmentation": masks[name]}
+            for frame in range(FRAMES)
+            for name, box in boxes.items()
+            if not any(start <= frame < end for start, end in [hidden.get(name, (0, 0))])
+        ],
+        "attributes": [
+            {"object_id": name, "attribute_type": "state", "value": value, "image_ranges": [span(*frames)]}
+            for name, rows in changes.get("states", STATES).items()
+            for value, frames in rows
+        ],
+        "relations": [
+            relation(hand, thing, "human_actions", value, frames)
+            for hand, thing, value, frames in changes.get("contacts", CONTACTS)
+        ],
+        "activities": segments[0],
+        "process_steps": segments[1],
+    }
+
+
+def decided(root: Path, **changes: Any) -> tuple[dict[str, list[Candidate]], Tally]:
+    """The candidates of the hand-made graph that can be asked, by subtask, and the counts of the others."""
+    write_release(root, "v", document(**changes), video=False)
+    tally, rows = Tally(), defaultdict(list)
+    for candidate in FAMILY.decided(Scene(SceneGraph(root)["v"], FAMILY.domain), tally):
+        rows[candidate.subtask].append(candidate)
+    return rows, tally
+
+
+def texts(candidate: Candidate) -> tuple[str, set[str]]:
+    return candidate.right[0].text, {choice.text for choice in candidate.wrong}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Candidate]]:
+    return decided(tmp_path_factory.mktemp("graph"))[0]
+
+
+@pytest.mark.parametrize(
+    ("subtask", "question", "right", "wrong"),
+    [
+        (
+            *("AOG", "At 00:01.20, which object is the left hand touching?", "The coffee cup."),
+            {"The jar.", "The drawer.", "The milk carton."},
+        ),
+        (
+            *("HOA", "At 00:02.40, which hand is touching which object?", "The right hand is touching the drawer."),
+            {
+                "The left hand is touching the drawer.",
+                "The left hand is touching the coffee cup.",
+                "The right hand is touching the coffee cup.",
+            },
+        ),
+        (
+            *("MSP", "At 00:02.40, in what state is the drawer, and where is the right hand?"),
+            "It is open, and the right hand is touching it.",
+            {
+                "It is open, and the right hand is away from it.",
+                "It is closed, and the right hand is touching it.",
+                "It is closed, and the right hand is away from it.",
+            },
+        ),
+        (
+            *("SR", "Looking back, when did the drawer go from closed to open?", "Between 00:02.00 and 00:02.40."),
+            {"Between 00:00.80 and 00:01.20.", "Between 00:01.20 and 00:01.60.", "Between 00:01.60 and 00:02.00."},
+        ),
+        (
+            *("LVR", "Looking back at 00:04.00, in which part of the frame was the jar?", "In the upper left."),
+            {"In the upper right.", "In the lower left.", "In the lower right."},
+        ),
+        (
+            *("HOTR", "In which order did the hands first touch the coffee cup, the drawer and the jar?"),
+            "The coffee cup before the jar, and the drawer before the jar.",
+            {
+                "The jar before the coffee cup, and the drawer before the jar.",
+                "The coffee cup before the jar, and the jar before the drawer.",
+                "The jar before the coffee cup, and the jar before the drawer.",
+            },
+        ),
+        (
+            *("NSA", "After 00:01.20, which of these comes to be the case next?", "The drawer is open."),
+            {"The coffee cup is full.", "The milk carton is open.", "The jar is open."},
+        ),
+        (
+            *("NAA", "After 00:03.20, what does the person do next?", "Fill the cup."),
+            {"Open the drawer.", "Open the milk carton.", "Open the jar."},
+        ),
+        (
+            *("LCOI", "Between 00:02.00 and 00:02.40, which action has which result?"),
+            "The person opens the drawer, so that the drawer is open.",
+            {
+                "The person fills the cup, so that the coffee cup is full.",
+                "The person opens the milk carton, so that the milk carton is open.",
+                "The person opens the jar, so that the jar is open.",
+            },
+        ),
+        (
+            *("PR", "Which step of the work is under way at 00:03.60?", "Brew the coffee."),
+            {"Prepare the cup.", "Fetch the spoon.", "Add the milk."},
+        ),
+        (
+            *("PR", 'When did the work pass from the step "fetch the spoon" to the step "brew the coffee"?'),
+            "Between 00:02.80 and 00:03.20.",
+            {"Between 00:01.60 and 00:02.00.", "Between 00:02.00 and 00:02.40.", "Between 00:02.40 and 00:02.80."},
+        ),
+        (
+            *("HGC", "Which of these is true of the hands, first at 00:01.20 and later at 00:02.40?"),
+            "First the left hand is touching the coffee cup, later the right hand is touching the drawer.",
+            {
+                "First the left hand is touching the drawer, later the right hand is touching the coffee cup.",
+                "First the left hand is touching the coffee cup, later the right hand is touching the coffee cup.",
+                "First the left hand is touching the drawer, later the right hand is touching the drawer.",
+            },
+        ),
+        (
+            *(
+                "GOT",
+                "Take the object that the right hand is touching at 00:02.40. In which part of the frame does it ",
+            ),
+            "In the upper right.",
+            {"In the upper left.", "In the lower left.", "In the lower right."},
+        ),
+    ],
+)
+def test_each_subtask_asks_what_the_graph_decides(
+    asked: dict[str, list[Candidate]], subtask: str, question: str, right: str, wrong: set[str]
+) -> None:
+    assert (right, wrong) in [texts(c) for c in asked[subtask] if c.question.startswith(question)]
+
+
+@pytest.mark.parametrize(
+    ("subtask", "changes", "reason"),
+    [
+        ("AOG", {"boxes": {name: BOXES[name] for name in list(BOXES)[:5]}}, "too few answers that the graph excludes"),
+        ("AOG", {"hidden": {"left hand": (0, 61)}}, "the graph does not prove the answer"),
+        ("SR", {"states": {"drawer": [("close", (0, 24)), ("open", (24, 61))]}}, "the graph does not prove the answer"),
+        ("NSA", {"states": {"drawer": STATES["drawer"]}}, "too few answers that the graph excludes"),
+        ("NAA", {"activities": ACTIVITIES[:3]}, "too few answers that the graph excludes"),
+        ("PR", {"steps": STEPS[:3]}, "too few answers that the graph excludes"),
+        ("GOT", {"hidden": {"left hand": (0, 61)}}, "the hand is not plain to be seen on it"),
+        ("SR", {"hidden": {"drawer": (19, 22)}}, "what it is about is not well to be seen"),
+    ],
+)
+def test_what_the_graph_does_not_decide_is_refused_with_its_reason(
+    tmp_path: Path, subtask: str, changes: dict[str, Any], reason: str
+) -> None:
+    _, tally = decided(tmp_path, **changes)
+    assert reason in tally.reasons(subtask)
+
+
+def test_a_name_that_fits_two_things_in_the_picture_is_not_asked_about(tmp_path: Path) -> None:
+    content = document()
+    content["object_id_to_category_id"]["jar"] = "coffee cup"
+    write_release(tmp_path, "v", content, video=False)
+    tally = Tally()
+    for candidate in FAMILY.decided(Scene(SceneGraph(tmp_path)["v"], FAMILY.domain), tally):
+        assert "coffee cup" not in {choice.text for choice in candidate.right}
+    assert "its name fits another thing in the picture too" in tally.reasons("LVR")
+
+
+def test_an_order_of_first_contacts_that_are_not_apart_is_no_question(tmp_path: Path) -> None:
+    at_once = [(hand, thing, value, (5, 14)) for hand, thing, value, _ in CONTACTS]
+    rows, _ = decided(tmp_path, contacts=at_once)
+    assert "HOTR" not in rows
+
+
+def test_a_change_without_an_action_that_can_bring_it_about_has_no_cause(tmp_path: Path) -> None:
+    rows, _ = decided(tmp_path, activities=[*ACTIVITIES[:1], ("Wipe drawer", (17, 30)), *ACTIVITIES[2:]])
+    assert not any("drawer" in candidate.right[0].text for candidate in rows["LCOI"])
+
+
+def test_questions_are_about_frames_that_the_task_shows(asked: dict[str, list[Candidate]]) -> None:
+    assert set(asked) == set(FAMILY.subtasks)
+    assert all(frame % 4 == 0 for rows in asked.values() for candidate in rows for frame in candidate.frames)
+
+
+def test_a_domain_file_with_an_unknown_key_is_refused() -> None:
+    domain = msgspec.structs.replace(load_domain(), families={"egocot": {"colours": {}}})
+    with pytest.raises(ConfigError, match=r"families\.egocot.*Remedy"):
+        words_of(domain)
+
+
+# What is generated of a kitchen and of real clips
+
+
+class Generated:
+    """Items of a release, with what is needed to make their records."""
+
+    def __init__(self, root: Path, per_subtask: int) -> None:
+        self.raw = {path.parent.name: json.loads(path.read_text()) for path in root.glob("*/coco_annotation.json")}
+        scenes = {video.video_id: Scene(video, FAMILY.domain) for video in SceneGraph(root)}
+        self.makers = {name: EvidenceMaker(scene, FAMILY.words) for name, scene in scenes.items()}
+        candidates = [candidate for scene in scenes.values() for candidate in FAMILY.decided(scene, Tally())]
+        self.items: list[Item] = []
+        for subtask in FAMILY.subtasks:
+            drawn = draw([c for c in candidates if c.subtask == subtask], per_subtask, 0)
+            self.items += with_choices(drawn, subtask.lower(), FAMILY.wrong_needed, 0)
+
+    def record(self, item: Item) -> tuple[dict[str, Any], EvidenceBase]:
+        """An item's record, and what its rationales are held against."""
+        maker = self.makers[item.candidate.video_id]
+        record = record_of(item, maker)
+        read = RecordReader(ProblemLog("test")).read(record, "record")
+        assert read is not None
+        assert read.answer is not None
+        video = maker.scene.video.video
+        duration = maker.scene.frame_count / maker.scene.fps
+        size = video.width, video.height
+        evidence = question_evidence(
+            read.evidence, read.question, read.choices, read.answer, size=size, duration=duration
+        )
+        return dict(record), evidence
+
+    def argued(self, item: Item, choice: Choice) -> list[str]:
+        """Sentences that argue for a choice, each about the moment that the choice is about."""
+        maker = self.makers[item.candidate.video_id]
+
+        def time(frame: int) -> str:
+            return clock(frame / maker.scene.fps)
+
+        if isinstance(choice.statement, InQuarter):
+            statement = choice.statement
+            name = maker.scene.things[statement.object].name
+            where = f"in the {statement.down} {statement.across} of the frame"
+            return [f"At {time(statement.frame)}, the {name} is {where}."]
+        said = []
+        for fact in maker.facts(choice.statement):
+            if fact.predicate == "precedes":
+                said.append(f"{fact.text[0].upper()}{fact.text[1:]}.")
+            elif fact.predicate == "causes":
+                said.append(f"From {time(fact.start)} to {time(fact.end)}, {fact.text}.")
+            else:
+                said.append(f"At {time(fact.frame)}, {fact.text}.")
+        return said
+
+
+@pytest.fixture(scope="module")
+def kitchen_items(small_kitchen: Path) -> Generated:
+    return Generated(small_kitchen, 5)
+
+
+@pytest.fixture(scope="module")
+def real_items(real_release: Path) -> Generated:
+    return Generated(real_release, 12)
+
+
+@pytest.fixture(params=["kitchen_items", "real_items"])
+def generated(request: pytest.FixtureRequest) -> Generated:
+    made: Generated = request.getfixturevalue(request.param)
+    return made
+
+
+def test_every_rationale_states_what_decides_and_is_found_supported(generated: Generated) -> None:
+    for item in generated.items:
+        record, evidence = generated.record(item)
+        rationale = "\n".join(record["reasoning"].values())
+        checked = check_rationale(rationale, evidence, answer=record["answer"])
+        assert (checked.precision, checked.recall) == (1.0, 1.0), (item.candidate.question, rationale)
+        for choice in item.candidate.right:
+            own = check_rationale("\n".join(generated.argued(item, choice)), evidence)
+            assert own.findings, item.candidate.question
+            assert own.precision == 1.0, (item.candidate.question, own.findings)
+
+
+def test_a_rationale_that_argues_for_a_wrong_choice_is_contradicted(generated: Generated) -> None:
+    counts: Counter[str] = Counter()
+    for item in generated.items:
+        _, evidence = generated.record(item)
+        for number, choice in enumerate(item.choices):
+            if number not in item.correct:
+                said = "\n".join(generated.argued(item, choice))
+                assert check_rationale(said, evidence).is_contradicted, (item.candidate.question, said)
+                counts[item.candidate.subtask] += 1
+    assert set(counts) == {item.candidate.subtask for item in generated.items}
+
+
+class RawVideo:
+    """What an annotation file says, read anew and taken to be all that is so: exactly one choice must hold."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+        names = {row["id"]: row["name"] for row in content["categories"]}
+        self.category = {key: names[value] for key, value in content["object_id_to_category_id"].items()}
+        self.size = content["video_metadata"][0]["width"], content["video_metadata"][0]["height"]
+
+    def holds(self, says: str, **fields: Any) -> bool:
+        rule: Callable[..., bool] = getattr(self, f"_{says}")
+        return rule(**fields)
+
+    def _AllOf(self, parts: list[dict[str, Any]]) -> bool:  # named as the statements are
+        return all(self.holds(**part) for part in parts)
+
+    def _Touches(self, side: str, object: str, frame: int, contact: None) -> bool:
+        rows = ((a, b) for hand, a, b in self._contacts(object) if hand == f"{side} hand")
+        return any(start <= frame < end for start, end in rows)
+
+    def _AwayFrom(self, **fields: Any) -> bool:
+        return not self._Touches(**fields, contact=None)
+
+    def _HasValue(self, object: str, type: str, value: str, frame: int) -> bool:
+        return any(
+            r["image_id_start"] <= frame < r["image_id_end"]
+            for row in self.content["attributes"]
+            if (row["object_id"], row["attribute_type"], row["value"]) == (object, type, value)
+            for r in row["image_ranges"]
+        )
+
+    def _Changes(self, object: str, type: str, before: str, after: str, start: int, end: int) -> bool:
+        return self._HasValue(object, type, before, start) and self._HasValue(object, type, after, end - 1)
+
+    def _InQuarter(self, object: str, down: str, across: str, frame: int) -> bool:
+        rows = self.content["annotations"]
+        (box,) = (row["bbox"] for row in rows if (row["object_id"], row["image_id"]) == (object, frame))
+        x, y = (box[at] + box[at + 2] / 2 < self.size[at] / 2 for at in (0, 1))
+        return (down, across) == ("upper" if y else "lower", "left" if x else "right")
+
+    def _InStep(self, step: str, frame: int) -> bool:
+        return any(name == step and start <= frame < end for name, start, end in self._segments("process_steps"))
+
+    def _NextAction(self, action: str, frame: int, until: int) -> bool:
+        later = sorted((a, name, b) for name, a, b in self._segments("activities") if a > frame)
+        return later[0][1] == action and later[0][0] <= until < later[0][2]
+
+    def _NextState(self, object: str, type: str, value: str, frame: int, until: int) -> bool:
+        return not self._HasValue(object, type, value, frame) and self._HasValue(object, type, value, until)
+
+    def _BringsAbout(self, action: str, verbs: list[str], **change: Any) -> bool:
+        going_on = (row for row in self._segments("activities") if row[1] < change["end"] and row[2] > change["start"])
+        does = any(name == action and name.split()[0].lower() in verbs for name, _, _ in going_on)
+        return does and self._Changes(**change)
+
+    def _Precedes(self, objects: list[str], frame: int) -> bool:
+        starts = [min(start for _, start, _ in self._contacts(item)) for item in objects]
+        return starts == sorted(starts)
+
+    def _contacts(self, object_id: str) -> Iterator[tuple[str, int, int]]:
+        for row in self.content["relations"]:
+            if (row["target_object_id"], row["relation_type"]) == (object_id, "human_actions"):
+                hand = self.category[row["source_object_id"]]
+                yield from ((hand, r["image_id_start"], r["image_id_end"]) for r in row["image_ranges"])
+
+    def _segments(self, kind: str) -> Iterator[tuple[str, int, int]]:
+        for row in self.content[kind]:
+            frames = row["image_range"]
+            yield row["display_name"], frames["image_id_start"], frames["image_id_end"]
+
+
+def test_exactly_the_right_choice_follows_from_the_raw_annotations(generated: Generated) -> None:
+    raw = {name: RawVideo(content) for name, content in generated.raw.items()}
+    for item in generated.items:
+        says = [msgspec.to_builtins(choice.statement) for choice in item.choices]
+        held = [raw[item.candidate.video_id].holds(**statement) for statement in says]
+        assert held == [at in item.correct for at in range(4)], (item.candidate.question, says)
+
+
+def test_a_generated_release_has_all_subtasks_and_hides_the_answers_of_its_test_split(
+    small_kitchen: Path, tmp_path: Path
+) -> None:
+    (report,) = generate(small_kitchen, tmp_path / "out", ["egocot"], per_subtask=2)
+    assert {row.subtask for row in report.subtasks if row.drawn} == set(FAMILY.subtasks)
+    release = open_release(tmp_path / "out" / "egocot")
+    assert not release.problems
+    assert {item.split for item in release.items.values()} == {"dev", "test"}
+    assert all(release.video_path(item.media_id).is_file() for item in release.items.values())
+    hidden = json.loads((tmp_path / "out" / "egocot" / "test.json").read_text())
+    assert all(not {"answer", "reasoning", "evidence"} & set(row) for row in hidden)
+
+
+@pytest.mark.full
+def test_any_number_of_processes_writes_the_same_bytes(small_kitchen: Path, tmp_path: Path) -> None:
+    for count in (1, 2):
+        generate(small_kitchen, tmp_path / str(count), ["egocot"], per_subtask=3, num_proc=count)
+    first, second = (
+        {path.relative_to(root): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+        for root in (tmp_path / "1", tmp_path / "2")
+    )
+    assert first == second

@@ -72,8 +72,9 @@ def decide(candidate: Candidate, scene: Scene, wrong_needed: int) -> Decided:
     Args:
         wrong_needed: how many wrong answers the question takes.
     """
-    if any(statement.truth(scene) is not True for statement in candidate.given):
-        return Decided(None, "what it is about is not well to be seen")
+    for statement in candidate.given:
+        if statement.truth(scene) is not True:
+            return Decided(None, statement.unmet)
     if any(choice.statement.truth(scene) is not True for choice in candidate.right):
         return Decided(None, "the graph does not prove the answer")
     wrong = _distinct(candidate, [choice for choice in candidate.wrong if choice.statement.truth(scene) is False])

@@ -10,7 +10,7 @@ Frames count from 0; spans are [start, end).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import msgspec
 
@@ -22,7 +22,10 @@ SIDES: tuple[Side, ...] = ("left", "right")
 
 
 class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
-    """One thing that can be said. In JSON, `says` is the name of its class."""
+    """One thing that can be said. In JSON, `says` is the name of its class. `unmet` is why a question is not asked for
+    which it must hold, and does not."""
+
+    unmet: ClassVar[str] = "what it is about is not well to be seen"
 
     def truth(self, scene: Scene) -> Truth:
         """True where the graph records it, False where what it records excludes it, None otherwise."""

@@ -247,7 +247,7 @@ def _own_names(things: Sequence[Thing]) -> Slots:
 
 
 def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[Thing, ...]]:
-    """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order only."""
+    """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order."""
     if len(set(takes)) == 1:
         yield from combinations([thing for thing in scene.things.values() if serves(thing, takes[0])], len(takes))
         return

@@ -1,4 +1,4 @@
-"""What an instruction of ToG-Bench needs of a video: who can serve, unmistakably, and can be followed in the frames shown."""
+"""What an instruction of ToG-Bench needs: what can serve, unmistakably, and can be followed on the frames shown."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def whole_seconds(scene: Scene) -> Iterator[tuple[int, int]]:
 
 
 def stretches(scene: Scene, object_id: str) -> list[tuple[int, int]]:
-    """Spans [start, end) of frames in which an object is to be seen, from the first to the last frame on which it is well
-    so; in seconds' precision, as the benchmark's: shorter holes and shorter spans are left out."""
+    """Spans [start, end) of frames in which an object is to be seen, from the first to the last frame on which it is
+    well so; in seconds' precision, as the benchmark's: shorter holes and shorter spans are left out."""
     second = scene.frames(1.0)
     frames = scene.frames_of(object_id)
     spans = []

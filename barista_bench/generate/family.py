@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Candidate, Tally, decide
-from barista_bench.generate.drawing import Item, draw, with_choices
+from barista_bench.generate.drawing import Item, draw, thin, with_choices
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
 from barista_bench.scene_graph import SceneGraph
@@ -55,6 +55,10 @@ class Family(ABC):
             tally.add(candidate.subtask, verdict.reason or "decided")
             if verdict.candidate is not None:
                 yield verdict.candidate
+
+    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[Candidate]:
+        """The decided candidates that a video offers: of each subtask about `most`."""
+        return thin(self.decided(scene, tally), most, seed)
 
     def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> DrawnItems:
         """At most `size` items a subtask, drawn by balance, with their choices in place; those that make a subtask

@@ -14,7 +14,7 @@ from barista_bench.core.worker_processes import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import refuse_inside, replacing_folder, write_whole
 from barista_bench.generate.candidates import Candidate, Tally
-from barista_bench.generate.drawing import Item, thin
+from barista_bench.generate.drawing import Item
 from barista_bench.generate.family import DrawnItems, Family, family_class
 from barista_bench.generate.review import (
     Retention,
@@ -168,7 +168,7 @@ def _of_video(job: _Job) -> _VideoOffer:
             SceneGraph(job.root, cache_videos=1)[job.video_id], load_domain(Path(job.domain) if job.domain else None)
         )
         candidates = {
-            name: thin(family.decided(scene, tallies[name]), job.most, job.seed) for name, family in families.items()
+            name: family.offered(scene, tallies[name], job.most, job.seed) for name, family in families.items()
         }
     except DataError as error:
         return _VideoOffer(job.video_id, {}, {}, str(error))

@@ -7,10 +7,10 @@ that is shorter than the domain's `gap`. What is so in a hole nobody knows; ques
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +121,11 @@ class Scene:
     def frames(self, seconds: float) -> int:
         """Seconds in whole frames, at least one."""
         return max(1, round(seconds * self.fps))
+
+    @cached_property
+    def memo(self) -> dict[tuple[Hashable, ...], Any]:
+        """What statements have worked out of the scene and are asked for thousands of times, by what was asked."""
+        return {}
 
     @cached_property
     def margin(self) -> int:

@@ -96,7 +96,7 @@ def cut_clip(
             raise DataError(f"{reader.path}: no frames [{start}, {stop}): it has {len(reader)}. Remedy: choose others")
         order = range(stop - 1, start - 1, -1) if reverse else range(start, stop)
         new_size = size or reader.size
-        pictures = _resized(_read(reader, order), new_size)
+        pictures = resized(_read(reader, order), new_size)
         return encode_video(out, pictures, size=new_size, fps=fps if fps is not None else _rate(reader))
 
 
@@ -143,7 +143,8 @@ def _read(reader: FrameReader, order: range) -> Iterator[Picture]:
         yield from reader.read(order[begin : begin + _AT_ONCE])
 
 
-def _resized(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Picture]:
+def resized(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Picture]:
+    """Pictures of another size, (width, height) in pixels; as they are where they have it."""
     for picture in pictures:
         if (picture.shape[1], picture.shape[0]) == size:
             yield picture

@@ -90,7 +90,9 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         place_type: relation type of spatial relations; `places` are its values.
         attributes: by attribute type.
         verbs: groups of verbs of activities that can be said of one action; groups may overlap.
+        opposites: pairs of verbs of which one undoes the other: no action is both, even where they share a group.
         nouns: groups of names that can mean one thing.
+        ongoing: value of an attribute to the verbs of what goes on while something has it, whatever else is done.
         stratum: category and attribute type whose value a video is stratified by.
         families: by name, what a family of questions needs to be told; the family says in which form.
     """
@@ -108,6 +110,8 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
     verbs: tuple[tuple[str, ...], ...]
     nouns: tuple[tuple[str, ...], ...]
     stratum: tuple[str, str]
+    opposites: tuple[tuple[str, str], ...] = ()
+    ongoing: dict[str, tuple[str, ...]] = {}
     lengths: Lengths = Lengths()
     families: dict[str, dict[str, Any]] = {}
 
@@ -129,7 +133,8 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
 
     def same_verb(self, first: str, second: str) -> bool:
         """Whether both verbs could be said of one action."""
-        return _share_group(self.verbs, first.casefold(), second.casefold())
+        pair = first.casefold(), second.casefold()
+        return pair not in self.opposites and pair[::-1] not in self.opposites and _share_group(self.verbs, *pair)
 
     def same_noun(self, first: str, second: str) -> bool:
         """Whether both names could mean one thing: they are the same, one ends with the other, or share a group."""

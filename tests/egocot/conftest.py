@@ -6,7 +6,7 @@ import pytest
 
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
 from barista_bench.core.deriving import Sampling
-from barista_bench.core.task import Example, Sampling
+from barista_bench.core.task import Example
 from barista_bench.generate.generator import generate
 from tests.conftest import SHARED, MadeOnce
 

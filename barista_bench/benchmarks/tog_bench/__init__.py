@@ -21,7 +21,7 @@ BENCHMARK = Benchmark(
     video_file=video_file,
     open_release=open_release,
     paper_tables=paper_tables,
-    write_mini=on_demand("barista_bench.benchmarks.tog_bench.mini:write_mini"),
+    write_mini=on_demand("barista_bench.generate.generator:mini_release"),
 )
 
 __all__ = ["BENCHMARK", "TSTVG"]

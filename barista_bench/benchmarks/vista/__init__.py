@@ -25,7 +25,7 @@ BENCHMARK = Benchmark(
     open_release=open_release,
     compares_sets=True,
     paper_tables=paper_tables,
-    write_mini=on_demand("barista_bench.benchmarks.vista.mini:write_mini"),
+    write_mini=on_demand("barista_bench.generate.generator:mini_release"),
 )
 
 __all__ = [

@@ -1,0 +1,255 @@
+"""ToG-Bench's tasks: instructions, explicit and implicit, and the one set of objects in a video that each takes.
+
+An object's intervals are when it is to be seen; instructions are wishes that stand throughout the video, as in the
+benchmark, whose videos show rooms in which nobody acts.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import combinations, groupby, product
+from pathlib import Path
+from typing import ClassVar, TypeAlias
+
+import msgspec
+
+from barista_bench.benchmarks.tog_bench.annotations import (
+    AnnotationFile,
+    BoxAt,
+    Kind,
+    ObjectRecord,
+    TaskRecord,
+    VideoRecord,
+    encode,
+)
+from barista_bench.benchmarks.tog_bench.release import video_file
+from barista_bench.core.prompt import xywh_to_xyxy
+from barista_bench.errors import ConfigError
+from barista_bench.generate.candidates import Candidate, Choice
+from barista_bench.generate.drawing import Item
+from barista_bench.generate.family import Family
+from barista_bench.generate.scene import Scene, Thing
+from barista_bench.generate.statements import Statement, TouchedDuring, Truth
+from barista_bench.generate.tog_statements import (
+    Fillable,
+    NoneInView,
+    NotParts,
+    Trackable,
+    Unmistakable,
+    serves,
+    stretches,
+    whole_seconds,
+)
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import Domain, DomainRecord
+
+ANNOTATIONS = "annotations.json"
+LETTERS = ("{a}", "{b}", "{c}", "{d}")
+Slots: TypeAlias = tuple[tuple[str, ...], ...]
+
+
+class Instruction(DomainRecord, frozen=True):
+    """An instruction in which a letter in braces stands for the name of what fills its slot.
+
+    Args:
+        takes: for each slot the names or categories that can fill it; a slot whose letter `say` lacks is implicit.
+        unless: names or categories of which one in view would make for another answer.
+        step: process step in which hands must use all that is taken; any video where it is empty.
+    """
+
+    say: str
+    takes: Slots
+    unless: tuple[str, ...] = ()
+    step: str = ""
+
+
+class TogWords(DomainRecord, frozen=True):
+    """ToG-Bench's section of a domain file.
+
+    Args:
+        scene: kind of room.
+        places: predicate to the instruction that brings {a} into this relation to {b}.
+        states: value of the attribute `state` to the instruction that brings {a} into it.
+        synonyms: name or category to further names that are right.
+    """
+
+    scene: str
+    explicit: tuple[Instruction, ...]
+    implicit: tuple[Instruction, ...]
+    places: dict[str, str]
+    states: dict[str, str]
+    synonyms: dict[str, tuple[str, ...]]
+
+
+class Fills(Statement, frozen=True):
+    """An object is one of the kinds that can fill a slot."""
+
+    object: str
+    kinds: tuple[str, ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        return serves(scene.things[self.object], self.kinds)
+
+
+class BroughtAbout(Statement, frozen=True):
+    """Hands bring an object into a state, or into a relation to another object, at a frame: some hand uses it then."""
+
+    unmet: ClassVar[str] = "the graph shows no hand that does it"
+
+    object: str
+    value: str
+    frame: int
+    other: str | None = None
+
+    def truth(self, scene: Scene) -> Truth:
+        near = scene.frames(scene.domain.lengths.gap)
+        is_used = any(
+            use.thing.id == self.object and use.start - near <= self.frame <= use.end + near for use in scene.uses
+        )
+        spans = (
+            [span for span in scene.values if (span.thing.id, span.value) == (self.object, self.value)]
+            if self.other is None
+            else [
+                span
+                for span in scene.places
+                if (span.thing.id, span.predicate, span.other.id) == (self.object, self.value, self.other)
+            ]
+        )
+        return (is_used and any(span.start == self.frame for span in spans)) or None
+
+
+class ToGBenchFamily(Family):
+    """Instructions of `families.tog_bench`, and what hands do to things with a name, by kind and number of objects."""
+
+    name: ClassVar[str] = "tog_bench"
+    subtasks: ClassVar[tuple[str, ...]] = tuple(
+        f"{kind}_{count}" for kind in ("explicit", "implicit") for count in (1, 2, 3)
+    )
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
+        try:
+            self.words = msgspec.convert(domain.families.get(self.name, {}), TogWords)
+        except msgspec.ValidationError as error:
+            remedy = "compare with the domain.yaml of the package"
+            raise ConfigError(f"domain {domain.name}: families.{self.name}: {error}. Remedy: {remedy}") from error
+
+    def wrong_needed(self, candidate: Candidate) -> int:
+        return 0
+
+    def candidates(self, scene: Scene) -> Iterator[Candidate]:
+        asked: set[tuple[str, tuple[str, ...]]] = set()
+        for candidate in (*self._brought_about(scene), *self._of_instructions(scene)):
+            key = candidate.question, tuple(sorted(candidate.objects))
+            if key not in asked:
+                asked.add(key)
+                yield candidate
+
+    def _of_instructions(self, scene: Scene) -> Iterator[Candidate]:
+        for instruction in (*self.words.explicit, *self.words.implicit):
+            for things in _fillings(scene, instruction.takes):
+                implicit = [
+                    kinds
+                    for letter, kinds in zip(LETTERS, instruction.takes, strict=False)
+                    if letter not in instruction.say
+                ]
+                evidence: list[Statement] = [Fillable(kinds) for kinds in implicit]
+                if instruction.unless:
+                    evidence.append(NoneInView(instruction.unless))
+                if instruction.step:
+                    spans = [(step.start, step.end) for step in scene.steps if step.name == instruction.step]
+                    if not spans:
+                        continue
+                    evidence += [TouchedDuring(thing.id, *spans[0]) for thing in things]
+                yield self._candidate(scene, instruction.say, things, instruction.takes, evidence)
+
+    def _brought_about(self, scene: Scene) -> Iterator[Candidate]:
+        """Places and states that hands bring things into: each once."""
+        for span in scene.places:
+            say = self.words.places.get(span.predicate)
+            if say is not None and span.start > 0:
+                things = (span.thing, span.other)
+                done = BroughtAbout(span.thing.id, span.predicate, span.start, span.other.id)
+                yield self._candidate(scene, say, things, _own_names(things), [done])
+        for before, after in scene.changes:
+            say = self.words.states.get(after.value)
+            if say is not None:
+                done = BroughtAbout(after.thing.id, after.value, after.start)
+                yield self._candidate(scene, say, (after.thing,), _own_names((before.thing,)), [done])
+
+    def _candidate(
+        self, scene: Scene, say: str, things: Sequence[Thing], takes: Slots, evidence: Sequence[Statement]
+    ) -> Candidate:
+        named = {letter: thing for letter, thing in zip(LETTERS, things, strict=False) if letter in say}
+        text = say
+        for letter, thing in named.items():
+            text = text.replace(letter, thing.name)
+        kinds: list[Kind] = [
+            "explicit" if letter in named else "implicit" for letter, _ in zip(LETTERS, things, strict=False)
+        ]
+        ids = tuple(thing.id for thing in things)
+        return Candidate(
+            subtask=f"{'implicit' if 'implicit' in kinds else 'explicit'}_{min(len(things), 3)}",
+            video_id=scene.video_id,
+            question=text,
+            right=tuple(Choice(thing.name, Fills(thing.id, slot)) for thing, slot in zip(things, takes, strict=True)),
+            given=(
+                *evidence,
+                NotParts(ids),
+                *(Unmistakable(thing.id) for thing in named.values()),
+                *(Trackable(object_id) for object_id in ids),
+            ),
+            span=(0, scene.frame_count),
+            frames=(),
+            objects=ids,
+            answer="; ".join(sorted(thing.category for thing in things)),
+            extra={"kinds": kinds},
+        )
+
+    def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
+        videos, tasks = [], []
+        by_video = sorted(items, key=lambda item: item.candidate.video_id)
+        for video_id, own in groupby(by_video, key=lambda item: item.candidate.video_id):
+            scene = Scene(source[video_id], self.domain)
+            size = scene.video.video.width, scene.video.video.height
+            videos.append(VideoRecord(video_id, *size, scene.fps, scene.frame_count, self.words.scene))
+            tasks += [self._task(item, scene) for item in own]
+            shutil.copyfile(source.video_path(video_id), out / video_file(video_id))
+        (out / ANNOTATIONS).write_bytes(encode(AnnotationFile("tog_bench", 1, videos, tasks)))
+
+    def _task(self, item: Item, scene: Scene) -> TaskRecord:
+        candidate = item.candidate
+        kind: Kind = "implicit" if candidate.subtask.startswith("implicit") else "explicit"
+        objects = [
+            self._record(scene, scene.things[object_id], kind_of_object)
+            for object_id, kind_of_object in zip(candidate.objects, candidate.extra["kinds"], strict=True)
+        ]
+        return TaskRecord(item.id, candidate.video_id, candidate.question, kind, objects)
+
+    def _record(self, scene: Scene, thing: Thing, kind: Kind) -> ObjectRecord:
+        is_vague = thing.category.lower() in self.domain.vague
+        name = thing.name if is_vague else thing.category
+        synonyms = [word for word in self.words.synonyms.get(name, ()) if word != name]
+        intervals = [
+            (round(start / scene.fps, 3), round(end / scene.fps, 3)) for start, end in stretches(scene, thing.id)
+        ]
+        boxes = [
+            BoxAt(float(second), xywh_to_xyxy(list(scene.boxes(frame)[thing.id])))
+            for second, frame in whole_seconds(scene)
+            if scene.visible(thing.id, frame)
+        ]
+        return ObjectRecord(name, intervals, boxes, kind, synonyms, thing.id)
+
+
+def _own_names(things: Sequence[Thing]) -> Slots:
+    return tuple((thing.name,) for thing in things)
+
+
+def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[Thing, ...]]:
+    """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order."""
+    if len(set(takes)) == 1:
+        yield from combinations([thing for thing in scene.things.values() if serves(thing, takes[0])], len(takes))
+        return
+    pools = [[thing for thing in scene.things.values() if serves(thing, kinds)] for kinds in takes]
+    yield from (things for things in product(*pools) if len({thing.id for thing in things}) == len(things))

@@ -1,0 +1,214 @@
+"""ViSTa's problem sets: single actions and what they do to things at level 1, sequences of actions at levels 2 to 8.
+
+A set of level 1 holds clips of several videos. A set above holds clips of one video joined in orders in which they
+could have happened: in general sets they share beginnings with a base, in permutation sets all of their actions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from barista_bench.core.task import content_seed
+from barista_bench.errors import ConfigError
+from barista_bench.generate.candidates import Candidate, Choice, Tally
+from barista_bench.generate.drawing import Item
+from barista_bench.generate.family import Family
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.vista_foundation import foundation_candidates
+from barista_bench.generate.vista_release import write_release
+from barista_bench.generate.vista_sequences import Order, Sequences
+from barista_bench.generate.vista_words import VistaWords
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import Domain
+
+FOUNDATION = ("objects", "containers", "on_v_off", "pick_v_put", "opening_v_closing")
+LEVELS = range(2, 9)
+LARGEST_FOUNDATION = 8
+"""Descriptions of one set of level 1 at the most."""
+OF_A_LABEL = 4
+"""Videos of one description of level 1 at the most."""
+
+
+class ViSTaFamily(Family):
+    """A candidate is a video of a set; its right choice the description that fits, its wrong ones the set's others."""
+
+    name: ClassVar[str] = "vista"
+    subtasks: ClassVar[tuple[str, ...]] = (
+        *FOUNDATION,
+        *(f"level_{level}_{kind}" for level in LEVELS for kind in ("remix", "permutation")),
+    )
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
+        try:
+            self.words = msgspec.convert(domain.families.get(self.name, {}), VistaWords)
+        except msgspec.ValidationError as error:
+            remedy = "compare with the domain.yaml of the package"
+            raise ConfigError(f"domain {domain.name}: families.{self.name}: {error}. Remedy: {remedy}") from error
+
+    def wrong_needed(self, candidate: Candidate) -> int:
+        """All of them above level 1: what a set describes is chosen before."""
+        return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.wrong))
+
+    def candidates(self, scene: Scene) -> Iterator[Candidate]:
+        sequences = Sequences(scene)
+        yield from foundation_candidates(scene, sequences.clips, self.words)
+        for level in LEVELS:
+            for base in sequences.runs(level):
+                yield from self._set_of(sequences, f"level_{level}_remix", sequences.general_set(base))
+            seen: set[frozenset[int]] = set()
+            for base in (*sequences.runs(level), *sequences.broken_runs(level)):
+                if frozenset(base) not in seen:
+                    orders = sequences.permutation_set(base)
+                    seen.add(frozenset(base))
+                    yield from self._set_of(sequences, f"level_{level}_permutation", orders)
+
+    def decided(self, scene: Scene, tally: Tally) -> Iterator[Candidate]:
+        for refusal in Sequences(scene).refused:
+            for subtask in self.subtasks:
+                tally.add(subtask, f"an action: {refusal.reason}")
+        yield from super().decided(scene, tally)
+
+    def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[Candidate]:
+        scene = sequences.scene
+        texts = [self.words.sequence([sequences.clips[at].name for at in order]) for order in orders]
+        base = orders[0]
+        breaks = [at for at in range(1, len(base)) if base[at] != base[at - 1] + 1]
+        starts = "_".join(f"{at}_from_{sequences.clips[base[at]].start:05d}" for at in (0, *breaks))
+        for order, text in zip(orders, texts, strict=True):
+            spans = [(sequences.clips[at].start, sequences.clips[at].end) for at in order]
+            shared = next(
+                (at for at, pair in enumerate(zip(order, orders[0], strict=True)) if len(set(pair)) > 1), len(order)
+            )
+            yield Candidate(
+                subtask=subtask,
+                video_id=scene.video_id,
+                question=self.words.prompt,
+                right=(Choice(text, sequences.says(order, order)),),
+                wrong=tuple(
+                    Choice(words, sequences.says(other, order))
+                    for other, words in zip(orders, texts, strict=True)
+                    if other != order
+                ),
+                given=sequences.joints(order),
+                span=(min(start for start, _ in spans), max(end for _, end in spans)),
+                frames=tuple(start for start, _ in spans),
+                extra={
+                    "set": f"{scene.video_id}_{starts}",
+                    "spans": spans,
+                    "shared": shared,
+                    "actions": [sequences.clips[at].name for at in order],
+                },
+            )
+
+    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[Candidate]:
+        """Whole sets, of each subtask until `most` is reached."""
+        sets: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+        for candidate in self.decided(scene, tally):
+            sets[candidate.subtask, candidate.extra["set"]].append(candidate)
+        taken: Counter[str] = Counter()
+        kept = []
+        for (subtask, _), members in sorted(sets.items(), key=lambda row: content_seed("vista", seed, *row[0])):
+            if taken[subtask] < most:
+                taken[subtask] += len(members)
+                kept += members
+        return kept
+
+    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
+        items: list[Item] = []
+        for subtask in self.subtasks:
+            own = [candidate for candidate in candidates if candidate.subtask == subtask]
+            sets = _foundation_sets(own, seed) if subtask in FOUNDATION else _sequence_sets(own)
+            items += _drawn(subtask, sets, size, seed)
+        return items
+
+    def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
+        write_release(items, source, out, self.words)
+
+
+def _sequence_sets(candidates: Sequence[Candidate]) -> dict[str, list[Candidate]]:
+    sets: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate in candidates:
+        sets[candidate.extra["set"]].append(candidate)
+    return {name: members for name, members in sets.items() if len(members) > 1}
+
+
+def _foundation_sets(candidates: Sequence[Candidate], seed: int) -> dict[str, list[Candidate]]:
+    """Sets of clips that go by one key, and of descriptions each of which every other clip is known not to show;
+    equally many clips of each."""
+    groups: dict[str, dict[str, list[Candidate]]] = defaultdict(lambda: defaultdict(list))
+    for candidate in sorted(candidates, key=lambda c: content_seed("vista", seed, c.video_id, c.question, *c.span)):
+        groups[candidate.extra["set"]][candidate.right[0].text].append(candidate)
+    sets = {}
+    for key, by_text in sorted(groups.items()):
+        number = 0
+        while members := _one_set(by_text):
+            sets[f"{key}_{number}"] = members
+            number += 1
+            chosen = {id(member) for member in members}
+            for text, clips in by_text.items():
+                by_text[text] = [clip for clip in clips if id(clip) not in chosen]
+    return sets
+
+
+def _one_set(by_text: dict[str, list[Candidate]]) -> list[Candidate]:
+    """Descriptions by their number of clips, each joining where it and those before it exclude each other; none if
+    there are not two."""
+    chosen: dict[str, list[Candidate]] = {}
+    for text in sorted(by_text, key=lambda text: (-len(by_text[text]), text)):
+        if len(chosen) == LARGEST_FOUNDATION:
+            break
+        clips = [clip for clip in by_text[text] if _excludes(clip, chosen)]
+        kept = {other: [clip for clip in rows if _excludes(clip, [text])] for other, rows in chosen.items()}
+        if clips and all(kept.values()):
+            chosen = {**kept, text: clips}
+    each = min(OF_A_LABEL, *(len(clips) for clips in chosen.values())) if chosen else 0
+    return [clip for clips in chosen.values() for clip in _by_video(clips)[:each]] if len(chosen) > 1 else []
+
+
+def _by_video(clips: Sequence[Candidate]) -> list[Candidate]:
+    """One clip of each video, then the second of each, and so on."""
+    turn: Counter[str] = Counter()
+    ranked = []
+    for at, clip in enumerate(clips):
+        ranked.append((turn[clip.video_id], at, clip))
+        turn[clip.video_id] += 1
+    return [clip for _, _, clip in sorted(ranked, key=lambda row: row[:2])]
+
+
+def _excludes(clip: Candidate, texts: Sequence[str] | dict[str, list[Candidate]]) -> bool:
+    wrong = {choice.text for choice in clip.wrong}
+    return all(text in wrong for text in texts)
+
+
+def _drawn(subtask: str, sets: dict[str, list[Candidate]], size: int, seed: int) -> list[Item]:
+    """Whole sets, the video drawn least so far next, as long as the number of entries stays within `size`."""
+    waiting = sorted(sets, key=lambda name: content_seed("vista set", seed, subtask, name))
+    videos: Counter[str] = Counter()
+    items: list[Item] = []
+    while waiting:
+        name = min(waiting, key=lambda name: (videos[sets[name][0].video_id], waiting.index(name)))
+        waiting.remove(name)
+        members = sets[name]
+        if len(items) + len(members) > size:
+            continue
+        videos.update(member.video_id for member in members)
+        items += _entries(f"{subtask}/{name}", members)
+    return items
+
+
+def _entries(name: str, members: Sequence[Candidate]) -> list[Item]:
+    """A set's videos, each with all of its descriptions."""
+    texts = list(dict.fromkeys(member.right[0].text for member in members))
+    items = []
+    for at, member in enumerate(members):
+        said = {choice.text: choice for choice in (*member.wrong, *member.right)}
+        choices = tuple(said[text] for text in texts)
+        correct = (texts.index(member.right[0].text),)
+        items.append(Item(id=f"{name}/{at}", candidate=member, choices=choices, correct=correct))
+    return items

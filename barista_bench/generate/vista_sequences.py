@@ -1,0 +1,189 @@
+"""Sequences of actions of one video that could have happened as they are joined, and the sets made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import NamedTuple, TypeAlias
+
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.statements import Statement
+from barista_bench.generate.vista_statements import AsLeft, Continues, Depicts, HandsAtWork, fits, taken_for, taken_in
+
+Order: TypeAlias = tuple[int, ...]
+"""Indices of clips, in the order in which they are joined."""
+LARGEST_SET = 9
+"""Descriptions of a general set; the release's have as many."""
+PERMUTATIONS = 3
+"""Orders of a permutation set, 2 at level 2."""
+STEPS = 20_000
+"""Clips that are tried to find a set's sequences, `TRIED` sequences at the most: in a long video there is no end."""
+TRIED = 500
+
+
+class ActionClip(NamedTuple):
+    """Frames [start, end) that show one action and nothing of the one before it."""
+
+    name: str
+    start: int
+    end: int
+
+
+class ClipRefusal(NamedTuple):
+    """An action that cannot be shown, and why."""
+
+    name: str
+    reason: str
+
+
+class Sequences:
+    """What one video's actions can be joined to."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.clips: list[ActionClip] = []
+        self.refused: list[ClipRefusal] = []
+        self._cut()
+
+    def _cut(self) -> None:
+        lengths, end = self.scene.domain.lengths, 0
+        for action in self.scene.actions:
+            clip = ActionClip(action.name, max(action.start, end), action.end)
+            seconds = (clip.end - clip.start) / self.scene.fps
+            if seconds < lengths.action_min:
+                reason = f"it lasts less than {lengths.action_min:g} s"
+            elif seconds > lengths.action_max:
+                reason = f"it lasts more than {lengths.action_max:g} s"
+            elif HandsAtWork(clip.start, clip.end).truth(self.scene) is not True:
+                reason = HandsAtWork.unmet
+            else:
+                self.clips.append(clip)
+                end = clip.end
+                continue
+            self.refused.append(ClipRefusal(action.name, reason))
+
+    def joints(self, order: Order) -> tuple[Statement, ...]:
+        """What must hold for the clips to be joined in this order."""
+        joints = tuple(self.joint(a, b) for a, b in pairwise(order))
+        return *joints, *(left for at in range(2, len(order)) for left in self._left(order[:at], order[at]))
+
+    def is_possible(self, path: Order, at: int) -> bool:
+        """Whether a clip can follow the clips of a path, which is possible itself."""
+        if not path:
+            return True
+        return at in self.after[path[-1]] and all(left.truth(self.scene) for left in self._left(path, at))
+
+    def _left(self, path: Order, at: int) -> Iterator[AsLeft]:
+        """For what a clip takes, and the clip just before does not: how the clip that took it last has left it."""
+        waiting = set(self._taken[at]) - set(self._taken[path[-1]])
+        for earlier in reversed(path[:-1]):
+            shared = waiting & set(self._taken[earlier])
+            if shared:
+                yield AsLeft(tuple(sorted(shared)), self.clips[earlier].end - 1, self.clips[at].start)
+            waiting -= shared
+
+    @cached_property
+    def _taken(self) -> list[frozenset[str]]:
+        """Ids of what hands use in each clip."""
+        return [frozenset(thing.id for thing in taken_in(self.scene, clip.start, clip.end)) for clip in self.clips]
+
+    def joint(self, first: int, second: int) -> Continues:
+        return Continues(self.clips[first].end - 1, self.clips[second].start, self.clips[second].end)
+
+    @cached_property
+    def after(self) -> list[list[int]]:
+        """For each clip those that can follow it, the ones that do so in the video first."""
+        clips = range(len(self.clips))
+        return [
+            sorted(
+                (b for b in clips if self.clips[a].name != self.clips[b].name and self.joint(a, b).truth(self.scene)),
+                key=lambda b: (b - a) % len(clips),
+            )
+            for a in clips
+        ]
+
+    def says(self, order: Order, of: Order) -> Depicts:
+        """That the clips `of` show what the clips `order` are called."""
+        spans = tuple((self.clips[at].start, self.clips[at].end) for at in of)
+        return Depicts(self._names(order), spans)
+
+    def _names(self, order: Order) -> tuple[str, ...]:
+        return tuple(self.clips[at].name for at in order)
+
+    def runs(self, length: int) -> Iterator[Order]:
+        """Clips that follow each other in the video, from each clip on."""
+        for start in range(len(self.clips) - length + 1):
+            order = tuple(range(start, start + length))
+            if self._is_whole(order):
+                yield order
+
+    def _is_whole(self, order: Order) -> bool:
+        return all(self.is_possible(order[:at], order[at]) for at in range(len(order)))
+
+    def broken_runs(self, length: int) -> Iterator[Order]:
+        """Two runs, the second later in the video, that can be joined; together of this length; none in one piece."""
+        for run in range(1, length):
+            for start in range(len(self.clips) - run):
+                for later in range(start + run + 1, len(self.clips) - (length - run) + 1):
+                    order = (*range(start, start + run), *range(later, later + length - run))
+                    if self._is_whole(order):
+                        yield order
+
+    def general_set(self, base: Order) -> list[Order]:
+        """The base, and sequences that share its first steps and then differ: all but the last one, all but the last
+        two, and so on down to none; by turns, up to `LARGEST_SET`."""
+        length = len(base)
+        ways = [
+            self._paths(base[:shared], length, set(base[shared : shared + 1])) for shared in range(length - 1, -1, -1)
+        ]
+        return self._apart([base], self._by_turns(ways), LARGEST_SET)
+
+    def permutation_set(self, base: Order) -> list[Order]:
+        """The base, and other orders of the same clips."""
+        others = self._paths((), len(base), set(), among=set(base))
+        return self._apart([base], (order for order in others if order != base), min(len(base), PERMUTATIONS))
+
+    def _paths(self, prefix: Order, length: int, barred: set[int], among: set[int] | None = None) -> Iterator[Order]:
+        """Sequences that begin with `prefix` and go on with none of `barred`; each clip once."""
+        steps = 0
+        waiting = [prefix]
+        while waiting and steps < STEPS:
+            steps += 1
+            path = waiting.pop()
+            if len(path) == length:
+                yield path
+                continue
+            following = self.after[path[-1]] if path else list(range(len(self.clips)))
+            waiting += [
+                (*path, at)
+                for at in reversed(following)
+                if at not in path
+                and (among is None or at in among)
+                and not (len(path) == len(prefix) and at in barred)
+                and self.is_possible(path, at)
+            ]
+
+    def _by_turns(self, ways: Sequence[Iterator[Order]]) -> Iterator[Order]:
+        left = list(ways)
+        while left:
+            for way in list(left):
+                order = next(way, None)
+                if order is None:
+                    left.remove(way)
+                else:
+                    yield order
+
+    def _apart(self, chosen: list[Order], offered: Iterator[Order], most: int) -> list[Order]:
+        """Of what is offered, in turn, what cannot be taken for any sequence chosen before, nor those for it."""
+        for order in islice(offered, TRIED):
+            if len(chosen) == most:
+                break
+            if all(self._excludes(order, other) and self._excludes(other, order) for other in chosen):
+                chosen.append(order)
+        return chosen
+
+    def _excludes(self, said: Order, shown: Order) -> bool:
+        """Whether `Depicts` does: quickly, since it is asked of thousands."""
+        clips = [self.clips[at] for at in shown]
+        return not fits(self._names(said), clips, lambda name, clip: taken_for(self.scene, name, clip.start, clip.end))

@@ -1,0 +1,226 @@
+"""What ViSTa's descriptions say of clips of one video, and what must hold where two clips are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import ClassVar, TypeVar
+
+from barista_bench.generate.scene import Action, Scene, Thing
+from barista_bench.generate.statements import Statement, Truth, differ, moments_of
+
+ClipT = TypeVar("ClipT")
+HANDS_SEEN = 0.5
+"""Share of a clip's moments, four a second, at which some hand is well to be seen."""
+
+
+class Depicts(Statement, frozen=True):
+    """The clips `spans` of a video, one after the other, show these actions in this order, one a clip.
+
+    False: what the graph records in the clips leaves no way to take them for these actions in this order, even if one
+    recorded activity were several of them. What a value says to go on (a pitcher is "pouring") is recorded too.
+    """
+
+    actions: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+
+    def truth(self, scene: Scene) -> Truth:
+        if len(self.actions) == len(self.spans) and all(
+            any(action.name == said and action.start <= start and end <= action.end for action in scene.actions)
+            for said, (start, end) in zip(self.actions, self.spans, strict=True)
+        ):
+            return True
+        if not all(any(overlapping(scene, *span)) for span in self.spans):
+            return None
+        return None if fits(self.actions, self.spans, lambda said, span: taken_for(scene, said, *span)) else False
+
+
+def fits(actions: Sequence[str], clips: Sequence[ClipT], taken: Callable[[str, ClipT], Sequence[bool]]) -> bool:
+    """Whether clips can be taken for actions in their order, one recorded activity also for several of them.
+
+    Args:
+        taken: whether each of the activities of a clip, by time, can be taken for an action.
+    """
+    waiting = 0
+    for clip in clips:
+        for at in range(len(taken(actions[0], clip))):
+            while waiting < len(actions) and taken(actions[waiting], clip)[at]:
+                waiting += 1
+    return waiting == len(actions)
+
+
+def taken_for(scene: Scene, said: str, start: int, end: int) -> tuple[bool, ...]:
+    """Whether each activity that is recorded in a clip can be taken for another one, `said`; what a value says to go on
+    can be taken for all of its verbs."""
+    key = ("taken_for", said, start, end)
+    if key not in scene.memo:
+        scene.memo[key] = _taken_for(scene, said, start, end)
+    taken: tuple[bool, ...] = scene.memo[key]
+    return taken
+
+
+def _taken_for(scene: Scene, said: str, start: int, end: int) -> tuple[bool, ...]:
+    values = {span.value for span in scene.values if span.start < end and span.end > start}
+    verb = said.partition(" ")[0].lower()
+    is_ongoing = any(verb in scene.domain.ongoing.get(value, ()) for value in values)
+    return tuple(
+        is_ongoing or not differ(scene, said, action.name, (max(start, action.start) + min(end, action.end)) // 2)
+        for action in overlapping(scene, start, end)
+    )
+
+
+class HandsAtWork(Statement, frozen=True):
+    """Some hand is in the picture for most of a clip, and on a thing that is well to be seen at one of its moments."""
+
+    unmet: ClassVar[str] = "no hand at work is well to be seen"
+
+    start: int
+    end: int
+
+    def truth(self, scene: Scene) -> Truth:
+        moments = list(moments_of(scene, self.start, self.end))
+        seen = [any(scene.hand_visible(side, frame) for side in scene.hands) for frame in moments]
+        is_used = any(
+            use.start <= frame < use.end and scene.visible(use.thing.id, frame)
+            for use in scene.uses
+            for frame in moments
+        )
+        return bool(moments) and is_used and sum(seen) >= HANDS_SEEN * len(moments)
+
+
+class Continues(Statement, frozen=True):
+    """What the second of two joined clips takes, and what hands hold, is at its start as it is at the end of the first:
+    state, place and holder; what that is in, on or at, and the parts of all of these, are in the same state. Clips that
+    follow each other in the video within the domain's `gap` continue by nature.
+
+    Frames are the last of the first clip and the first of the second. A thing of which neither state nor place is
+    recorded must not have been touched between them.
+    """
+
+    unmet: ClassVar[str] = "the end of one clip does not fit the start of the next"
+
+    last: int
+    first: int
+    end: int
+
+    def truth(self, scene: Scene) -> Truth:
+        if 0 < self.first - self.last <= scene.frames(scene.domain.lengths.gap):
+            return True
+        if _held(scene, self.last) != _held(scene, self.first):
+            return False
+        taken = taken_in(scene, self.first, self.end)
+        around = {span.other for span in scene.places if span.thing in taken and span.start <= self.first < span.end}
+        wholes = {thing.id for thing in taken | around}
+        parts = {thing for thing in scene.things.values() if scene.wholes.get(thing.id, frozenset()) & wholes}
+        if not all(_is_as_left(scene, thing, self.last, self.first) for thing in taken):
+            return False
+        return all(_states(scene, thing, self.last) == _states(scene, thing, self.first) for thing in around | parts)
+
+
+class AsLeft(Statement, frozen=True):
+    """Objects are on frame `first`, where a clip begins that takes them, as on frame `last`, where the clip ends that
+    took them last: state, place and holder."""
+
+    unmet: ClassVar[str] = "something is taken that an earlier clip left otherwise"
+
+    objects: tuple[str, ...]
+    last: int
+    first: int
+
+    def truth(self, scene: Scene) -> Truth:
+        is_near = 0 < self.first - self.last <= scene.frames(scene.domain.lengths.gap)
+        return is_near or all(
+            _is_as_left(scene, scene.things[item], self.last, self.first)
+            and {row for row in _held(scene, self.last) if row[1] == item}
+            == {row for row in _held(scene, self.first) if row[1] == item}
+            for item in self.objects
+        )
+
+
+class NothingInside(Statement, frozen=True):
+    """At no time in [start, end) does anything stand in a spatial relation, that of contents, to an object."""
+
+    unmet: ClassVar[str] = "something is inside of it"
+
+    object: str
+    predicate: str
+    start: int
+    end: int
+
+    def truth(self, scene: Scene) -> Truth:
+        return not any(
+            (span.predicate, span.other.id) == (self.predicate, self.object)
+            and span.start < self.end
+            and span.end > self.start
+            for span in scene.places
+        )
+
+
+class AloneInView(Statement, frozen=True):
+    """No other thing of these categories or names is in the picture at any moment of a clip."""
+
+    unmet: ClassVar[str] = "another thing of its kind is in the picture"
+
+    object: str
+    kind: str
+    start: int
+    end: int
+
+    def truth(self, scene: Scene) -> Truth:
+        others = [
+            thing.id for thing in scene.things.values() if thing.id != self.object and is_of_kind(thing, self.kind)
+        ]
+        frames = moments_of(scene, self.start, self.end)
+        return not any(scene.annotated(other, frame) for other in others for frame in frames)
+
+
+def is_of_kind(thing: Thing, kind: str) -> bool:
+    """Whether `kind` is what a thing is called or a part of it, or its category."""
+    return kind in (thing.name, thing.category.lower()) or thing.name.endswith(f" {kind}")
+
+
+def overlapping(scene: Scene, start: int, end: int) -> Iterator[Action]:
+    """Activities that are recorded somewhere in [start, end), by time."""
+    return (action for action in scene.actions if action.start < end and action.end > start)
+
+
+def _held(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
+    return frozenset((use.side, use.thing.id) for use in scene.uses if use.start <= frame < use.end)
+
+
+def taken_in(scene: Scene, start: int, end: int) -> set[Thing]:
+    """What hands use at some time in [start, end)."""
+    return {use.thing for use in scene.uses if use.start < end and use.end > start}
+
+
+def _is_as_left(scene: Scene, thing: Thing, last: int, first: int) -> bool:
+    """Whether state and place are the same; where none is recorded, whether no hand has touched it between."""
+    before, after = (_states(scene, thing, frame) | _places(scene, thing, frame) for frame in (last, first))
+    low, high = sorted((last, first))
+    is_touched = any(use.thing == thing and use.start < high and use.end > low for use in scene.uses)
+    return before == after and bool(before or not is_touched)
+
+
+def _states(scene: Scene, thing: Thing, frame: int) -> frozenset[tuple[str, ...]]:
+    """Values of a thing's attributes on a frame, without those of attributes that never change."""
+    return frozenset(
+        (span.type, span.value)
+        for span in scene.values
+        if span.thing == thing and span.start <= frame < span.end and _changes(scene, thing, span.type)
+    )
+
+
+def _places(scene: Scene, thing: Thing, frame: int) -> frozenset[tuple[str, ...]]:
+    """What a thing is in, on or at on a frame, and what is so to it, without what is always so."""
+    return frozenset(
+        (span.thing.id, span.predicate, span.other.id)
+        for span in scene.places
+        if thing in (span.thing, span.other)
+        and span.start <= frame < span.end
+        and (span.start > 0 or span.end < scene.frame_count)
+    )
+
+
+def _changes(scene: Scene, thing: Thing, attribute_type: str) -> bool:
+    spans = [span for span in scene.values if span.thing == thing and span.type == attribute_type]
+    return any(first.value != second.value for first, second in pairwise(spans))

@@ -38,6 +38,7 @@ class EgoCoTFamily(Family):
 
     name: ClassVar[str] = "egocot"
     subtasks: ClassVar[tuple[str, ...]] = (*QUESTIONS, *REASONING)
+    choice_subtasks: ClassVar[tuple[str, ...]] = subtasks
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)

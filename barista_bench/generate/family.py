@@ -36,6 +36,8 @@ class Family(ABC):
     name: ClassVar[str]
     """Of the benchmark whose release is written."""
     subtasks: ClassVar[tuple[str, ...]]
+    choice_subtasks: ClassVar[tuple[str, ...]] = ()
+    """Those whose choices a model is shown, and could guess from."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -60,18 +62,24 @@ class Family(ABC):
         """The decided candidates that a video offers: of each subtask about `most`."""
         return thin(self.decided(scene, tally), most, seed)
 
-    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> DrawnItems:
-        """At most `size` items a subtask, drawn by balance, with their choices in place; those that make a subtask
-        guessable from its texts are left out again, and counted."""
+    def drawn(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
+        """At most `size` items a subtask, drawn by balance, with their choices in place."""
         items: list[Item] = []
-        guessed: dict[str, int] = {}
         for subtask in self.subtasks:
-            drawn = draw([candidate for candidate in candidates if candidate.subtask == subtask], size, seed)
-            asked = with_choices(drawn, subtask.lower(), self.wrong_needed, seed)
-            left_out = set(guessable([as_asked(item) for item in asked])) if all(i.choices for i in asked) else set()
-            guessed[subtask] = len(left_out)
-            items += [item for at, item in enumerate(asked) if at not in left_out]
-        return DrawnItems(items, guessed)
+            offered = [candidate for candidate in candidates if candidate.subtask == subtask]
+            items += with_choices(draw(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
+        return items
+
+    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> DrawnItems:
+        """What is drawn, without the items that make a subtask guessable from its texts."""
+        items = self.drawn(candidates, size, seed)
+        given_away: dict[str, int] = {}
+        for subtask in self.choice_subtasks:
+            asked = [item for item in items if item.candidate.subtask == subtask]
+            left_out = {asked[at].id for at in guessable([as_asked(item) for item in asked])}
+            given_away[subtask] = len(left_out)
+            items = [item for item in items if item.id not in left_out]
+        return DrawnItems(items, given_away)
 
     @abstractmethod
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
-from barista_bench.benchmarks.handyvqa.record_files import CATEGORIES, RVOS_CATEGORIES
+from barista_bench.benchmarks.handyvqa.record_files import CATEGORIES, MCQ_CATEGORIES, RVOS_CATEGORIES
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.errors import ConfigError
 from barista_bench.generate.balance import draw_balanced
@@ -32,6 +32,7 @@ class HanDyVQAFamily(Family):
 
     name: ClassVar[str] = "handyvqa"
     subtasks: ClassVar[tuple[str, ...]] = CATEGORIES
+    choice_subtasks: ClassVar[tuple[str, ...]] = MCQ_CATEGORIES
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
@@ -68,7 +69,7 @@ class HanDyVQAFamily(Family):
         for ask in kinds:
             yield from ask()
 
-    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
+    def drawn(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
         items: list[Item] = []
         for subtask in self.subtasks:
             offered = [candidate for candidate in candidates if candidate.subtask == subtask]

@@ -119,7 +119,7 @@ class ViSTaFamily(Family):
                 kept += members
         return kept
 
-    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
+    def drawn(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
         items: list[Item] = []
         for subtask in self.subtasks:
             own = [candidate for candidate in candidates if candidate.subtask == subtask]

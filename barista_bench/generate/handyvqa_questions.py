@@ -292,10 +292,11 @@ class Questions:
                 yield self._asked("location", question, clip, right, wrong, given, (thing.id,), {ABOUT: thing.name})
 
     def _moves(self) -> list[tuple[int, Thing]]:
-        """Centres of clips in which a thing is touched, halfway or at an end, or halfway changes its place."""
+        """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
         scene = self.scene
         half = scene.frames(HALF_WINDOW_S)
-        middles = {((use.start + use.end) // 2, use.thing) for use in scene.uses}
+        passing = [span for span in scene.places if span.end - span.start <= 2 * half]
+        middles = {((span.start + span.end) // 2, span.thing) for span in (*scene.uses, *passing)}
         edges = {(f, span.thing) for span in scene.places for f in (span.start, span.end)}
         rows = middles | edges | {(frame + at, thing) for frame, thing in middles for at in (-half, half)}
         return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)

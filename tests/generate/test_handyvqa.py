@@ -97,6 +97,11 @@ def test_an_activity_without_a_hand_in_the_picture_is_not_asked_about(scene: Sce
     assert refused(scene, "action") == {"what it is about is not well to be seen": 5}
 
 
+def test_an_activity_whose_verb_has_no_participle_is_counted(tmp_path: Path) -> None:
+    scene = scene_of(tmp_path, document(activities=[("Jiggle brew button", 44, 62), ("Pour milk", 66, 80)]))
+    assert "the domain file has no participle of the activity's verb" in refused(scene, "action")
+
+
 def test_process_asks_what_each_hand_does_and_offers_the_hands_exchanged(scene: Scene) -> None:
     (candidate,) = asked(scene, "process")
     assert right(candidate) == ["The left hand presses the brew button; the right hand holds the coffee cup."]

@@ -25,6 +25,10 @@ SPARE = 4
 """How many times the share of the set that falls to a video it may offer: what balance needs to choose from."""
 
 
+UNBALANCED = "left out, so that the set stays in balance"
+"""Why what could be asked is not, though there is room for it."""
+
+
 class SubtaskReport(msgspec.Struct, frozen=True):
     """One subtask: items asked for and drawn, candidates looked at, and how many of these could not be asked, by reason."""
 
@@ -172,6 +176,8 @@ def _report(
         reasons = tally.reasons(subtask)
         drawn = sum(item.candidate.subtask == subtask for item in items)
         refused = {reason: count for reason, count in reasons.items() if reason != "decided"}
+        if drawn < min(per_subtask, reasons.get("decided", 0)):
+            refused[UNBALANCED] = reasons["decided"] - drawn
         rows.append(SubtaskReport(subtask, per_subtask, drawn, sum(reasons.values()), refused))
     lost = {offer.video_id: offer.problem for offer in offers if offer.problem}
     return FamilyReport(family.name, seed, tuple(rows), lost)

@@ -347,5 +347,5 @@ def test_real_clips_give_states_and_masks_and_say_what_they_lack(real_release: P
     assert drawn["rvos_objects"] >= 5
     assert not report.lost_videos
     for row in report.subtasks:
-        assert row.drawn or sum(row.refused.values()) == row.candidates, row
+        assert row.drawn + sum(row.refused.values()) == row.candidates, row
     assert RvosObjects.name in open_release(tmp_path / "out/handyvqa", None).counts

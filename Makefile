@@ -43,8 +43,8 @@ dataset-barista:
 # ViSTa is scored by whole problem sets, so that it has no limit.
 dataset-%:
 	mkdir -p $(BUILD)/releases
-	$(BIN)/barista-bench mini $(BUILD)/releases/$* --benchmark $* --kitchen $(BUILD)/kitchen
-	$(ENV) $(BIN)/barista-bench build --benchmark $* --source $(BUILD)/releases/$* --out $(BUILD)/data/$* \
+	$(BIN)/barista-bench generate --source $(BUILD)/kitchen --out $(BUILD)/releases/$* --families $* --per-subtask 6 --no-progress
+	$(ENV) $(BIN)/barista-bench build --benchmark $* --source $(BUILD)/releases/$*/$* --out $(BUILD)/data/$* \
 	  $(if $(filter vista,$*),,--sampling limit=$(LIMIT))
 
 # The stem of a pattern holds no colon and no slash: `+` stands for them.

@@ -104,6 +104,17 @@ def small_kitchen(made_once: MadeOnce) -> Path:
     return made_once("small/kitchen", make)
 
 
+@pytest.fixture(scope="session")
+def generated(small_kitchen: Path, made_once: MadeOnce) -> Callable[[str], Path]:
+    """A small release of a sibling benchmark, by its name: a few questions a subtask about the small kitchen."""
+    from barista_bench.generate.generator import generate
+
+    def release(name: str) -> Path:
+        return made_once(f"generated/{name}", lambda out: generate(small_kitchen, out, [name], per_subtask=4)) / name
+
+    return release
+
+
 @contextmanager
 def undrawn_figures() -> Iterator[None]:
     """Figures are files of a line: drawing takes most of a report's time, and most tests do not look at them."""

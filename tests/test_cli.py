@@ -184,10 +184,3 @@ def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
     refused = invoke(cli.app, ["evaluate", str(tmp_path), "--out", str(tmp_path / "runs"), "--no-progress"])
     assert refused.exit_code == 1
     assert "have yet to ask. Remedy: start `run`" in refused.output
-
-
-def test_a_sibling_needs_its_kitchen_and_a_kitchen_takes_none(tmp_path: Path) -> None:
-    for flags in (["--benchmark", "vista"], ["--kitchen", str(tmp_path)], ["--benchmark", "unknown"]):
-        refused = invoke(cli.app, ["mini", str(tmp_path / "out"), *flags])
-        assert refused.exit_code == 1
-        assert "Remedy" in refused.output

@@ -37,32 +37,15 @@ def mini(
     width: Annotated[int, typer.Option(help="Frame width in pixels.")] = 640,
     height: Annotated[int, typer.Option(help="Frame height in pixels.")] = 360,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 2,
-    benchmark: Annotated[str, typer.Option(help="Whose release to write: others are made from a kitchen.")] = "barista",
-    kitchen: Annotated[
-        Path | None, typer.Option(help="A kitchen that this command wrote, for other benchmarks.")
-    ] = None,
     progress: Progress = True,
 ) -> None:
     """Render a small scripted coffee kitchen with a complete scene graph, in the release layout.
 
-    With --benchmark and --kitchen, make a small release of another benchmark from it.
+    `generate --source KITCHEN` makes small releases of the other benchmarks from it.
     """
-    from barista_bench.benchmarks import get_benchmark
-    from barista_bench.files.writing import refuse_inside, replacing_folder
     from barista_bench.mini import write_kitchen
 
     with explained():
-        chosen = get_benchmark(benchmark)
-        if chosen.write_mini is not None:
-            if kitchen is None:
-                raise ConfigError(f"{benchmark} is made from a kitchen. Remedy: write one, and name it with --kitchen")
-            refuse_inside(out, kitchen)
-            with replacing_folder(out) as folder:
-                chosen.write_mini(kitchen, folder)
-            echo(f"a small {chosen.title} in {out}")
-            return
-        if kitchen is not None:
-            raise ConfigError(f"{benchmark} is no benchmark that is made from a kitchen. Remedy: leave --kitchen out")
         folders = write_kitchen(
             out, videos=videos, seed=seed, width=width, height=height, num_proc=num_proc, progress=progress
         )

@@ -124,7 +124,6 @@ class Benchmark:
             otherwise each set has tables of its own.
         submission: writes the file that the benchmark's own leaderboard takes, of one run's samples, and returns its
             path; raises DataError for samples that it cannot take.
-        write_mini: from (a mini kitchen, a new folder): a small release in this benchmark's format.
     """
 
     name: str
@@ -150,7 +149,6 @@ class Benchmark:
     paper_tables: Callable[[Sequence[ModelSamples]], Sequence[PaperTable | PaperChart]] | None = None
     compares_sets: bool = False
     submission: Callable[[Sequence[Scored], Path], Path] | None = None
-    write_mini: Callable[[Path, Path], None] | None = None
 
     def published_split(self, split: str) -> str:
         """A split as `datasets` writes it: ours called `all` is the union."""

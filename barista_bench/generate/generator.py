@@ -34,6 +34,10 @@ SPARE = 4
 """How many times the share of the set that falls to a video it may offer: what balance needs to choose from."""
 
 
+UNBALANCED = "left out, so that the set stays in balance"
+"""Why what could be asked is not, though there is room for it."""
+
+
 class SubtaskReport(msgspec.Struct, frozen=True):
     """One subtask: items asked for and drawn, candidates looked at, and how many could not be asked, by reason."""
 
@@ -193,8 +197,12 @@ def _report(
         reasons = tally.reasons(subtask)
         count = sum(item.candidate.subtask == subtask for item in drawn.items)
         refused = {reason: number for reason, number in reasons.items() if reason != "decided"}
-        if drawn.guessable.get(subtask):
-            refused["its texts give the answer away"] = drawn.guessable[subtask]
+        given_away = drawn.guessable.get(subtask, 0)
+        if given_away:
+            refused["its texts give the answer away"] = given_away
+        unbalanced = reasons.get("decided", 0) - count - given_away
+        if unbalanced > 0 and count + given_away < per_subtask:
+            refused[UNBALANCED] = unbalanced
         rows.append(SubtaskReport(subtask, per_subtask, count, sum(reasons.values()), refused))
     lost = {offer.video_id: offer.problem for offer in offers if offer.problem}
     return FamilyReport(family.name, seed, tuple(rows), lost, tuple(kept))

@@ -18,13 +18,14 @@ from barista_bench.generate.handyvqa_statements import (
     HandAtWork,
     HandOn,
     HandsDo,
+    InWords,
     Masked,
     NothingElseTouched,
     Placed,
     TouchedInClip,
     recorded_course,
 )
-from barista_bench.generate.scene import HandUse, Scene, Thing
+from barista_bench.generate.scene import HandUse, PlaceSpan, Scene, Thing
 from barista_bench.generate.statements import SIDES, Does, Seen, Statement
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
@@ -50,8 +51,7 @@ class HanDyVQAWords(DomainRecord, frozen=True):
     """What the family needs of a domain file.
 
     Args:
-        doing: verbs of activities (press) with their participles (pressing); activities with another verb are not
-            asked about.
+        doing: verbs of activities (press) with their participles (pressing).
         grip: the contact by which a thing is in a hand.
         where: spatial predicates that say where the first of two things is.
         state: attribute type that is asked about.
@@ -77,15 +77,19 @@ class Questions:
     def actions(self) -> Asked:
         """What is done at one moment, by the graph's activities; what is done at other times is wrong."""
         scene = self.scene
-        names = [name for name in dict.fromkeys(action.name for action in scene.actions) if self._doing(name)]
+        texts = {action.name: self._doing(action.name) for action in scene.actions}
         for action in scene.actions:
-            asked = clip_halfway(scene, (action.start + action.end) // 2) if action.name in names else None
+            asked = clip_halfway(scene, (action.start + action.end) // 2)
             if asked is not None:
                 clip, frame = asked
-                choices = {name: Choice(self._doing(name), Does(name, frame)) for name in names}
-                right = choices.pop(action.name)
+                right, *wrong = (
+                    Choice(texts[name], Does(name, frame))
+                    for name in dict.fromkeys((action.name, *texts))
+                    if texts[name] or name == action.name
+                )
                 during = tuple(at for at in clip.shown if action.start <= at < action.end)
-                yield self._asked("action", ACTION, clip, right, choices.values(), (HandAtWork(action.name, during),))
+                given = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
+                yield self._asked("action", ACTION, clip, right, wrong, given)
 
     def _doing(self, action: str) -> str:
         """A sentence about an activity; empty where its verb has no participle."""
@@ -292,10 +296,12 @@ class Questions:
                 yield self._asked("location", question, clip, right, wrong, given, (thing.id,), {ABOUT: thing.name})
 
     def _moves(self) -> list[tuple[int, Thing]]:
-        """Centres of clips in which a thing is touched, halfway or at an end, or halfway changes its place."""
+        """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
         scene = self.scene
         half = scene.frames(HALF_WINDOW_S)
-        middles = {((use.start + use.end) // 2, use.thing) for use in scene.uses}
+        passing = [span for span in scene.places if span.end - span.start <= 2 * half]
+        spans: list[HandUse | PlaceSpan] = [*scene.uses, *passing]
+        middles = {((span.start + span.end) // 2, span.thing) for span in spans}
         edges = {(f, span.thing) for span in scene.places for f in (span.start, span.end)}
         rows = middles | edges | {(frame + at, thing) for frame, thing in middles for at in (-half, half)}
         return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)

@@ -26,6 +26,17 @@ class ClearlyNamed(Statement, frozen=True):
         return scene.unique(scene.things[self.object], self.frames)
 
 
+class InWords(Statement, frozen=True):
+    """The domain file has words for an activity."""
+
+    unmet: ClassVar[str] = "the domain file has no participle of the activity's verb"
+    action: str
+    is_told: bool
+
+    def truth(self, scene: Scene) -> Truth:
+        return self.is_told
+
+
 class HandAtWork(Statement, frozen=True):
     """On two or more of the frames a hand is well to be seen, and something that an action's noun can name."""
 

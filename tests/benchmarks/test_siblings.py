@@ -8,9 +8,8 @@ import random
 import re
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ import pytest
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored, Task, content_seed
-from tests.conftest import SHARED, MadeOnce
+from tests.conftest import SHARED
 
 ROOT = Path(__file__).resolve().parents[2]
 SIBLINGS = ("vista", "handyvqa", "tog_bench", "egocot")
@@ -44,14 +43,12 @@ def with_every_option(task: type[Task]) -> Iterator[Task]:
 
 
 @pytest.fixture(scope="module")
-def examples(small_kitchen: Path, made_once: MadeOnce) -> dict[type[Task], list[Example]]:
+def examples(generated: Callable[[str], Path]) -> dict[type[Task], list[Example]]:
     """The questions with answers of a small release of each."""
     found: dict[type[Task], list[Example]] = {}
     for name in SIBLINGS:
         benchmark = BENCHMARKS[name]
-        assert benchmark.write_mini is not None
-        root = made_once(f"mini/{name}", partial(benchmark.write_mini, small_kitchen))
-        release = benchmark.open_release(root, None)
+        release = benchmark.open_release(generated(name), None)
         for kind in benchmark.tasks:
             task = kind()
             made = task.examples(release, task.sampling)  # type: ignore[attr-defined]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,14 +8,13 @@ import pytest
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
 from barista_bench.core.deriving import Sampling
 from barista_bench.core.task import Example
-from barista_bench.generate.generator import generate
-from tests.conftest import SHARED, MadeOnce
+from tests.conftest import SHARED
 
 
 @pytest.fixture(scope="session")
-def mini_root(small_kitchen: Path, made_once: MadeOnce) -> Path:
+def mini_root(generated: Callable[[str], Path]) -> Path:
     """A release in the benchmark's format, of a few questions a subtask."""
-    return made_once("generated/egocot", lambda out: generate(small_kitchen, out, ["egocot"], per_subtask=4)) / "egocot"
+    return generated("egocot")
 
 
 @pytest.fixture(scope="session")

@@ -97,6 +97,11 @@ def test_an_activity_without_a_hand_in_the_picture_is_not_asked_about(scene: Sce
     assert refused(scene, "action") == {"what it is about is not well to be seen": 5}
 
 
+def test_an_activity_whose_verb_has_no_participle_is_counted(tmp_path: Path) -> None:
+    scene = scene_of(tmp_path, document(activities=[("Jiggle brew button", 44, 62), ("Pour milk", 66, 80)]))
+    assert "the domain file has no participle of the activity's verb" in refused(scene, "action")
+
+
 def test_process_asks_what_each_hand_does_and_offers_the_hands_exchanged(scene: Scene) -> None:
     (candidate,) = asked(scene, "process")
     assert right(candidate) == ["The left hand presses the brew button; the right hand holds the coffee cup."]
@@ -342,5 +347,5 @@ def test_real_clips_give_states_and_masks_and_say_what_they_lack(real_release: P
     assert drawn["rvos_objects"] >= 5
     assert not report.lost_videos
     for row in report.subtasks:
-        assert row.drawn or sum(row.refused.values()) == row.candidates, row
+        assert row.drawn + sum(row.refused.values()) == row.candidates, row
     assert RvosObjects.name in open_release(tmp_path / "out/handyvqa", None).counts

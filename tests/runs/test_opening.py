@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,9 @@ from tests.released_clone import write_clone
 
 
 @pytest.fixture(scope="session")
-def vista(small_kitchen: Path, made_once: MadeOnce) -> Path:
-    from barista_bench.benchmarks.vista.mini import write_mini
-
-    release = made_once("mini/vista", lambda out: write_mini(small_kitchen, out))
+def vista(generated: Callable[[str], Path], made_once: MadeOnce) -> Path:
     settings = {"benchmark": "vista", "sampling": {"frames": 2}, "configs": ["minecraft", "all"], "cache": False}
-    return made_once("opening/vista", lambda out: build(release, out, **settings))
+    return made_once("opening/vista", lambda out: build(generated("vista"), out, **settings))
 
 
 def names(data: Path, **settings: object) -> list[str]:

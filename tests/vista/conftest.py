@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from barista_bench.benchmarks.vista.release import VistaRelease, open_release
-from tests.conftest import SHARED, MadeOnce
+from tests.conftest import SHARED
 
 
 @pytest.fixture(scope="session")
@@ -18,8 +19,6 @@ def real_vista() -> VistaRelease:
 
 
 @pytest.fixture(scope="session")
-def mini(small_kitchen: Path, made_once: MadeOnce) -> Path:
+def mini(generated: Callable[[str], Path]) -> Path:
     """A small release in ViSTa's layout."""
-    from barista_bench.benchmarks.vista.mini import write_mini
-
-    return made_once("mini/vista", lambda out: write_mini(small_kitchen, out))
+    return generated("vista")

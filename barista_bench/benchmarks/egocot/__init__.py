@@ -1,7 +1,5 @@
 """EgoCoT-Bench (arXiv 2605.19559): is the right answer right for the right reason?"""
 
-from functools import partial
-
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase, annotated_evidence, graph_evidence
 from barista_bench.benchmarks.egocot.evidence_check import Checked, Finding, check_rationale
@@ -16,7 +14,7 @@ from barista_bench.benchmarks.egocot.submission import (
     submission_lines,
     write_submission,
 )
-from barista_bench.core.benchmark import Benchmark, on_demand
+from barista_bench.core.benchmark import Benchmark
 
 BENCHMARK = Benchmark(
     name="egocot",
@@ -37,7 +35,6 @@ BENCHMARK = Benchmark(
     formats={"egocot_submission": recorded_submissions},
     paper_tables=paper_tables,
     submission=lambda samples, path: write_submission(submission_lines(samples), path),
-    write_mini=partial(on_demand("barista_bench.generate.generator:mini_release"), "egocot"),
 )
 
 __all__ = [

@@ -1,14 +1,12 @@
 """HanDyVQA (arXiv 2512.00885): what hands and objects do in five seconds, answered by options or by masks."""
 
-from functools import partial
-
 from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, Parts, Process, State
 from barista_bench.benchmarks.handyvqa.objects import Objects
 from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
 from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
 from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts
-from barista_bench.core.benchmark import Benchmark, on_demand
+from barista_bench.core.benchmark import Benchmark
 
 __all__ = [
     "BENCHMARK",
@@ -44,5 +42,4 @@ BENCHMARK = Benchmark(
     formats={"handyvqa": read_outputs, "handyvqa_rvos": read_mask_outputs},
     compares_sets=True,
     paper_tables=paper_tables,
-    write_mini=partial(on_demand("barista_bench.generate.generator:mini_release"), "handyvqa"),
 )

@@ -3,7 +3,7 @@
 from barista_bench.benchmarks.tog_bench.paper import paper_tables
 from barista_bench.benchmarks.tog_bench.release import open_release, video_file
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
-from barista_bench.core.benchmark import Benchmark, on_demand
+from barista_bench.core.benchmark import Benchmark
 
 BENCHMARK = Benchmark(
     name="tog_bench",
@@ -21,7 +21,6 @@ BENCHMARK = Benchmark(
     video_file=video_file,
     open_release=open_release,
     paper_tables=paper_tables,
-    write_mini=on_demand("barista_bench.generate.generator:mini_release"),
 )
 
 __all__ = ["BENCHMARK", "TSTVG"]

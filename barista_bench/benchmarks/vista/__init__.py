@@ -3,7 +3,7 @@
 from barista_bench.benchmarks.vista.matching import All, Minecraft, RealWorld, VirtualHome
 from barista_bench.benchmarks.vista.paper_tables import paper_tables
 from barista_bench.benchmarks.vista.release import VistaRelease, counts, open_release
-from barista_bench.core.benchmark import Benchmark, on_demand
+from barista_bench.core.benchmark import Benchmark
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)
 """The environments in the order of the paper, and all of them together."""
@@ -25,7 +25,6 @@ BENCHMARK = Benchmark(
     open_release=open_release,
     compares_sets=True,
     paper_tables=paper_tables,
-    write_mini=on_demand("barista_bench.generate.generator:mini_release"),
 )
 
 __all__ = [

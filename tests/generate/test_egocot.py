@@ -159,7 +159,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Candidate]
         ),
         (
             *("NSA", "After 00:01.20, which of these comes to be the case next?", "The drawer is open."),
-            {"The coffee cup is full.", "The milk carton is open.", "The jar is open."},
+            {
+                "The coffee cup is full.",
+                "The milk carton is open.",
+                "The jar is open.",
+                "The coffee cup is being filled.",
+                "The coffee cup is being emptied.",
+            },
         ),
         (
             *("NAA", "After 00:03.20, what does the person do next?", "Fill the cup."),

@@ -317,7 +317,7 @@ class Generated:
                 said.append(f"From {time(fact.start)} to {time(fact.end)}, {fact.text}.")
             else:
                 said.append(f"At {time(fact.frame)}, {fact.text}.")
-        return said
+        return list(dict.fromkeys(said))
 
 
 @pytest.fixture(scope="module")

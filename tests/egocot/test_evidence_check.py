@@ -22,7 +22,7 @@ from barista_bench.benchmarks.egocot import (
 )
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact
 from barista_bench.benchmarks.egocot.evidence_sentences import fact_sentence, place_sentence, rationale_of, region_words
-from barista_bench.benchmarks.egocot.items import ItemEvidence
+from barista_bench.benchmarks.egocot.items import GraphFact, ItemEvidence, TimedRelation
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.generate.egocot_moments import words_of
@@ -207,6 +207,70 @@ def test_what_only_wrong_choices_are_is_not_what_is_asked_about() -> None:
     assert verdicts("At 2.0 s the left hand holds the blue bowl.", WHICH)["hand"] == "contradicted"
     assert verdicts("Before that the left hand held the blue bowl.", WHICH)["hand"] == "unverifiable"
     assert verdicts("There is a spoon.", WHICH) == {"object": "unverifiable"}  # it may be there all the same
+
+
+def _graph_row(
+    subject: str, predicate: str, target: str, times: tuple[float, float], text: str, *, holds: bool
+) -> GraphFact:
+    return GraphFact(subject, predicate, target, *times, holds, text)
+
+
+GRAPH = annotated_evidence(
+    ItemEvidence(
+        timestamps=[2.0, 4.0],
+        relations=[
+            TimedRelation("left hand", "holds", "drawer", 2.5, 3.5),
+            TimedRelation("right hand", "touches", "white cup", 5.0, 6.0),
+        ],
+        graph=[
+            _graph_row("drawer", "is", "closed", (0.0, 2.9), "the drawer is closed", holds=True),
+            _graph_row("drawer", "is", "open", (3.0, 9.0), "the drawer is open", holds=True),
+            _graph_row("drawer", "is", "open", (2.0, 2.0), "the drawer is open", holds=False),
+            _graph_row("white cup", "is", "full", (4.0, 4.0), "the white cup is full", holds=False),
+            _graph_row("operator", "does", "open the drawer", (2.4, 3.6), "the person opens the drawer", holds=True),
+            _graph_row("operator", "does", "start the mill", (2.0, 2.0), "the person starts the mill", holds=False),
+            _graph_row("open the drawer", "causes", "drawer is open", (2.0, 4.0), "so", holds=True),
+            _graph_row("start the mill", "causes", "drawer is open", (2.0, 4.0), "so", holds=False),
+            _graph_row("left hand on drawer", "precedes", "right hand on white cup", (2.5, 5.0), "so", holds=True),
+            _graph_row("right hand", "touches", "drawer", (2.0, 2.0), "the right hand touches the drawer", holds=False),
+        ],
+    ),
+    duration=10.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "verdict"),
+    [
+        ("At 4.0 s the drawer is open.", "state", "supported"),
+        ("At 2.0 s the drawer is open.", "state", "contradicted"),  # within half a second, but excluded at that moment
+        ("At 1.9 s the drawer is open.", "time", "unverifiable"),  # nobody looked then
+        ("At 4.0 s the white cup is full.", "state", "contradicted"),
+        ("At 4.0 s the cup is full.", "state", "unverifiable"),  # it may be another one
+        ("At 3.0 s the person opens the drawer.", "action", "supported"),
+        ("At 3.0 s, opening the drawer goes on.", "action", "supported"),
+        ("At 2.0 s the person starts the mill.", "action", "contradicted"),
+        ("The person opens the drawer, so that the drawer is open.", "cause", "supported"),
+        ("From 2.0 s to 4.0 s the person starts the mill, so that the drawer is open.", "cause", "contradicted"),
+        ("The left hand holds the drawer before the right hand touches the white cup.", "order", "supported"),
+        ("The right hand touches the white cup before the left hand holds the drawer.", "order", "contradicted"),
+        ("At 2.0 s the right hand touches the drawer.", "hand", "contradicted"),
+    ],
+)
+def test_claims_about_what_only_a_graph_says(text: str, kind: str, verdict: str) -> None:
+    found = check_rationale(text, GRAPH).findings
+    assert [finding.verdict for finding in found if finding.claim.kind == kind] == [verdict]
+
+
+@pytest.mark.parametrize("text", ["The open drawer is there.", "It is open.", "The drawer is not open."])
+def test_a_state_is_claimed_only_where_it_is_said_of_a_thing(text: str) -> None:
+    assert "state" not in {finding.claim.kind for finding in check_rationale(text, GRAPH).findings}
+
+
+def test_without_a_graph_nobody_claims_states_actions_causes_or_order() -> None:
+    text = "The left hand holds the kettle before the right hand touches the table, so that the kettle is open."
+    kinds = {finding.claim.kind for finding in check_rationale(text, KETTLE).findings}
+    assert kinds == {"hand", "object"}
 
 
 def test_facts_of_the_question_are_not_expected_to_be_said() -> None:

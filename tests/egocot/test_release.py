@@ -278,3 +278,18 @@ def test_unknown_keys_are_named_in_text_that_can_be_printed(tmp_path: Path) -> N
     (problem,) = release.problems
     assert str(problem).encode().isascii() or str(problem).isprintable()
     assert "\x1b" not in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [({"predicate": "sings"}, "predicate"), ({"time": []}, "time"), ({"holds": 1}, "holds"), ({"text": ""}, "text")],
+)
+def test_a_bad_fact_of_the_graph_costs_itself(tmp_path: Path, change: dict[str, Any], key: str) -> None:
+    fact = {"subject_name": "drawer", "predicate": "is", "object_name": "open", "time": ["00:01.00", "00:02.00"]}
+    fact |= {"holds": True, "text": "the drawer is open"}
+    evidence = {**record()["evidence"], "graph": [fact, {**fact, **change}]}
+    release = opened(tmp_path, record(evidence=evidence))
+    (item,) = release.items.values()
+    assert [row.text for row in item.evidence.graph] == ["the drawer is open"]
+    (problem,) = release.problems
+    assert problem.key.endswith(f"evidence.graph[1].{key}")

@@ -25,13 +25,12 @@ from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce
 from tests.released_clone import write_clone
+from tests.vista.made import write_small_release
 
 
 @pytest.fixture(scope="session")
-def vista(small_kitchen: Path, made_once: MadeOnce) -> Path:
-    from barista_bench.benchmarks.vista.mini import write_mini
-
-    release = made_once("mini/vista", lambda out: write_mini(small_kitchen, out))
+def vista(made_once: MadeOnce) -> Path:
+    release = made_once("made/vista", write_small_release)
     settings = {"benchmark": "vista", "sampling": {"frames": 2}, "configs": ["minecraft", "all"], "cache": False}
     return made_once("opening/vista", lambda out: build(release, out, **settings))
 

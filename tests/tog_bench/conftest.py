@@ -3,14 +3,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from barista_bench.benchmarks.tog_bench import BENCHMARK
+from barista_bench.generate.generator import generate
 from barista_bench.mini import write_kitchen
 from barista_bench.mini.cutting import encode_video
 from tests.conftest import MadeOnce
@@ -98,6 +97,9 @@ def kitchen(made_once: MadeOnce) -> Path:
 
 @pytest.fixture(scope="session")
 def mini(kitchen: Path, made_once: MadeOnce) -> Path:
-    """The small release over it."""
-    assert BENCHMARK.write_mini is not None
-    return made_once("tog/mini", partial(BENCHMARK.write_mini, kitchen))
+    """The tasks that are generated of it."""
+
+    def make(folder: Path) -> None:
+        generate(kitchen, folder, ["tog_bench"], per_subtask=20)
+
+    return made_once("tog/generated", make) / "tog_bench"

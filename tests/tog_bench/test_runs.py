@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from barista_bench.api import evaluate
-from barista_bench.benchmarks.tog_bench import BENCHMARK
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
+from barista_bench.generate.generator import generate
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.reporting import write_report
 from barista_bench.runs.score.scoring import ScoredRun, score
@@ -105,9 +105,8 @@ def test_the_report_holds_the_papers_tables(runs: dict[str, ScoredRun], tmp_path
 
 
 def test_real_clips_go_the_whole_way(real_release: Path, encoder: str, tmp_path: Path) -> None:
-    assert BENCHMARK.write_mini is not None
-    BENCHMARK.write_mini(real_release, tmp_path / "mini")
-    folder = build(tmp_path / "mini", tmp_path / "tog_bench", benchmark="tog_bench", cache=False).folder
+    generate(real_release, tmp_path / "generated", ["tog_bench"])
+    folder = build(tmp_path / "generated/tog_bench", tmp_path / "tog_bench", benchmark="tog_bench", cache=False).folder
     option = {"encoder": encoder}
     oracle = asked(folder, "oracle", tmp_path / "oracle", option).results
     assert oracle.figures["ST-m_vIoU"].mean == pytest.approx(1)

@@ -6,6 +6,7 @@ import pytest
 
 from barista_bench.benchmarks.vista.release import VistaRelease, open_release
 from tests.conftest import SHARED, MadeOnce
+from tests.vista.made import write_small_release
 
 
 @pytest.fixture(scope="session")
@@ -18,8 +19,6 @@ def real_vista() -> VistaRelease:
 
 
 @pytest.fixture(scope="session")
-def mini(small_kitchen: Path, made_once: MadeOnce) -> Path:
-    """A small release in ViSTa's layout."""
-    from barista_bench.benchmarks.vista.mini import write_mini
-
-    return made_once("mini/vista", lambda out: write_mini(small_kitchen, out))
+def mini(made_once: MadeOnce) -> Path:
+    """A small hand-made release with every environment."""
+    return made_once("made/vista", write_small_release)

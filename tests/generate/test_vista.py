@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -23,7 +24,7 @@ from tests.generate.made_scene import table
 
 THINGS = {"right": "right hand", "cup": "coffee cup", "lid": "lid", "jar": "jar"}
 CONTACTS = [
-    ("right", "holds", "cup", 2, 20),
+    ("right", "holds", "cup", 2, 18),
     ("right", "holds", "lid", 22, 38),
     ("right", "holds", "lid", 42, 58),
     ("right", "holds", "jar", 62, 78),
@@ -63,7 +64,6 @@ def test_a_joint_is_possible_where_state_place_and_holder_are_the_same(tmp_path:
     assert Continues(19, 20, 40).truth(scene) is True  # as in the video
     assert Continues(59, 20, 40).truth(scene) is True  # the lid is closed at 59 as at 20
     assert Continues(39, 20, 40).truth(scene) is False  # it is open at 39
-    assert Continues(15, 20, 40).truth(scene) is True
     assert Continues(70, 20, 40).truth(scene) is False  # the jar is in the hand at 70, and not at 20
 
 
@@ -118,7 +118,8 @@ def test_actions_that_no_clip_can_show_are_counted_with_the_reason(
     tmp_path: Path, activities: list[tuple[str, int, int]], reason: str
 ) -> None:
     tally = Tally()
-    assert not list(ViSTaFamily(load_domain()).decided(scene_of(tmp_path, activities=activities), tally))
+    candidates = list(ViSTaFamily(load_domain()).decided(scene_of(tmp_path, activities=activities), tally))
+    assert {candidate.subtask for candidate in candidates} == {"on_v_off"}  # which asks for no action
     assert any(reason in why for why in tally.reasons("objects"))
 
 
@@ -160,7 +161,15 @@ def test_a_domain_without_words_is_an_error_that_says_so() -> None:
 
 @pytest.fixture(scope="module")
 def generated(small_kitchen: Path, made_once: MadeOnce) -> Path:
-    return made_once("generated/vista", lambda out: generate(small_kitchen, out, ["vista"], per_subtask=9))
+    return made_once("generated/vista", lambda out: generate_quick(small_kitchen, out))
+
+
+def generate_quick(kitchen: Path, out: Path, num_proc: int = 1) -> None:
+    """Generate a small release of a kitchen whose actions last a fraction of a second."""
+    domain = out.parent / f"{out.name}.yaml"
+    words = resources.files("barista_bench.scene_graph").joinpath("domain.yaml").read_text(encoding="utf-8")
+    domain.write_text(f"{words}\nlengths: {{action_min: 0.1}}\n", encoding="utf-8")
+    generate(kitchen, out, ["vista"], per_subtask=9, domain=domain, num_proc=num_proc)
 
 
 def test_the_release_is_read_without_a_problem_and_has_every_level(generated: Path) -> None:
@@ -191,7 +200,7 @@ def test_videos_have_one_rate_and_are_as_long_as_their_clips(generated: Path, sm
 
 
 def test_one_and_two_processes_give_the_same_bytes(generated: Path, small_kitchen: Path, tmp_path: Path) -> None:
-    generate(small_kitchen, tmp_path / "again", ["vista"], per_subtask=9, num_proc=2)
+    generate_quick(small_kitchen, tmp_path / "again", num_proc=2)
     for path in generated.rglob("*"):
         if path.is_file():
             assert (tmp_path / "again" / path.relative_to(generated)).read_bytes() == path.read_bytes(), path

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import resources
 from pathlib import Path
 
@@ -192,7 +193,8 @@ def test_videos_have_one_rate_and_are_as_long_as_their_clips(generated: Path, sm
     assert len(videos) == len(lines)
     for line in lines[::10]:
         _, name, number = line["id"].split("/")
-        (path,) = [path for video, path in videos.items() if video.endswith(f"{name}/take_{number}.mp4")][:1]
+        folder = re.sub(r"_(remix|permutation)$", r"/\1", line["subtask"])
+        (path,) = [path for video, path in videos.items() if video.endswith(f"/{folder}/{name}/take_{number}.mp4")]
         seconds = sum(end - start for start, end in line["extra"]["spans"]) / (graph[line["video_id"]].video.fps or 0)
         with open_reader(path) as reader:
             assert reader.fps == pytest.approx(30)

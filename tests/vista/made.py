@@ -79,10 +79,10 @@ def write_small_release(root: Path) -> None:
         descriptions = {f"label_{at}": "; then ".join(steps[step] for step in order) for at, order in enumerate(orders)}
         entries = [(f"{folder}/take_{at}.mp4", f"label_{at}") for at in range(len(orders))]
         write_set(root, set_id, entries, descriptions, level=level, **fields)
-        for (path, _), order in zip(entries, orders, strict=True):
+        for take, ((path, _), order) in enumerate(zip(entries, orders, strict=True)):
             video = root / environment / path
             video.parent.mkdir(parents=True, exist_ok=True)
-            pictures = [np.full((16, 16, 3), 60 * step + at, np.uint8) for step in order for at in range(4)]
+            pictures = [np.full((16, 16, 3), 60 * step + at, np.uint8) for step in order for at in range(4 + take)]
             encode_video(video, pictures, size=(16, 16), fps=10)
 
     singles = [[0], [1], [2]]

@@ -128,7 +128,9 @@ def guessable(questions: Sequence[AskedChoices], ceiling: float | None = None) -
     """
     kept = list(range(len(questions)))
     while kept:
-        excess = max((_excess([questions[at] for at in kept], guesser, ceiling) for guesser in GUESSERS), key=len)
+        left = [questions[at] for at in kept]
+        # The cheaper guesser first: what it makes us leave out the other need not look at.
+        excess = _excess(left, "prior", ceiling) or _excess(left, "text", ceiling)
         if not excess:
             break
         kept = [at for number, at in enumerate(kept) if number not in excess]
@@ -141,7 +143,6 @@ def _excess(questions: Sequence[AskedChoices], guesser: Guesser, ceiling: float 
     if guesses is None or (guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= 0.05):
         return frozenset()
     allowed = guesses.chance if ceiling is None else ceiling
-    # Half of the excess a round: what is left out changes what can be learned.
-    count = max(1, int((guesses.accuracy - allowed) * len(questions)) // 2)
+    count = max(1, int((guesses.accuracy - allowed) * len(questions)))
     certain = [at for at in reversed(range(len(questions))) if guesses.credit[at] >= 1]
     return frozenset(certain[:count] or [len(questions) - 1])

@@ -231,13 +231,12 @@ class ToGBenchFamily(Family):
         is_vague = thing.category.lower() in self.domain.vague
         name = thing.name if is_vague else thing.category
         synonyms = [word for word in self.words.synonyms.get(name, ()) if word != name]
-        intervals = [
-            (round(start / scene.fps, 3), round(end / scene.fps, 3)) for start, end in stretches(scene, thing.id)
-        ]
+        spans = stretches(scene, thing.id)
+        intervals = [(round(start / scene.fps, 3), round(end / scene.fps, 3)) for start, end in spans]
         boxes = [
             BoxAt(float(second), xywh_to_xyxy(list(scene.boxes(frame)[thing.id])))
             for second, frame in whole_seconds(scene)
-            if scene.visible(thing.id, frame)
+            if any(start <= frame < end for start, end in spans) and scene.visible(thing.id, frame)
         ]
         return ObjectRecord(name, intervals, boxes, kind, synonyms, thing.id)
 

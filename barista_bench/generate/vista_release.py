@@ -6,7 +6,8 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from functools import lru_cache
+from itertools import chain, groupby
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from barista_bench.benchmarks.vista.release_files import MetadataRow
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.drawing import Item
 from barista_bench.generate.vista_words import VistaWords
-from barista_bench.media.video import FrameReader, open_reader
+from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized
 from barista_bench.scene_graph import SceneGraph
 
@@ -25,7 +26,8 @@ ENVIRONMENT = "real_life"
 """Folder of the release in which all sets lie."""
 EXTRA_TYPES = frozenset({"opening_v_closing"})
 """Types of level 1 that lie in `extrapyramidal`, as in the release; the others in `foundation`."""
-_AT_ONCE = 32
+CLIPS = 24
+"""Clips of one video that are kept decoded, in the small size of the release."""
 
 
 def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: VistaWords) -> None:
@@ -33,8 +35,10 @@ def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: V
     rows: list[MetadataRow] = []
     for name, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
         rows += _write_set(name, list(members), out, words)
-    for item in sorted(items, key=lambda item: item.candidate.video_id):
-        _write_video(item, source, out / ENVIRONMENT / _path(item), words)
+    for video_id, members in groupby(
+        sorted(items, key=lambda i: i.candidate.video_id), key=lambda i: i.candidate.video_id
+    ):
+        _write_videos(list(members), source, video_id, out, words)
     table = io.StringIO(newline="")
     writer = csv.writer(table)
     writer.writerow(MetadataRow.__struct_fields__)
@@ -89,16 +93,22 @@ def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords)
         yield MetadataRow(f"{ENVIRONMENT}/{_path(item)}", number, text, ENVIRONMENT, kind, problem_set)
 
 
-def _write_video(item: Item, source: SceneGraph, path: Path, words: VistaWords) -> None:
-    """The clips of an entry one after the other, at the common rate, the longer side at most the common width."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open_reader(source.video_path(item.candidate.video_id)) as reader:
-        fps = source[item.candidate.video_id].video.fps or reader.fps
-        frames = [
-            frame for start, end in item.candidate.extra["spans"] for frame in _at_rate(start, end, fps, words.fps)
-        ]
+def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out: Path, words: VistaWords) -> None:
+    """The entries of one video, each its clips one after the other, at the common rate and width."""
+    fps = source[video_id].video.fps
+    with open_reader(source.video_path(video_id)) as reader:
         size = _small(*reader.size, words.width)
-        encode_video(path, resized(_read(reader, frames), size), size=size, fps=words.fps)
+
+        @lru_cache(maxsize=CLIPS)  # sets share clips, and decoding is what takes the time
+        def pictures(start: int, end: int) -> list[Picture]:
+            frames = list(_at_rate(start, end, fps or reader.fps, words.fps))
+            return list(resized(reader.read(frames), size))
+
+        for item in items:
+            path = out / ENVIRONMENT / _path(item)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            clips = (pictures(start, end) for start, end in item.candidate.extra["spans"])
+            encode_video(path, chain.from_iterable(clips), size=size, fps=words.fps)
 
 
 def _at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:
@@ -109,11 +119,6 @@ def _at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:
     """
     count = max(1, round((end - start) * rate / fps))
     return (min(end - 1, start + int(number * fps / rate)) for number in range(count))
-
-
-def _read(reader: FrameReader, frames: Sequence[int]) -> Iterator[Picture]:
-    for begin in range(0, len(frames), _AT_ONCE):
-        yield from reader.read(frames[begin : begin + _AT_ONCE])
 
 
 def _small(width: int, height: int, most: int) -> tuple[int, int]:

@@ -66,7 +66,7 @@ class Sequences:
     def joints(self, order: Order) -> tuple[Statement, ...]:
         """What must hold for the clips to be joined in this order."""
         joints = tuple(self.joint(a, b) for a, b in pairwise(order))
-        return *joints, *(left for at in range(2, len(order)) for left in self._left(order[:at], order[at]))
+        return *joints, *(left for at in range(1, len(order)) for left in self._left(order[:at], order[at]))
 
     def is_possible(self, path: Order, at: int) -> bool:
         """Whether a clip can follow the clips of a path, which is possible itself."""
@@ -75,13 +75,9 @@ class Sequences:
         return at in self.after[path[-1]] and all(left.truth(self.scene) for left in self._left(path, at))
 
     def _left(self, path: Order, at: int) -> Iterator[AsLeft]:
-        """For what a clip takes, and the clip just before does not: how the clip that took it last has left it."""
-        waiting = set(self._taken[at]) - set(self._taken[path[-1]])
-        for earlier in reversed(path[:-1]):
-            shared = waiting & set(self._taken[earlier])
-            if shared:
-                yield AsLeft(tuple(sorted(shared)), self.clips[earlier].end - 1, self.clips[at].start)
-            waiting -= shared
+        """What must be so for a clip to follow a path: what it takes is as it was at every joint before."""
+        for first, second in pairwise((*path, at)):
+            yield AsLeft(tuple(sorted(self._taken[at])), self.clips[first].end - 1, self.clips[second].start)
 
     @cached_property
     def _taken(self) -> list[frozenset[str]]:

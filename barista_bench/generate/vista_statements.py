@@ -91,7 +91,7 @@ class HandsAtWork(Statement, frozen=True):
 class Continues(Statement, frozen=True):
     """What the second of two joined clips takes, and what hands hold, is at its start as it is at the end of the first:
     state, place and holder; what that is in, on or at, and the parts of all of these, are in the same state. Clips that
-    follow each other in the video within the domain's `gap` continue by nature.
+    follow each other in the video continue by nature.
 
     Frames are the last of the first clip and the first of the second. A thing of which neither state nor place is
     recorded must not have been touched between them.
@@ -104,7 +104,7 @@ class Continues(Statement, frozen=True):
     end: int
 
     def truth(self, scene: Scene) -> Truth:
-        if 0 < self.first - self.last <= scene.frames(scene.domain.lengths.gap):
+        if follow_each_other(scene, self.last, self.first):
             return True
         if _held(scene, self.last) != _held(scene, self.first):
             return False
@@ -118,22 +118,18 @@ class Continues(Statement, frozen=True):
 
 
 class AsLeft(Statement, frozen=True):
-    """Objects are on frame `first`, where a clip begins that takes them, as on frame `last`, where the clip ends that
-    took them last: state, place and holder."""
+    """Objects that a later clip takes are where two clips are joined as they were: state, place and holder. Frames are
+    as in `Continues`."""
 
-    unmet: ClassVar[str] = "something is taken that an earlier clip left otherwise"
+    unmet: ClassVar[str] = "something that a later clip takes changes between two clips"
 
     objects: tuple[str, ...]
     last: int
     first: int
 
     def truth(self, scene: Scene) -> Truth:
-        is_near = 0 < self.first - self.last <= scene.frames(scene.domain.lengths.gap)
-        return is_near or all(
-            _is_as_left(scene, scene.things[item], self.last, self.first)
-            and {row for row in _held(scene, self.last) if row[1] == item}
-            == {row for row in _held(scene, self.first) if row[1] == item}
-            for item in self.objects
+        return follow_each_other(scene, self.last, self.first) or all(
+            _is_same(scene, item, self.last, self.first) for item in self.objects
         )
 
 
@@ -188,9 +184,31 @@ def _held(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
     return frozenset((use.side, use.thing.id) for use in scene.uses if use.start <= frame < use.end)
 
 
+def follow_each_other(scene: Scene, last: int, first: int) -> bool:
+    """Whether the second of two frames comes after the first with no activity between them."""
+    return last < first and not any(overlapping(scene, last + 1, first))
+
+
 def taken_in(scene: Scene, start: int, end: int) -> set[Thing]:
     """What hands use at some time in [start, end)."""
     return {use.thing for use in scene.uses if use.start < end and use.end > start}
+
+
+def _is_same(scene: Scene, object_id: str, last: int, first: int) -> bool:
+    """Whether recorded state, place and holder of an object are the same on two frames."""
+    key = ("same", object_id, last, first)
+    if key not in scene.memo:
+        thing = scene.things[object_id]
+        conditions = [
+            (
+                _states(scene, thing, frame),
+                _places(scene, thing, frame),
+                {s for s, o in _held(scene, frame) if o == object_id},
+            )
+            for frame in (last, first)
+        ]
+        scene.memo[key] = conditions[0] == conditions[1]
+    return bool(scene.memo[key])
 
 
 def _is_as_left(scene: Scene, thing: Thing, last: int, first: int) -> bool:

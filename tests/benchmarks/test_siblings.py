@@ -18,7 +18,8 @@ import pytest
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored, Task, content_seed
-from tests.conftest import SHARED
+from tests.conftest import SHARED, MadeOnce
+from tests.vista.made import write_small_release
 
 ROOT = Path(__file__).resolve().parents[2]
 SIBLINGS = ("vista", "handyvqa", "tog_bench", "egocot")
@@ -43,12 +44,14 @@ def with_every_option(task: type[Task]) -> Iterator[Task]:
 
 
 @pytest.fixture(scope="module")
-def examples(generated: Callable[[str], Path]) -> dict[type[Task], list[Example]]:
+def examples(generated: Callable[[str], Path], made_once: MadeOnce) -> dict[type[Task], list[Example]]:
     """The questions with answers of a small release of each."""
     found: dict[type[Task], list[Example]] = {}
     for name in SIBLINGS:
         benchmark = BENCHMARKS[name]
-        release = benchmark.open_release(generated(name), None)
+        # What is generated for ViSTa has one environment, and each is a task.
+        root = made_once("made/vista", write_small_release) if name == "vista" else generated(name)
+        release = benchmark.open_release(root, None)
         for kind in benchmark.tasks:
             task = kind()
             made = task.examples(release, task.sampling)  # type: ignore[attr-defined]

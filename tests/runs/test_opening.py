@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,12 +24,14 @@ from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce
 from tests.released_clone import write_clone
+from tests.vista.made import write_small_release
 
 
 @pytest.fixture(scope="session")
-def vista(generated: Callable[[str], Path], made_once: MadeOnce) -> Path:
+def vista(made_once: MadeOnce) -> Path:
+    release = made_once("made/vista", write_small_release)
     settings = {"benchmark": "vista", "sampling": {"frames": 2}, "configs": ["minecraft", "all"], "cache": False}
-    return made_once("opening/vista", lambda out: build(generated("vista"), out, **settings))
+    return made_once("opening/vista", lambda out: build(release, out, **settings))
 
 
 def names(data: Path, **settings: object) -> list[str]:

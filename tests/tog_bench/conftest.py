@@ -97,5 +97,9 @@ def kitchen(made_once: MadeOnce) -> Path:
 
 @pytest.fixture(scope="session")
 def mini(kitchen: Path, made_once: MadeOnce) -> Path:
-    """The small release over it."""
-    return made_once("tog/mini", lambda out: generate(kitchen, out, ["tog_bench"], per_subtask=8)) / "tog_bench"
+    """The tasks that are generated of it."""
+
+    def make(folder: Path) -> None:
+        generate(kitchen, folder, ["tog_bench"], per_subtask=20)
+
+    return made_once("tog/generated", make) / "tog_bench"

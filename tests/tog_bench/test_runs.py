@@ -105,8 +105,8 @@ def test_the_report_holds_the_papers_tables(runs: dict[str, ScoredRun], tmp_path
 
 
 def test_real_clips_go_the_whole_way(real_release: Path, encoder: str, tmp_path: Path) -> None:
-    generate(real_release, tmp_path / "mini", ["tog_bench"])
-    folder = build(tmp_path / "mini" / "tog_bench", tmp_path / "tog_bench", benchmark="tog_bench", cache=False).folder
+    generate(real_release, tmp_path / "generated", ["tog_bench"])
+    folder = build(tmp_path / "generated/tog_bench", tmp_path / "tog_bench", benchmark="tog_bench", cache=False).folder
     option = {"encoder": encoder}
     oracle = asked(folder, "oracle", tmp_path / "oracle", option).results
     assert oracle.figures["ST-m_vIoU"].mean == pytest.approx(1)

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from barista_bench.benchmarks.vista.release import VistaRelease, open_release
-from tests.conftest import SHARED
+from tests.conftest import SHARED, MadeOnce
+from tests.vista.made import write_small_release
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +19,6 @@ def real_vista() -> VistaRelease:
 
 
 @pytest.fixture(scope="session")
-def mini(generated: Callable[[str], Path]) -> Path:
-    """A small release in ViSTa's layout."""
-    return generated("vista")
+def mini(made_once: MadeOnce) -> Path:
+    """A small hand-made release with every environment."""
+    return made_once("made/vista", write_small_release)

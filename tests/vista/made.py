@@ -16,6 +16,7 @@ from barista_bench.benchmarks.vista.scoring import AnsweredVideo, MatchedSet
 from barista_bench.benchmarks.vista.scoring import match as match_videos
 from barista_bench.core.prompt import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored
+from barista_bench.mini.cutting import encode_video
 
 BOXES = BoxFormat()
 COLUMNS = ("video", "level", "description", "environment", "problem_set_type", "problem_set")
@@ -67,6 +68,34 @@ def write_frames(folder: Path, pictures: Sequence[np.ndarray]) -> Path:
 def plain_frames(count: int, size: int = 8) -> list[np.ndarray]:
     """Frames of one colour each, no two alike."""
     return [np.full((size, size, 3), (at * 20 % 256, at * 7 % 256, 90), np.uint8) for at in range(count)]
+
+
+def write_small_release(root: Path) -> None:
+    """A release with sets of every environment, of levels 1 to 3, and with videos that several descriptions fit."""
+    steps = ["open the lid", "lift the cup", "pour the milk", "wipe the tray"]
+
+    def add(set_id: str, orders: Sequence[Sequence[int]], level: int, **fields: object) -> None:
+        environment, folder = set_id.split("/", 1)
+        descriptions = {f"label_{at}": "; then ".join(steps[step] for step in order) for at, order in enumerate(orders)}
+        entries = [(f"{folder}/take_{at}.mp4", f"label_{at}") for at in range(len(orders))]
+        write_set(root, set_id, entries, descriptions, level=level, **fields)
+        for take, ((path, _), order) in enumerate(zip(entries, orders, strict=True)):
+            video = root / environment / path
+            video.parent.mkdir(parents=True, exist_ok=True)
+            pictures = [np.full((16, 16, 3), 60 * step + at, np.uint8) for step in order for at in range(4 + take)]
+            encode_video(video, pictures, size=(16, 16), fps=10)
+
+    singles = [[0], [1], [2]]
+    add("alfred/foundation/objects/hands", singles, 1)
+    add("alfred/level_2/permutation/two", [[0, 1], [1, 0]], 2)
+    add("alfred/level_3/permutation/three", [[0, 1, 2], [1, 2, 0], [2, 0, 1]], 3)
+    add("alfred/level_3/remix/general", [[0, 1, 2], [0, 1, 3], [0, 3, 2], [3, 1, 2]], 3)
+    add("real_life/extrapyramidal/opening_v_closing/doors", singles, 1)
+    add("real_life/level_3/permutation/turns", [[0, 1, 2], [1, 2, 0], [2, 0, 1]], 3, example_gpt="1. A lid.")
+    add("minecraft/level_2/permutation/two", [[0, 1], [1, 0]], 2)
+    add("minecraft/foundation/multilabel", singles, 1)
+    data = root / "tasks/minecraft/foundation/multilabel_data.json"
+    data.write_text(data.read_text().replace('"label_0"', '"label_0,label_1"'))
 
 
 def example(

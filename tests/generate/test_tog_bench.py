@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from barista_bench.benchmarks.tog_bench import TSTVG
+from barista_bench.benchmarks.tog_bench.annotations import AnnotationFile
+from barista_bench.benchmarks.tog_bench.release import open_release
+from barista_bench.core.prompt import BoxFormat
+from barista_bench.core.task import Example, Prediction, Scored
+from barista_bench.errors import ConfigError
+from barista_bench.generate.candidates import Candidate, Tally
+from barista_bench.generate.generator import generate
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.tog_bench import ToGBenchFamily
+from barista_bench.generate.tog_statements import stretches
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import load_domain
+from tests.conftest import MadeOnce
+from tests.generate.made_scene import table
+
+
+def asked(scene: Scene) -> tuple[dict[str, Candidate], Tally]:
+    """Instruction to candidate of all that can be asked, and what was refused."""
+    tally = Tally()
+    candidates = ToGBenchFamily(load_domain()).decided(scene, tally)
+    return {candidate.question: candidate for candidate in candidates}, tally
+
+
+def test_an_explicit_instruction_takes_what_it_names_and_an_implicit_one_what_alone_can_serve(tmp_path: Path) -> None:
+    candidates, _ = asked(table(tmp_path, {"cup": "coffee cup", "spoon": "spoon", "saucer": "saucer"}))
+    assert candidates["Bring me the spoon."].objects == ("spoon",)
+    assert candidates["Give me something to stir with."].objects == ("spoon",)
+    stirring = candidates["Stir what is in the coffee cup."]
+    assert stirring.objects == ("cup", "spoon")
+    assert stirring.extra["kinds"] == ["explicit", "implicit"]
+    assert stirring.subtask == "implicit_2"
+    assert candidates["Wash the coffee cup, the spoon and the saucer."].subtask == "explicit_3"
+
+
+def test_a_wish_that_two_things_could_serve_is_refused(tmp_path: Path) -> None:
+    candidates, tally = asked(table(tmp_path, {"cup": "coffee cup", "glass": "glass"}))
+    assert "I would like something to drink from." not in candidates
+    assert tally.reasons("implicit_1")["several things in the video could serve"] == 2
+
+
+def test_a_name_that_two_things_have_is_refused(tmp_path: Path) -> None:
+    candidates, tally = asked(table(tmp_path, {"one": "spoon", "other": "spoon"}))
+    assert candidates == {}
+    assert tally.reasons("explicit_1")["its name could mean another thing in the video"] > 0
+
+
+def test_what_would_make_for_another_answer_must_not_be_in_the_video(tmp_path: Path) -> None:
+    wish = "My drink should be sweeter."
+    assert wish in asked(table(tmp_path / "sugar", {"sugar": "sugar"}))[0]
+    candidates, tally = asked(table(tmp_path / "jar", {"sugar": "sugar", "jar": "jar"}))
+    assert wish not in candidates
+    assert tally.reasons("implicit_1")["something in the video would make for another answer"] == 1
+
+
+def test_what_no_shown_frame_shows_is_refused(tmp_path: Path) -> None:
+    """Frames are shown at 0, 4 and 8 s: frames 0, 40 and 80."""
+    for spans, is_asked in (([(45, 75)], False), ([(0, 30)], True), ([(0, 30), (45, 75)], False)):
+        scene = table(tmp_path / str(spans), {"towel": "towel"}, seen={"towel": spans})
+        candidates, tally = asked(scene)
+        assert ("Bring me the towel." in candidates) is is_asked
+        refused = tally.reasons("explicit_1").get("it is not well to be seen on the frames shown", 0)
+        assert (refused > 0) is not is_asked
+
+
+def test_a_step_must_be_recorded_with_hands_on_what_is_taken(tmp_path: Path) -> None:
+    wish = "I need something to press ground coffee flat with."
+    things = {"right": "right hand", "tamper": "tamper", "filter": "portafilter"}
+    contacts = [("right", "holds", "tamper", 20, 40)]
+    steps = [("Tamp coffee", 10, 50)]
+    assert wish in asked(table(tmp_path / "all", things, contacts=contacts, steps=steps))[0]
+    assert wish not in asked(table(tmp_path / "no_step", things, contacts=contacts))[0]
+    assert wish not in asked(table(tmp_path / "no_hand", things, steps=steps))[0]
+
+
+def test_what_hands_bring_about_can_be_asked_for_and_what_happens_by_itself_cannot(tmp_path: Path) -> None:
+    things = {"right": "right hand", "cup": "coffee cup", "saucer": "saucer", "drawer": "drawer"}
+    said = {
+        "places": [("cup", "on", "saucer", 60, 120)],
+        "attributes": [("drawer", "state", "close", 0, 50), ("drawer", "state", "open", 50, 120)],
+    }
+    by_hand = [("right", "holds", "cup", 40, 60), ("right", "pulls", "drawer", 45, 55)]
+    candidates, _ = asked(table(tmp_path / "hand", things, contacts=by_hand, **said))
+    assert candidates["Open the drawer."].objects == ("drawer",)
+    assert "Put the coffee cup on the saucer." in candidates
+    candidates, tally = asked(table(tmp_path / "alone", things, **said))
+    assert "Open the drawer." not in candidates
+    assert tally.reasons("explicit_1")["the graph shows no hand that does it"] == 1
+
+
+def test_a_whole_and_its_part_are_not_two_objects(tmp_path: Path) -> None:
+    parts = [("jar", "part of", "machine", 0, 120)]
+    candidates, tally = asked(table(tmp_path, {"machine": "coffee machine", "jar": "jar"}, places=parts))
+    assert all(len(candidate.objects) == 1 for candidate in candidates.values())
+    assert tally.reasons("explicit_2") == {} or "one is a part of the other" in tally.reasons("explicit_2")
+
+
+def test_intervals_leave_out_what_is_shorter_than_a_second(tmp_path: Path) -> None:
+    spans = [(0, 30), (35, 60), (75, 80), (100, 115)]
+    assert stretches(table(tmp_path, {"towel": "towel"}, seen={"towel": spans}), "towel") == [(0, 60), (100, 115)]
+
+
+def test_a_domain_without_instructions_is_an_error_that_says_so() -> None:
+    with pytest.raises(ConfigError, match=r"families\.tog_bench.*Remedy"):
+        ToGBenchFamily(msgspec.structs.replace(load_domain(), families={}))
+
+
+@pytest.fixture(scope="module")
+def generated(small_kitchen: Path, made_once: MadeOnce) -> Path:
+    return made_once("generated/tog_bench", lambda out: generate(small_kitchen, out, ["tog_bench"], per_subtask=15))
+
+
+def test_boxes_and_intervals_are_those_of_the_graph(generated: Path, small_kitchen: Path) -> None:
+    file = msgspec.json.decode((generated / "tog_bench/annotations.json").read_bytes(), type=AnnotationFile)
+    graph = SceneGraph(small_kitchen)
+    assert {task.kind for task in file.tasks} == {"explicit", "implicit"}
+    for task in file.tasks:
+        video = graph[task.video]
+        assert video.video.fps
+        for item in task.objects:
+            for box in item.boxes:
+                x, y, width, height = video.boxes(round(box.time * video.video.fps))[item.id or ""]
+                assert box.box == pytest.approx((x, y, x + width, y + height))
+            frames = [round(second * video.video.fps) for interval in item.intervals for second in interval]
+            assert all(0 <= frame <= video.frame_count for frame in frames)
+
+
+def test_the_oracle_is_perfect_on_what_is_generated(generated: Path) -> None:
+    release = open_release(generated / "tog_bench")
+    assert list(release.problems) == []
+    task = TSTVG(options={"matcher": "exact"})
+    examples = [example for example in task.examples(release, task.sampling) if isinstance(example, Example)]
+    assert len(examples) == len(release.tasks)
+    samples = []
+    for example in examples:
+        assert example.metadata["unseen_objects"] == 0
+        prediction = task.parse(task.reference_answer(example, BoxFormat()), example.inputs, BoxFormat())
+        assert isinstance(prediction, Prediction)
+        samples.append(Scored(example, prediction))
+    shares = {name: value for name, value in task.aggregate(samples).items() if isinstance(value, float)}
+    assert shares == pytest.approx(dict.fromkeys(shares, 1.0), abs=1e-9)
+
+
+def test_one_and_two_processes_give_the_same_bytes(generated: Path, small_kitchen: Path, tmp_path: Path) -> None:
+    generate(small_kitchen, tmp_path / "again", ["tog_bench"], per_subtask=15, num_proc=2)
+    for path in generated.rglob("*"):
+        if path.is_file():
+            assert (tmp_path / "again" / path.relative_to(generated)).read_bytes() == path.read_bytes(), path
+
+
+def test_real_clips_have_tasks_of_both_kinds(real_release: Path, tmp_path: Path) -> None:
+    (report,) = generate(real_release, tmp_path / "real", ["tog_bench"])
+    drawn = {row.subtask: row.drawn for row in report.subtasks}
+    assert drawn["explicit_1"] >= 10
+    assert drawn["implicit_2"] >= 1

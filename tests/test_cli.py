@@ -15,6 +15,8 @@ from barista_bench import __version__, cli
 from barista_bench.api import load_results
 from barista_bench.data.folder import build
 from barista_bench.data.trace import trace
+from barista_bench.generate.audit import choice_sets
+from barista_bench.generate.generator import generate
 from barista_bench.hub.pushing import Destination
 from barista_bench.hub.submission import Target, make_submission
 from barista_bench.interchange.exporting import export_run
@@ -42,7 +44,9 @@ COMMANDS = {name: command.params for name, command in typer.main.get_command(cli
 
 # {command: (what it calls, its flags that are no keyword there)}
 CALLED: dict[str, tuple[list[Callable], set[str]]] = {
-    "mini": ([write_kitchen], {"benchmark", "kitchen"}),
+    "mini": ([write_kitchen], set()),
+    "generate": ([generate], set()),
+    "audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
     "stats": ([SceneGraph, statistics, write_statistics], set()),
     "build": ([build], set()),

@@ -1,4 +1,4 @@
-"""Commands that make question sets out of scene graphs: generate."""
+"""Commands that make question sets out of scene graphs, and look at sets: generate, audit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from barista_bench.files.text_out import echo
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
+    from barista_bench.reporting.audit_page import AblatedRun
 
 _SHOWN_REASONS = 3
 
@@ -73,3 +74,43 @@ def _print_report(report: FamilyReport) -> None:
             echo(f"    {count} x {reason}")
     for video_id, problem in report.lost_videos.items():
         echo(f"  lost: {video_id}: {problem}", color="yellow", err=True)
+
+
+@app.command()
+def audit(
+    data: Annotated[str, typer.Argument(help="Dataset folder made by `build`.")],
+    benchmark: Annotated[str, typer.Option(help="Whose tasks it holds.")] = "barista",
+    split: Annotated[str, typer.Option(help="Split; all by default.")] = "all",
+    runs: Annotated[
+        list[Path] | None, typer.Option(help="Scored run folder, e.g. of text_only:MODEL; may be given several times.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("audit.html"),
+) -> None:
+    """Look for what gives answers away: balance, places, alike choices, and guessers that see no video."""
+    from barista_bench.files.writing import write_whole
+    from barista_bench.generate.audit import audit_sets, choice_sets
+    from barista_bench.reporting.audit_page import audit_page, verdict
+
+    with explained():
+        audits = audit_sets(choice_sets(data, benchmark, split))
+        write_whole(out, audit_page(data, audits, _ablated(runs or [])))
+    for row in audits:
+        guesses = ", ".join(
+            f"{result.guesser} {result.guesses.accuracy:.3f} (chance {result.guesses.chance:.3f}, "
+            f"p {result.p_adjusted:.3f})"
+            for result in row.guessers
+        )
+        echo(f"{row.task}: {row.items} questions of {row.videos} videos, {guesses or 'one video: no guessers'}")
+    echo(verdict(audits))
+    echo(f"wrote {out}")
+
+
+def _ablated(folders: list[Path]) -> list[AblatedRun]:
+    """The primary figure of scored runs."""
+    from barista_bench.api import load_results
+    from barista_bench.reporting.audit_page import AblatedRun
+
+    if not folders:
+        return []
+    results = [run.results for run in load_results([str(folder) for folder in folders]).runs]
+    return [AblatedRun(r.dataset.task, r.model.name, r.figures[r.primary].mean) for r in results]

@@ -139,7 +139,7 @@ class Overlay:
 
 
 class Question(ABC):
-    """The first part of a task. Nothing here but `reference_answer` and `has_answer` looks at an example's target."""
+    """The first part of a task. Nothing but `reference_answer`, `right_choices` and `has_answer` sees the target."""
 
     benchmark: ClassVar[str]
     name: ClassVar[str]
@@ -177,6 +177,10 @@ class Question(ABC):
         They answer as `choices.read_scores` reads. Empty where nothing is given to choose from.
         """
         return {}
+
+    def right_choices(self, example: Example) -> Sequence[str]:
+        """The labels of `choices` that are right; none where there are none, or the truth is hidden."""
+        return ()
 
     def has_answer(self, example: Example) -> bool:
         """Whether the truth is known: questions with hidden answers are asked, and never scored."""

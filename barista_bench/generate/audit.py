@@ -11,6 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chisquare
 
+from barista_bench.benchmarks import get_task
+from barista_bench.data.dataset import config_names, open_examples
+from barista_bench.errors import DataError
 from barista_bench.generate.candidates import alike
 from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, Guesser, Guesses, guess
 from barista_bench.stats.comparison import holm
@@ -57,6 +60,27 @@ class TaskAudit(NamedTuple):
     longest_chance: float
     alike: tuple[tuple[int, str, str], ...]
     guessers: tuple[GuesserResult, ...] = ()
+
+
+def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list[AskedChoices]]:
+    """The questions with choices of a built dataset, by task; those with hidden answers are left out.
+
+    Raises:
+        DataError, ConfigError: there is no such dataset or split, or no task of it gives choices.
+    """
+    sets: dict[str, list[AskedChoices]] = {}
+    for config in config_names(data):
+        task = get_task(benchmark, config)
+        for example in open_examples(data, benchmark, config, split=split).examples:
+            choices, right = task.choices(example), set(task.right_choices(example))
+            if choices and right:
+                correct = tuple(at for at, label in enumerate(choices) if label in right)
+                question = "" if (text := example.inputs.get("question")) is None else str(text)
+                asked = AskedChoices(example.video_id, question, tuple(choices.values()), correct)
+                sets.setdefault(config, []).append(asked)
+    if not sets:
+        raise DataError(f"{data}: no task of it gives choices. Remedy: name a dataset with multiple choice")
+    return sets
 
 
 def audit_sets(sets: Mapping[str, Sequence[AskedChoices]]) -> list[TaskAudit]:

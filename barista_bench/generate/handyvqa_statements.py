@@ -40,6 +40,8 @@ class InWords(Statement, frozen=True):
 class HandAtWork(Statement, frozen=True):
     """On two or more of the frames a hand is well to be seen, and something that an action's noun can name."""
 
+    unmet: ClassVar[str] = "no hand at work is well to be seen"
+
     action: str
     frames: tuple[int, ...]
 

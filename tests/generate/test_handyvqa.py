@@ -94,7 +94,7 @@ def test_an_activity_whose_verb_could_be_said_of_the_right_one_is_not_wrong(tmp_
 
 
 def test_an_activity_without_a_hand_in_the_picture_is_not_asked_about(scene: Scene) -> None:
-    assert refused(scene, "action") == {"what it is about is not well to be seen": 5}
+    assert refused(scene, "action") == {"no hand at work is well to be seen": 5}
 
 
 def test_an_activity_whose_verb_has_no_participle_is_counted(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:
 
 def items_of(scene: Scene) -> list[Item]:
     family = ViSTaFamily(load_domain())
-    return family.items(list(family.decided(scene, Tally())), 100, 0)
+    return family.drawn(list(family.decided(scene, Tally())), 100, 0)
 
 
 def test_every_description_of_a_set_but_one_is_excluded_for_each_of_its_videos(tmp_path: Path) -> None:

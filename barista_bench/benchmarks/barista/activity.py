@@ -263,6 +263,9 @@ class Activity(GraphTask):
         note = "same verb, another object" if chosen and chosen.verb == truth.verb else "another verb"
         return explanation(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
 
+    def right_choices(self, example: Example) -> Sequence[str]:
+        return (ActivityTarget.read(example.target).choice_id,)
+
     def reference_answer(self, example: Example, boxes: BoxFormat) -> str:
         return f"ANSWER: {example.target['choice_id']}"
 

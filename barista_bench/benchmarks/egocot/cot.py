@@ -139,6 +139,10 @@ class Cot(ReleaseTask):
     def choices(self, example: Example) -> Mapping[str, str]:
         return CotInputs.read(example.inputs).texts
 
+    def right_choices(self, example: Example) -> Sequence[str]:
+        answer = CotTarget.read(example.target).answer
+        return () if answer is None else (answer,)
+
     def has_answer(self, example: Example) -> bool:
         return CotTarget.read(example.target).answer is not None
 

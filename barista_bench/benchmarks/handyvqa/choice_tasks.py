@@ -152,6 +152,9 @@ class ChoiceTask(HandyvqaTask):
         options = options_of(example)
         return dict(zip(letters(len(options)), options, strict=True))
 
+    def right_choices(self, example: Example) -> Sequence[str]:
+        return correct_labels(example)
+
     def parse(self, text: str, inputs: Fields, boxes: BoxFormat) -> Prediction | ParseError:
         """Both readings, and the scores of models that score."""
         return parse_letters(text, ChoiceInputs.read(inputs).options)

@@ -177,7 +177,7 @@ def test_the_release_is_read_without_a_problem_and_has_every_level(generated: Pa
     release = open_release(generated / "vista")
     assert list(release.problems) == []
     assert {problem_set.level for problem_set in release.sets.values()} == set(range(1, 9))
-    assert {problem_set.type for problem_set in release.sets.values()} >= {"general", "permutation", "actions"}
+    assert {problem_set.type for problem_set in release.sets.values()} >= {"general", "actions"}
     for problem_set in release.sets.values():
         assert {label for video in problem_set.videos for label in video.labels} == set(problem_set.descriptions)
         assert set(problem_set.shared_prefix.values()) <= set(range(problem_set.level + 1))

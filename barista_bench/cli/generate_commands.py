@@ -33,6 +33,12 @@ def generate(
         Path | None,
         typer.Option(help="review.jsonl of an earlier run, filled in: rejected items go, revised texts count."),
     ] = None,
+    ceiling: Annotated[
+        float | None,
+        typer.Option(
+            help="Accuracy that a guesser may reach from the texts of a subtask, see `audit`; chance by default."
+        ),
+    ] = None,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     progress: Progress = True,
 ) -> None:
@@ -51,6 +57,7 @@ def generate(
             seed=seed,
             domain=domain,
             review=review,
+            ceiling=ceiling,
             num_proc=num_proc,
             progress=progress,
         )

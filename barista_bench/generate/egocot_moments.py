@@ -107,8 +107,8 @@ class Moments:
         """What else the value of a span can be, by the domain: of each group of synonyms, one."""
         dimensions = self.scene.domain.attributes[span.type].dimensions
         words = [[(entry,) if isinstance(entry, str) else entry for entry in dimension] for dimension in dimensions]
-        own = next((groups for groups in words if any(span.value in group for group in groups)), [])
-        return [span._replace(value=group[0]) for group in own if span.value not in group]
+        dimension = next((groups for groups in words if any(span.value in group for group in groups)), [])
+        return [span._replace(value=group[0]) for group in dimension if span.value not in group]
 
     def visible(self, things: Sequence[Thing], *frames: int) -> list[Thing]:
         """Those that are well to be seen on all frames, by a name that fits nothing else there."""

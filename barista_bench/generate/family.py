@@ -70,13 +70,14 @@ class Family(ABC):
             items += with_choices(draw(offered, size, seed), subtask.lower(), self.wrong_needed, seed)
         return items
 
-    def items(self, candidates: Sequence[Candidate], size: int, seed: int) -> DrawnItems:
-        """What is drawn, without the items that make a subtask guessable from its texts."""
+    def items(self, candidates: Sequence[Candidate], size: int, seed: int, ceiling: float | None = None) -> DrawnItems:
+        """What is drawn, without the items that make a subtask guessable from its texts: beyond chance, or, where it is
+        given, with an accuracy above `ceiling`."""
         items = self.drawn(candidates, size, seed)
         given_away: dict[str, int] = {}
         for subtask in self.choice_subtasks:
             asked = [item for item in items if item.candidate.subtask == subtask]
-            left_out = {asked[at].id for at in guessable([as_asked(item) for item in asked])}
+            left_out = {asked[at].id for at in guessable([as_asked(item) for item in asked], ceiling)}
             given_away[subtask] = len(left_out)
             items = [item for item in items if item.id not in left_out]
         return DrawnItems(items, given_away)

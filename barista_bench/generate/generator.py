@@ -89,6 +89,7 @@ def generate(
     seed: int = 0,
     domain: str | Path | None = None,
     review: str | Path | None = None,
+    ceiling: float | None = None,
     num_proc: int = 1,
     progress: bool = False,
 ) -> list[FamilyReport]:
@@ -106,12 +107,15 @@ def generate(
         domain: a domain file; coffee making where it is None.
         review: a filled-in `review.jsonl` that this function wrote with the same arguments: what it rejects is left
             out, what it revises is asked in its words.
+        ceiling: accuracy, 0 to 1, that a guesser may reach from the texts of a subtask's questions; None: chance.
         num_proc: processes; each holds one video at a time.
 
     Raises:
-        ConfigError: `out` holds something, a family or the domain file is none, or `per_subtask` is below 1.
+        ConfigError: `out` holds something, a family or the domain file is none, or a number is out of range.
         DataError: a family has nothing that can be asked; says why.
     """
+    if ceiling is not None and not 0 <= ceiling <= 1:
+        raise ConfigError(f"ceiling: {ceiling} is no accuracy. Remedy: give a number from 0 to 1, or leave it out")
     if per_subtask < 1:
         raise ConfigError(f"per_subtask: {per_subtask} is below 1. Remedy: ask for at least one item a subtask")
     graph, out = SceneGraph(source), Path(out)
@@ -124,7 +128,7 @@ def generate(
     with replacing_folder(out) as folder:
         for name, family in makers.items():
             offered = [candidate for offer in offers for candidate in offer.candidates.get(name, ())]
-            drawn = family.items(offered, per_subtask, seed)
+            drawn = family.items(offered, per_subtask, seed, ceiling)
             to_review = unreviewed(name, drawn.items, [_item_line(item) for item in drawn.items])
             items = reviewed(drawn.items, to_review, verdicts)
             counts = retention(to_review, verdicts) if review else []

@@ -103,9 +103,9 @@ class Questions:
         scene = self.scene
         for clip, frame in self._halfway(scene.uses):
             done = {side: self._deed(side, frame) for side in SIDES}
-            own = [deed for deed in done.values() if deed is not None]
-            pool = [*dict.fromkeys((*own, *self._other_deeds(clip, frame))), None]
-            pairs = [(done["right"], done["left"]), *product([*own, None], pool), *product(pool, [*own, None])]
+            deeds = [deed for deed in done.values() if deed is not None]
+            pool = [*dict.fromkeys((*deeds, *self._other_deeds(clip, frame))), None]
+            pairs = [(done["right"], done["left"]), *product([*deeds, None], pool), *product(pool, [*deeds, None])]
             others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
             others.pop((done["left"], done["right"]), None)
             right = self._hands(done["left"], done["right"], clip, frame)
@@ -256,9 +256,11 @@ class Questions:
         words = scene.domain.attributes[kind]
         spans = [span for span in scene.values if span.type == kind]
         for thing in dict.fromkeys(span.thing for span in spans):
-            own = [span for span in spans if span.thing.id == thing.id]
+            spans_of_thing = [span for span in spans if span.thing.id == thing.id]
             usual = {span.value for span in spans if span.thing.category == thing.category}
-            moments = sorted({frame for span in own for frame in (span.start, (span.start + span.end) // 2)} - {0})
+            moments = sorted(
+                {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)} - {0}
+            )
             for clip in dict.fromkeys(clip_around(scene, frame) for frame in moments):
                 recorded = recorded_course(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
                 course = recorded if recorded and len(recorded) <= LONGEST_COURSE else (own[0].value,)

@@ -122,8 +122,8 @@ class ViSTaFamily(Family):
     def drawn(self, candidates: Sequence[Candidate], size: int, seed: int) -> list[Item]:
         items: list[Item] = []
         for subtask in self.subtasks:
-            own = [candidate for candidate in candidates if candidate.subtask == subtask]
-            sets = _foundation_sets(own, seed) if subtask in FOUNDATION else _sequence_sets(own)
+            offered = [candidate for candidate in candidates if candidate.subtask == subtask]
+            sets = _foundation_sets(offered, seed) if subtask in FOUNDATION else _sequence_sets(offered)
             items += _drawn(subtask, sets, size, seed)
         return items
 

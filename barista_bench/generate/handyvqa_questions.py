@@ -110,7 +110,7 @@ class Questions:
             others.pop((done["left"], done["right"]), None)
             right = self._hands(done["left"], done["right"], clip, frame)
             wrong = [self._hands(*pair, clip, frame) for pair in others]
-            ids = tuple(dict.fromkeys(deed[1] for deed in own))
+            ids = tuple(dict.fromkeys(deed[1] for deed in deeds))
             yield self._asked("process", PROCESS, clip, right, wrong, self._clear(ids, clip), ids)
 
     def _other_deeds(self, clip: Clip, frame: int) -> list[Deed]:
@@ -263,7 +263,7 @@ class Questions:
             )
             for clip in dict.fromkeys(clip_around(scene, frame) for frame in moments):
                 recorded = recorded_course(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
-                course = recorded if recorded and len(recorded) <= LONGEST_COURSE else (own[0].value,)
+                course = recorded if recorded and len(recorded) <= LONGEST_COURSE else (spans_of_thing[0].value,)
                 courses = (course, *_courses(words, course[0], usual))
                 choices = {values: self._course(thing, values, clip) for values in courses}
                 right = choices.pop(course)

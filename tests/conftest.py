@@ -110,7 +110,7 @@ def generated(small_kitchen: Path, made_once: MadeOnce) -> Callable[[str], Path]
     from barista_bench.generate.generator import generate
 
     def release(name: str) -> Path:
-        return made_once(f"generated/{name}", lambda out: generate(small_kitchen, out, [name], per_subtask=4)) / name
+        return made_once(f"siblings/{name}", lambda out: generate(small_kitchen, out, [name], per_subtask=4)) / name
 
     return release
 

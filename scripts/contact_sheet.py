@@ -1,6 +1,6 @@
 """A page of generated questions beside their frames, for people who check them: one self-contained HTML file.
 
-    python scripts/contact_sheet.py --source GRAPHS --items mine/egocot.items.jsonl --out sheet.html --number 50 --seed 0
+    python scripts/contact_sheet.py --source GRAPHS --items mine/egocot.items.jsonl --out sheet.html --number 50
 
 Items are drawn by seed. Each stands with its choices, the right ones marked, and the frames that it is about, with the
 boxes of the objects that its statements name. `--images FOLDER` writes each item's frames as one JPEG as well.
@@ -67,7 +67,7 @@ def frames_of(item: dict[str, Any]) -> list[int]:
     return sorted({*moments, *rest})
 
 
-def named_objects(statement: Any) -> list[str]:
+def named_objects(statement: object) -> list[str]:
     """Ids that a statement names, in order."""
     if isinstance(statement, list):
         return [name for part in statement for name in named_objects(part)]

@@ -1,4 +1,4 @@
-"""Proof of generated statements from a raw annotation file. Shares nothing with the generator but the JSON that it writes.
+"""Proof of generated statements from a raw annotation file. Shares with the generator but the JSON that it writes.
 
 Each kind of statement has a function of its own here, after what its docstring means by it, not after its code:
 `proved(video, statement)` is True where the file proves it, False where the file proves the contrary, else None.
@@ -57,7 +57,7 @@ def other_action(video: RawVideo, said: str, recorded: str, frame: int) -> bool:
     (verb, _, noun), (verb_2, _, noun_2) = said.lower().partition(" "), recorded.lower().partition(" ")
     contacts = {words["do"] for words in DOMAIN["contacts"].values()}
     if verb in contacts and any(
-        _same_noun(noun, name)
+        same_noun(noun, name)
         for side in SIDES
         for item in video.category
         if video.near(video.touching(side, item), frame, frame + 1)
@@ -65,12 +65,17 @@ def other_action(video: RawVideo, said: str, recorded: str, frame: int) -> bool:
     ):
         return False
     if verb == verb_2:
-        return not _same_noun(noun, noun_2)
-    undone = [verb, verb_2] in DOMAIN["opposites"] or [verb_2, verb] in DOMAIN["opposites"]
-    return undone or not any(verb in group and verb_2 in group for group in DOMAIN["verbs"])
+        return not same_noun(noun, noun_2)
+    return not same_verb(verb, verb_2)
 
 
-def _same_noun(first: str, second: str) -> bool:
+def same_verb(first: str, second: str) -> bool:
+    if [first, second] in DOMAIN["opposites"] or [second, first] in DOMAIN["opposites"]:
+        return False
+    return first == second or any(first in group and second in group for group in DOMAIN["verbs"])
+
+
+def same_noun(first: str, second: str) -> bool:
     def fits(group: list[str], name: str) -> bool:
         return any(name == word or name.endswith(f" {word}") for word in group)
 
@@ -191,7 +196,7 @@ def _nothing_else(video: RawVideo, said: Said) -> Truth:
 
 def _hand_at_work(video: RawVideo, said: Said) -> Truth:
     noun = said["action"].lower().partition(" ")[2]
-    named = [item for item in video.category if any(_same_noun(noun, name) for name in video.labels(item))]
+    named = [item for item in video.category if any(same_noun(noun, name) for name in video.labels(item))]
     seen = [
         frame
         for frame in said["frames"]
@@ -216,7 +221,17 @@ def _has_value(video: RawVideo, said: Said) -> Truth:
     now = [label for label, rows in by_label.items() if video.whole(rows, frame, item)]
     if any(same_value(kind, label, value) for label in now):
         return True
+    if _goes_on(video, item, value, *video.around(frame)):
+        return None
     return False if any(exclusive_values(kind, label, value) for label in now) else None
+
+
+def _goes_on(video: RawVideo, item: str, value: str, *frames: int) -> bool:
+    """Whether an activity or step says that somebody is bringing a value about, or at it."""
+    now = [row for row in (*video.actions, *video.steps) if any(row.start <= frame < row.end for frame in frames)]
+    named = [row.label.lower().partition(" ") for row in now]
+    verbs = DOMAIN["ongoing"].get(value, ())
+    return any(verb in verbs and any(same_noun(noun, n) for n in video.labels(item)) for verb, _, noun in named)
 
 
 def _changes(video: RawVideo, said: Said) -> Truth:
@@ -236,7 +251,9 @@ def _changes(video: RawVideo, said: Said) -> Truth:
 def _course(video: RawVideo, said: Said) -> Truth:
     """The values on every frame of the clip, one after the other, must be those that are said."""
     item, kind, start, end = said["object"], said["type"], said["start"], said["end"]
-    rows = sorted((r for r in video.values.get((item, kind), ()) if r.start < end and r.end > start), key=lambda r: r[1:])
+    rows = sorted(
+        (r for r in video.values.get((item, kind), ()) if r.start < end and r.end > start), key=lambda r: r[1:]
+    )
     course: list[str] = []
     for row in rows:
         if not course or not same_value(kind, course[-1], row.label):
@@ -244,10 +261,14 @@ def _course(video: RawVideo, said: Said) -> Truth:
     if not course:
         return None
     said_values = list(said["values"])
-    if len(course) == len(said_values) and all(same_value(kind, a, b) for a, b in zip(course, said_values, strict=True)):
+    if len(course) == len(said_values) and all(
+        same_value(kind, a, b) for a, b in zip(course, said_values, strict=True)
+    ):
         return True
     ends = exclusive_values(kind, said_values[0], course[0]) or exclusive_values(kind, said_values[-1], course[-1])
     never = any(all(exclusive_values(kind, value, label) for label in course) for value in said_values)
+    if _goes_on(video, item, said_values[-1], end - 1):
+        return False if exclusive_values(kind, said_values[0], course[0]) else None
     stays = len(said_values) == 1 and any(exclusive_values(kind, said_values[0], label) for label in course)
     return False if ends or never or stays else None
 
@@ -289,7 +310,9 @@ def _next_state(video: RawVideo, said: Said) -> Truth:
     if before is not False or after is None:
         return None
     rows = video.values[said["object"], said["type"]]
-    comes = any(same_value(said["type"], r.label, said["value"]) and said["frame"] < r.start <= said["until"] for r in rows)
+    comes = any(
+        same_value(said["type"], r.label, said["value"]) and said["frame"] < r.start <= said["until"] for r in rows
+    )
     return (True if comes else None) if after else (None if comes else False)
 
 
@@ -326,6 +349,8 @@ def _in_step(video: RawVideo, said: Said) -> Truth:
     if said["step"] in now:
         return True
     spans = [row for row in video.steps if row.label == said["step"]]
+    if any(same_verb(said["step"].lower().split()[0], label.lower().split()[0]) for label in now):
+        return None
     return False if spans and not video.near(spans, frame, frame + 1) else None
 
 
@@ -480,9 +505,7 @@ def _brought_about(video: RawVideo, said: Said) -> Truth:
     item, frame, other = said["object"], said["frame"], said["other"]
     rows = video.places.get((item, other), []) if other else video.values.get((item, "state"), [])
     begins = any(row.label == said["value"] and row.start == frame for row in rows)
-    used = any(
-        r.start - video.gap <= frame <= r.end + video.gap for side in SIDES for r in video.touching(side, item)
-    )
+    used = any(r.start - video.gap <= frame <= r.end + video.gap for side in SIDES for r in video.touching(side, item))
     return (begins and used) or None
 
 
@@ -493,7 +516,9 @@ def _touched_during(video: RawVideo, said: Said) -> Truth:
 
 def _in_words(video: RawVideo, said: Said) -> Truth:
     verb = said["action"].lower().partition(" ")[0]
-    return (verb in DOMAIN["families"]["handyvqa"]["doing"] and any(r.label == said["action"] for r in video.actions)) or None
+    return (
+        verb in DOMAIN["families"]["handyvqa"]["doing"] and any(r.label == said["action"] for r in video.actions)
+    ) or None
 
 
 def _by_text(video: RawVideo, said: Said) -> Truth:

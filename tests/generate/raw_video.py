@@ -17,7 +17,7 @@ from scipy.ndimage import distance_transform_edt
 
 GAP_S, MARGIN_S = 0.5, 0.1
 SMALLEST, UNCOVERED, APART = 0.0004, 0.4, 0.01
-"""What `docs` and docstrings promise: seconds of a hole that is no event, and around a moment; shares of the frame, of the median
+"""What docstrings promise: seconds of a hole that is no event, and around a moment; shares of the frame, of the median
 area, and of the frame's width."""
 SIDES = ("left", "right")
 DOMAIN: dict[str, Any] = yaml.safe_load(
@@ -77,9 +77,7 @@ class RawVideo:
 
     @cached_property
     def hands(self) -> dict[str, list[str]]:
-        return {
-            side: [key for key, name in self.category.items() if name in DOMAIN["hands"][side]] for side in SIDES
-        }
+        return {side: [key for key, name in self.category.items() if name in DOMAIN["hands"][side]] for side in SIDES}
 
     def hand(self, side: str) -> str:
         """The one object that is this hand."""
@@ -117,7 +115,9 @@ class RawVideo:
     @cached_property
     def _median(self) -> dict[str, float]:
         return {
-            item: float(np.median([self.area(item, frame) for frame in marks])) for item, marks in self.marks.items() if marks
+            item: float(np.median([self.area(item, frame) for frame in marks]))
+            for item, marks in self.marks.items()
+            if marks
         }
 
     def seen(self, item: str, frame: int) -> bool:
@@ -164,8 +164,8 @@ class RawVideo:
         return max(0, frame - self.margin), frame, min(self.count - 1, frame + self.margin)
 
     def covered(self, rows: Iterable[Row], frame: int, *items: str) -> bool:
-        """Whether a row is there at a frame, or one on either side of a hole that is short or in which one of `items` is
-        not annotated at all."""
+        """Whether a row is there at a frame, or one on either side of a hole that is short, or in which one of `items`
+        is not annotated at all."""
         known = list(rows)
         if any(row.start <= frame < row.end for row in known):
             return True

@@ -43,7 +43,8 @@ class AwayFrom(Statement, frozen=True):
 
 
 class InStep(Statement, frozen=True):
-    """A process step is under way at a frame, and no other. False: another one is, and this one at other times."""
+    """A process step is under way at a frame, and no other. False: another one is, by a verb that cannot mean the same
+    (transfer, empty), and this one at other times."""
 
     step: str
     frame: int
@@ -56,7 +57,10 @@ class InStep(Statement, frozen=True):
             return True
         near = scene.margin
         spans = [step for step in scene.steps if step.name == self.step]
-        return False if spans and not any(s.start - near <= self.frame < s.end + near for s in spans) else None
+        if not spans or any(s.start - near <= self.frame < s.end + near for s in spans):
+            return None
+        is_alike = any(scene.domain.same_verb(spans[0].verb, name.partition(" ")[0].lower()) for name in now)
+        return None if is_alike else False
 
 
 class NextAction(Statement, frozen=True):

@@ -35,7 +35,7 @@ ACTION = "What is the person doing with their hands halfway through the clip?"
 PROCESS = "How do the hands work halfway through the clip?"
 PARTS = "Which part of an object does the {side} hand touch halfway through the clip?"
 OBJECTS = "Which objects do the hands touch?"
-STATE = "How does the {name} change?"
+STATE = "In what state is the {name} during the clip?"
 LOCATION = {"start": "Where is the {name} when the clip begins?", "end": "Where is the {name} when the clip ends?"}
 ABOUT = "about"
 """Key of `extra`: the name in a question that stands in not all of its subtask."""

@@ -7,7 +7,17 @@ from itertools import pairwise
 from typing import ClassVar
 
 from barista_bench.generate.scene import Action, HandUse, Scene, ValueSpan
-from barista_bench.generate.statements import SIDES, Located, Statement, Touches, Truth, all_of, moments_of, uses_of
+from barista_bench.generate.statements import (
+    SIDES,
+    Located,
+    Statement,
+    Touches,
+    Truth,
+    all_of,
+    goes_on,
+    moments_of,
+    uses_of,
+)
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import Side
 
@@ -219,7 +229,8 @@ class Course(Statement, frozen=True):
 
     Known where values of one dimension are recorded over the span without a hole, each to be seen on two or more of the
     frames `shown`. False: a value that is said is excluded at the beginning, at the end, or all along; or one that
-    is said to stay does not. A course that only leaves some value out is neither.
+    is said to stay does not. A course that only leaves some value out is neither, nor one whose last value somebody
+    goes on to bring about (`goes_on`).
     """
 
     object: str
@@ -238,6 +249,8 @@ class Course(Statement, frozen=True):
             return True
         ends = relations[0][0], relations[-1][-1]
         is_never = any(all(relation == "exclusive" for relation in row) for row in relations)
+        if goes_on(scene, self.values[-1], self.object, self.end - scene.margin, self.end):
+            return False if ends[0] == "exclusive" else None
         is_left = len(self.values) == 1 and "exclusive" in relations[0]
         return False if "exclusive" in ends or is_never or is_left else None
 

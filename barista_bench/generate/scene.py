@@ -149,7 +149,8 @@ class Scene:
 
     def _named(self) -> Iterator[tuple[SceneObject, str]]:
         """Objects with a name; before one that several share stands a colour that it does not say already, and behind
-        one that several share even so what the thing belongs to."""
+        one that several share even so what the thing belongs to. So it does behind a part's bare category: what is
+        around may have such parts too (a handle), annotated or not."""
         kinds, colours = self._values(KIND), self._values(COLOUR)
         plain: dict[SceneObject, str] = {}
         for item in self.video.objects:
@@ -160,7 +161,10 @@ class Scene:
                 plain[item] = name
         coloured = {item: self._coloured(name, colours.get(item.id, "")) for item, name in _shared(plain)}
         names = plain | coloured
-        names |= {item: self._belonging(item, name, names) for item, name in _shared(names)}
+        bare_parts = [
+            (item, name) for item, name in plain.items() if item.id in self.wholes and name == item.category.lower()
+        ]
+        names |= {item: self._belonging(item, name, names) for item, name in (*_shared(names), *bare_parts)}
         yield from names.items()
 
     def _coloured(self, name: str, colour: str) -> str:

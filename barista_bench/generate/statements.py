@@ -141,7 +141,8 @@ class TouchedDuring(Statement, frozen=True):
 
 
 class HasValue(Statement, frozen=True):
-    """An attribute has a value. False: it has one then that excludes it."""
+    """An attribute has a value. False: it has one then that excludes it, and nobody does what goes on with the value:
+    while an "Empty container" is recorded, a container that is empty may be taken for one that is being emptied."""
 
     object: str
     type: str
@@ -158,6 +159,8 @@ class HasValue(Statement, frozen=True):
         related = [scene.domain.relation_of(self.type, span.value, self.value) for span in spans]
         if any(span.value == self.value for span in spans) or "synonym" in related:
             return True
+        if goes_on(scene, self.value, self.object, low, high + 1):
+            return None
         return False if "exclusive" in related else None
 
 
@@ -287,6 +290,13 @@ class Finished(Statement, frozen=True):
 def uses_of(scene: Scene, side: Side, object_id: str) -> Iterator[HandUse]:
     """What one hand does to one object, by time."""
     return (use for use in scene.uses if use.side == side and use.thing.id == object_id)
+
+
+def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
+    """Whether an activity or step in [start, end) does to a thing, by its verb, what goes on while it has a value."""
+    rows = (row for row in (*scene.actions, *scene.steps) if row.start < end and row.end > start)
+    name, verbs = scene.things[object_id].name, scene.domain.ongoing.get(value, ())
+    return any(row.verb in verbs and scene.domain.same_noun(row.noun, name) for row in rows)
 
 
 def moments_of(scene: Scene, start: int, end: int) -> range:

@@ -44,5 +44,6 @@ class VistaWords(DomainRecord, frozen=True):
     def sequence(self, names: Sequence[str]) -> str:
         """Activities, in order, as one sentence about hands."""
         first, *between, last = (self.action(name) for name in names)
-        steps = [f"First, the hands {first}", *(f"then they {step}" for step in between), f"finally, they {last}"]
+        end = "finally" if between else "then"
+        steps = [f"First, the hands {first}", *(f"then they {step}" for step in between), f"{end} they {last}"]
         return "; ".join(steps) + "."

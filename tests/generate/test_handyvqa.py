@@ -176,7 +176,7 @@ def test_state_asks_for_the_course_of_values_and_offers_others_of_the_same_value
     assert right(found[60]) == ["First closed, then open, then closed again."]
     assert right(found[95]) == ["Closed throughout."]
     assert wrong(found[60]) >= {"First closed, then open.", "First open, then closed.", "Open throughout."}
-    assert {c.question for c in found.values()} == {"How does the milk carton change?"}
+    assert {c.question for c in found.values()} == {"In what state is the milk carton during the clip?"}
 
 
 def test_a_course_that_only_leaves_a_value_out_is_not_wrong(tmp_path: Path) -> None:

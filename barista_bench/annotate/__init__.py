@@ -1,0 +1,1 @@
+"""From a video to a scene graph: contact segments, keyframes, masks between keyframes, identities over segments."""

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from barista_bench.annotate.colour import Picture
 from barista_bench.annotate.flow import Gray, Plane, maps_to_keyframe, sample
+from barista_bench.annotate.propagation import decoded_frames
 from barista_bench.media.video import FrameReader
 from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
 
 WORKING_SIDE = 640
-_DECODED_AT_ONCE = 8
 _LEAST_WEIGHT = 1e-3  # of a pixel: one side has to win where neither can be trusted
 
 
@@ -37,13 +37,11 @@ class WorkingFrames:
         self._size = (max(round(self._width * scale), 1), max(round(self._height * scale), 1))
         self.grays: dict[int, Gray] = {}
         self.pictures: dict[int, Picture] = {}
-        for start in range(span.start, span.stop, _DECODED_AT_ONCE):
-            block = range(start, min(start + _DECODED_AT_ONCE, span.stop))
-            for index, image in zip(block, frames.read(block), strict=True):
-                picture = cv2.resize(image, self._size, interpolation=cv2.INTER_AREA)
-                self.grays[index] = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
-                if in_colour:
-                    self.pictures[index] = picture
+        for index, image in decoded_frames(frames, span):
+            picture = cv2.resize(image, self._size, interpolation=cv2.INTER_AREA)
+            self.grays[index] = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+            if in_colour:
+                self.pictures[index] = picture
 
     def shrunk(self, rle: Rle) -> Plane:
         """How much of each pixel a mask covers, 0..1."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 from pycocotools import mask as coco_mask
 
@@ -21,6 +22,8 @@ from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import ModelIdentity
 from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask, mask_boxes
+
+_DECODED_AT_ONCE = 8
 
 
 class PropagatedMask(NamedTuple):
@@ -86,6 +89,13 @@ def check_keyframes(frames: FrameReader, keyframes: Keyframes, span: range) -> N
                 sizes = f"{rle.size[1]}x{rle.size[0]} px, the video {width}x{height}"
                 remedy = "give masks of the video's displayed size"
                 raise DataError(f"{frames.path}: keyframe {frame}: the mask of {name!r} is {sizes}. Remedy: {remedy}")
+
+
+def decoded_frames(frames: FrameReader, order: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Frames in the order given, RGB (height, width, 3), of which few are held at once."""
+    for start in range(0, len(order), _DECODED_AT_ONCE):
+        block = order[start : start + _DECODED_AT_ONCE]
+        yield from zip(block, frames.read(block), strict=True)
 
 
 def is_empty(rle: Rle) -> bool:

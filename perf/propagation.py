@@ -117,7 +117,8 @@ def propagated(propagator: Propagator, video: Path, count: int, every: int) -> s
     with open_reader(video) as frames:
         masks = sum(len(result.masks) for result in propagator.propagate(frames, keyframes, range(count)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return f"{propagator.identity.name}: {count} frames, {masks} masks, {time.perf_counter() - start:.0f} s, {peak:.0f} MiB"
+    seconds = time.perf_counter() - start
+    return f"{propagator.identity.name}: {count} frames, {masks} masks, {seconds:.0f} s, {peak:.0f} MiB"
 
 
 def repeated(video: Path, times: int) -> Path:

@@ -71,7 +71,7 @@ def test_the_same_masks_come_whatever_the_number_of_threads(scene: FrameReader) 
     assert results[0] == results[1]
 
 
-def test_keyframes_too_far_apart_for_its_memory_are_refused(scene: FrameReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keyframes_too_far_apart_are_refused(scene: FrameReader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flow_propagation, "_LONGEST", 19)
     for given in (keyframes(0, 20), keyframes(20), keyframes(0)):
         with pytest.raises(DataError, match="no keyframe between frames 0 and 20"):

@@ -47,7 +47,7 @@ class FlowPropagator:
 
     def __init__(self, *, colour: bool = False) -> None:
         self._colour = colour
-        settings = {"flow": "DIS medium", "opencv": cv2.__version__, "working_side": WORKING_SIDE, "colour": colour}
+        settings = {"method": "DIS medium", "opencv": cv2.__version__, "working_side": WORKING_SIDE, "colour": colour}
         self.identity = ModelIdentity("flow", None, settings)
 
     def reach(self, fps: float) -> int:

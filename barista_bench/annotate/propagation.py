@@ -134,8 +134,8 @@ class _WithoutPictures(ABC):
                 mentions.setdefault(name, []).append(_Mention(frame, None if is_empty(rle) else rle))
         names = sorted(mentions)
         for frame in span:
-            masks = {name: self._propagated(mentions[name], frame) for name in names}
-            yield FrameMasks(frame, {name: mask for name, mask in masks.items() if mask is not None})
+            propagated = {name: self._propagated(mentions[name], frame) for name in names}
+            yield FrameMasks(frame, {name: mask for name, mask in propagated.items() if mask is not None})
 
     def _propagated(self, mentions: Sequence[_Mention], frame: int) -> PropagatedMask | None:
         later = bisect_left(mentions, frame, key=lambda mention: mention.frame)
@@ -178,7 +178,7 @@ class LinearBox(_WithoutPictures):
         image = Image.fromarray(decode_mask(nearest.rle))
         size = max(right - left, 1), max(bottom - top, 1)
         box = tuple(corners[0].tolist())
-        scaled = np.asarray(image.resize(size, Image.Resampling.NEAREST, box=box))  # type: ignore[arg-type]
+        scaled = np.asarray(image.resize(size, Image.Resampling.NEAREST, box=box))
         canvas = np.zeros((height, width), dtype=np.bool_)
         canvas[top : top + size[1], left : left + size[0]] = scaled
         return encode_mask(canvas)

@@ -8,7 +8,7 @@ transformers' processors round to bytes in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -184,17 +184,17 @@ class _Tracking:
             # Before the next one is added: of several added together the tracker ignores all but one in silence.
             self._add_masks(frame, keyframes[frame])
             self._run(frame, image, reverse=False)
-            self._forget(lambda _: True)
+            self._forget(kept=range(0))
         self._check(keyframes)
 
     def followed(self, order: range) -> Iterator[tuple[int, dict[str, _Tracked]]]:
         """All objects on consecutive frames, forward or backward."""
-        self._forget(lambda _: True)
+        self._forget(kept=range(0))
         config = self._model.config
-        kept = max(config.num_maskmem, config.max_object_pointers_in_encoder)
+        memory = max(config.num_maskmem, config.max_object_pointers_in_encoder)
         for frame, image in decoded_frames(self._frames, order):
             yield frame, self._run(frame, image, reverse=order.step < 0)
-            self._forget(lambda other, now=frame: abs(other - now) > kept)
+            self._forget(kept=range(frame - memory, frame + memory + 1))
 
     def _add_masks(self, frame: int, masks: Mapping[str, Rle]) -> None:
         import torch
@@ -241,11 +241,11 @@ class _Tracking:
             planes, size=(side, side), mode="bilinear", antialias=True, align_corners=False
         )
 
-    def _forget(self, is_done: Callable[[int], bool]) -> None:
-        """Drop what tracking does not read again: large masks (4 MB each), and all of tracked frames that are done."""
+    def _forget(self, kept: range) -> None:
+        """Drop what tracking does not read again: large masks (4 MB each), and all of tracked frames but those kept."""
         for outputs in self._session.output_dict_per_obj.values():
             tracked = outputs["non_cond_frame_outputs"]
-            for frame in [frame for frame in tracked if is_done(frame)]:
+            for frame in set(tracked).difference(kept):
                 del tracked[frame]
             for output in (*outputs["cond_frame_outputs"].values(), *tracked.values()):
                 output.pop("high_res_masks", None)

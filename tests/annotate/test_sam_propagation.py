@@ -80,7 +80,7 @@ def test_the_session_does_not_grow_with_the_frames(
         raise AssertionError
 
     assert held(20) <= 1.02 * held(8)
-    monkeypatch.setattr(_Tracking, "_forget", lambda self, is_done: None)
+    monkeypatch.setattr(_Tracking, "_forget", lambda self, kept: None)
     assert held(20) > 1.5 * held(8)  # what the bound is for
 
 

@@ -134,11 +134,9 @@ def repeated(video: Path, times: int) -> Path:
             source.seek(0)
             for packet in source.demux(video=0):
                 if packet.dts is not None:
-                    packet.pts, packet.dts, packet.stream = (
-                        packet.pts + number * length,
-                        packet.dts + number * length,
-                        stream,
-                    )
+                    packet.pts += number * length
+                    packet.dts += number * length
+                    packet.stream = stream
                     out.mux(packet)
     unfinished.rename(path)
     return path
@@ -152,7 +150,6 @@ def main() -> None:
     parser.add_argument("--colour", action="store_true")
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--half-hour", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="as --memory, with a few frames")
     options = parser.parse_args()
     if options.clips:
         print_table(options.clips, options.every, options.frames, options.colour)
@@ -162,7 +159,7 @@ def main() -> None:
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                 print(pool.submit(propagated, FlowPropagator(), sample_video(67, 250), count, 50).result(), flush=True)
     if options.half_hour:
-        print(propagated(CopyNearest(), repeated(sample_video(60, 250), 30), 30 * 60 * FPS, 50))
+        print(propagated(CopyNearest(), repeated(sample_video(67, 250), 27), 30 * 60 * FPS, 50))
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ KnownObjects: TypeAlias = dict[str, KnownMask]
 class FlowPropagator:
     """Dense optical flow from the keyframes on both sides of a frame.
 
+    Confidence is how well the surer keyframe explains the object's pixels, times how far both sides agree on them.
+
     Args:
         colour: let colour decide the rim of those objects for which this does better on keyframes that are left out;
             takes up to twice the time.

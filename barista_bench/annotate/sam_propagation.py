@@ -189,6 +189,9 @@ class _Tracking:
 
     def followed(self, order: range) -> Iterator[tuple[int, dict[str, _Tracked]]]:
         """All objects on consecutive frames, forward or backward."""
+        if not self.names:  # the tracker refuses to run for no object
+            yield from ((frame, {}) for frame in order)
+            return
         self._forget(kept=range(0))
         config = self._model.config
         memory = max(config.num_maskmem, config.max_object_pointers_in_encoder)

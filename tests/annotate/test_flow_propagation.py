@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
 
+from barista_bench import annotate
 from barista_bench.annotate import flow_propagation
 from barista_bench.annotate.colour import colour_table, refine
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, Keyframes, Propagator
-from barista_bench.errors import DataError
-from barista_bench.media.video import FrameReader
+from barista_bench.errors import DataError, ModelError
+from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph.masks import mask_ious
-from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, texture, truth
+from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, texture, truth, write_scene
 
 
 def run(propagator: Propagator, scene: FrameReader, given: Keyframes, span: range) -> list[FrameMasks]:
@@ -114,3 +118,18 @@ def test_colour_is_used_only_for_objects_that_it_helps_on_keyframes_left_out(
     plain = run(FlowPropagator(), scene, given, range(21))
     monkeypatch.setattr(flow_propagation, "refine", refined_by_name)
     assert run(FlowPropagator(colour=True), scene, given, range(21)) == plain  # it would erase every object
+
+
+def test_colour_sharpens_the_outline_of_an_object_of_one_colour(tmp_path: Path) -> None:
+    with open_reader(write_scene(tmp_path / "flat", 25, flat=True)) as frames:
+        plain, coloured = (
+            agreement(run(FlowPropagator(colour=colour), frames, keyframes(0, 12, 24), range(25)), "box")
+            for colour in (False, True)
+        )
+    assert np.mean(coloured) > np.mean(plain) + 0.005
+
+
+def test_the_room_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barista_bench.errors.find_spec", lambda library: None)
+    with pytest.raises(ModelError, match=r"annotating videos needs cv2.*barista_bench\[annotate\]"):
+        importlib.reload(annotate)

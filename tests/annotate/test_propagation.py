@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barista_bench.annotate.flow_propagation import FlowPropagator
-from barista_bench.annotate.propagation import CopyNearest, LinearBox, Propagator
+from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator
 from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader
-from barista_bench.scene_graph import decode_mask
+from barista_bench.scene_graph import Rle, decode_mask
 from barista_bench.scene_graph.masks import mask_boxes
 from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, rectangle, truth
 
@@ -30,6 +30,11 @@ def test_every_frame_of_the_span_comes_once_and_keyframes_come_as_given(
         assert {name: mask.rle for name, mask in masks.items()} == truth(frame)
         assert {mask.confidence for mask in masks.values()} == {1.0}
     assert all(0 <= mask.confidence <= 1 for result in results for mask in result.masks.values())
+
+
+@every_propagator
+def test_keyframes_without_objects_give_frames_without_masks(propagator: Propagator, scene: FrameReader) -> None:
+    assert list(propagator.propagate(scene, {2: {}}, range(4))) == [FrameMasks(frame, {}) for frame in range(4)]
 
 
 @every_propagator
@@ -62,7 +67,7 @@ def test_an_object_that_is_absent_is_left_out_and_one_not_mentioned_is_bridged(
         (keyframes(7), range(5), "keyframe 7 is outside"),
         (keyframes(7), range(500), "cannot propagate"),
         (keyframes(0), range(0, 5, 2), "cannot propagate"),
-        ({2: {"box": NOTHING.__class__("00", (0, 0))}}, range(5), "keyframe 2: the mask of 'box' is 0x0 px"),
+        ({2: {"box": Rle("00", (0, 0))}}, range(5), "keyframe 2: the mask of 'box' is 0x0 px"),
     ],
 )
 def test_what_cannot_be_propagated_is_named(

@@ -59,6 +59,10 @@ def test_an_object_need_not_be_on_every_keyframe_and_may_be_absent_on_one(
     assert shown[9] == {"box"}
 
 
+def test_keyframes_without_objects_give_frames_without_masks(propagator: SamPropagator, scene: FrameReader) -> None:
+    assert run(propagator, scene, {2: {}}, range(4)) == [FrameMasks(frame, {}) for frame in range(4)]
+
+
 def held_bytes(value: object) -> int:
     """Bytes of all tensors within dicts and lists."""
     if isinstance(value, torch.Tensor):

@@ -32,7 +32,7 @@ def interaction_segments(
             before the first one there is no contact.
         fps: frames per second.
         threshold: contact is a filtered confidence of at least this.
-        median_s: width of the median filter, cut to an odd number of frames; 0 for none.
+        median_s: width of the median filter, made odd: `2 * floor(frames / 2) + 1`; 0 for none.
         shortest_s: shorter stretches are no interaction.
         gap_s: stretches no farther apart than this are one.
 
@@ -43,11 +43,12 @@ def interaction_segments(
     _check(signal, fps, median_s, shortest_s, gap_s)
     if not signal.size:
         return []
-    width = 2 * int(median_s * fps / 2) + 1
+    # Rounded: 1.1 s at 50 frames per second are 55.00000000000001 frames.
+    median, shortest, gap = (round(duration * fps, 6) for duration in (median_s, shortest_s, gap_s))
+    width = 2 * math.floor(median / 2) + 1
     in_contact = ndimage.median_filter(_held(signal), size=width, mode="nearest") >= threshold
     labels, _ = ndimage.label(in_contact)
     runs = [(run.start, run.stop) for (run,) in ndimage.find_objects(labels)]
-    shortest, gap = math.ceil(shortest_s * fps), math.floor(gap_s * fps)
     return _merged([run for run in runs if run[1] - run[0] >= shortest], gap)
 
 
@@ -94,7 +95,7 @@ def _held(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(last_measured >= 0, signal[last_measured], 0.0)
 
 
-def _merged(runs: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+def _merged(runs: Sequence[tuple[int, int]], gap: float) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for start, end in runs:
         if merged and start - merged[-1][1] <= gap:

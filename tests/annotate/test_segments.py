@@ -49,6 +49,14 @@ def test_short_segments_are_dropped_before_gaps_are_closed() -> None:
     assert interaction_segments(signal, 10, median_s=0, shortest_s=0.2, gap_s=0.2) == [(0, 8)]
 
 
+def test_a_duration_of_whole_frames_is_that_many_frames() -> None:
+    assert 1.1 * 50 > 55  # in floating point
+    assert 0.29 * 100 < 29
+    signal = [1] * 55 + [0] * 29 + [1] * 55
+    assert interaction_segments(signal, 50, median_s=0, shortest_s=1.1, gap_s=0) == [(0, 55), (84, 139)]
+    assert interaction_segments(signal, 100, median_s=0, shortest_s=0, gap_s=0.29) == [(0, 139)]
+
+
 @pytest.mark.parametrize(
     ("signal", "fps", "options", "named"),
     [([1], 0, {}, "fps is 0"), ([1], 10, {"gap_s": -1}, "durations"), ([[1]], 10, {}, "shape"), ([1], NAN, {}, "fps")],
@@ -63,9 +71,9 @@ def test_segments_are_apart_long_enough_and_in_order(
     signal: list[float], fps: int, shortest_s: float, gap_s: float
 ) -> None:
     segments = interaction_segments(signal, fps, shortest_s=shortest_s, gap_s=gap_s)
-    assert all(end - start >= shortest_s * fps for start, end in segments)
+    assert all(end - start >= round(shortest_s * fps, 6) for start, end in segments)
     assert all(0 <= start < end <= len(signal) for start, end in segments)
-    assert all(after[0] - before[1] > math.floor(gap_s * fps) for before, after in pairwise(segments))
+    assert all(after[0] - before[1] > round(gap_s * fps, 6) for before, after in pairwise(segments))
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=80))

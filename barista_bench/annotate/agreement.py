@@ -26,7 +26,7 @@ _SAME = 0.5
 _NONE = "none"
 
 
-class Agreement(ProjectRecord, kw_only=True):
+class Agreement(ProjectRecord, frozen=True, kw_only=True):
     """Null where there is nothing to compare.
 
     Args:

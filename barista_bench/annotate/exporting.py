@@ -54,7 +54,7 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "annotate.barista-bench")
 _REMEDY = "run `barista-bench annotate run` until it is done"
 
 
-class VideoStatistics(ProjectRecord, kw_only=True):
+class VideoStatistics(ProjectRecord, frozen=True, kw_only=True):
     """What was annotated in a video, and by how much work.
 
     `people` counts masks by who accepted them, `models` names what made the tracks; `left_out` are terms of layers that
@@ -77,7 +77,7 @@ class VideoStatistics(ProjectRecord, kw_only=True):
     agreement: Agreement | None = None
 
 
-class Statistics(ProjectRecord, kw_only=True):
+class Statistics(ProjectRecord, frozen=True, kw_only=True):
     """annotation.json: statistics by video, and the videos left out, with the reason."""
 
     videos: dict[str, VideoStatistics]

@@ -180,15 +180,15 @@ def start(
     target.mkdir(parents=True, exist_ok=True)
     write_whole(target / VOCABULARY_FILE, words)
     domain.load_domain(target / VOCABULARY_FILE)
-    file = ProjectFile(
+    state = ProjectFile(
         made_with=__version__,
         folder=str(videos.resolve()),
         settings=ProjectSettings(propagator=propagator),
         videos=sources,
         lost=lost,
     )
-    write_record(target / PROJECT_FILE, file)
-    return Project(target, file)
+    write_record(target / PROJECT_FILE, state)
+    return Project(target, state)
 
 
 def open_project(folder: Path) -> Project:

@@ -36,7 +36,7 @@ class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 # ---------------------------------------------------------------- project.json
 
 
-class VideoSource(ProjectRecord, kw_only=True):
+class VideoSource(ProjectRecord, frozen=True, kw_only=True):
     """`file` is relative to the project's folder of videos; sizes in pixels, as displayed."""
 
     file: str
@@ -47,7 +47,7 @@ class VideoSource(ProjectRecord, kw_only=True):
     fps: float
 
 
-class SegmentSettings(ProjectRecord, kw_only=True):
+class SegmentSettings(ProjectRecord, frozen=True, kw_only=True):
     """See `segments.interaction_segments`; durations in seconds."""
 
     threshold: float = 0.5
@@ -56,7 +56,7 @@ class SegmentSettings(ProjectRecord, kw_only=True):
     gap_s: float = 0.5
 
 
-class ProjectSettings(ProjectRecord, kw_only=True):
+class ProjectSettings(ProjectRecord, frozen=True, kw_only=True):
     """What people may change in project.json; `run` then makes anew what depends on it.
 
     Args:
@@ -74,7 +74,7 @@ class ProjectSettings(ProjectRecord, kw_only=True):
     link_threshold: float = 0.5
 
 
-class ProjectFile(ProjectRecord, kw_only=True):
+class ProjectFile(ProjectRecord, frozen=True, kw_only=True):
     """project.json. `lost`: files that could not be read as a video, by name, with the reason."""
 
     version: Literal[1] = 1
@@ -88,7 +88,7 @@ class ProjectFile(ProjectRecord, kw_only=True):
 # ---------------------------------------------------------------- files of a video
 
 
-class Provenance(ProjectRecord, kw_only=True):
+class Provenance(ProjectRecord, frozen=True, kw_only=True):
     """What made a file: the stage, its model and settings; `inputs` is the SHA-256 over these and the files read."""
 
     stage: str
@@ -105,7 +105,7 @@ class Provenance(ProjectRecord, kw_only=True):
         return cls(stage=stage, inputs=key, model=identity.name, revision=identity.revision, settings=settings)
 
 
-class SignalFile(ProjectRecord, kw_only=True):
+class SignalFile(ProjectRecord, frozen=True, kw_only=True):
     """Contact confidence of each frame, null where nothing was measured. `by`: the person or program that says so."""
 
     by: str
@@ -114,24 +114,24 @@ class SignalFile(ProjectRecord, kw_only=True):
     provenance: Provenance | None = None
 
 
-class SegmentsFile(ProjectRecord, kw_only=True):
+class SegmentsFile(ProjectRecord, frozen=True, kw_only=True):
     provenance: Provenance
     segments: list[Range]
 
 
-class AskedKeyframe(ProjectRecord, kw_only=True):
+class AskedKeyframe(ProjectRecord, frozen=True, kw_only=True):
     """A frame that a person is to annotate, and the number of the segment that it belongs to."""
 
     frame: Frame
     segment: int
 
 
-class KeyframesFile(ProjectRecord, kw_only=True):
+class KeyframesFile(ProjectRecord, frozen=True, kw_only=True):
     provenance: Provenance
     keyframes: list[AskedKeyframe]
 
 
-class Proposal(ProjectRecord, kw_only=True):
+class Proposal(ProjectRecord, frozen=True, kw_only=True):
     """A mask that nobody has accepted."""
 
     category: str
@@ -139,20 +139,20 @@ class Proposal(ProjectRecord, kw_only=True):
     confidence: Confidence
 
 
-class KeyframeProposals(ProjectRecord, kw_only=True):
+class KeyframeProposals(ProjectRecord, frozen=True, kw_only=True):
     frame: Frame
     proposals: list[Proposal]
     earlier: dict[str, str]
     """Objects accepted earlier in the segment, with their categories: use their ids again where they are seen."""
 
 
-class ProposalsFile(ProjectRecord, kw_only=True):
+class ProposalsFile(ProjectRecord, frozen=True, kw_only=True):
     provenance: Provenance
     verified: Literal[False] = False
     keyframes: list[KeyframeProposals]
 
 
-class AcceptedMask(ProjectRecord, kw_only=True, omit_defaults=True):
+class AcceptedMask(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
     """`by` accepted it, at `when` if that was said. An empty mask says that the object is not seen."""
 
     rle: Rle
@@ -160,13 +160,13 @@ class AcceptedMask(ProjectRecord, kw_only=True, omit_defaults=True):
     when: str | None = None
 
 
-class StatedAttribute(ProjectRecord, kw_only=True):
+class StatedAttribute(ProjectRecord, frozen=True, kw_only=True):
     object: Name
     type: Name
     value: Name
 
 
-class AcceptedKeyframe(ProjectRecord, kw_only=True):
+class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
     """`complete`: what is not named here is absent; otherwise nothing is known of it."""
 
     frame: Frame
@@ -175,7 +175,7 @@ class AcceptedKeyframe(ProjectRecord, kw_only=True):
     attributes: list[StatedAttribute] = []
 
 
-class AcceptedFile(ProjectRecord, kw_only=True):
+class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
     """`objects`: category by object id. `corrections`: masks that replaced one, or came where none was asked for."""
 
     objects: dict[Name, Name]
@@ -184,31 +184,31 @@ class AcceptedFile(ProjectRecord, kw_only=True):
     seconds: float = 0.0
 
 
-class Boundary(ProjectRecord, kw_only=True):
+class Boundary(ProjectRecord, frozen=True, kw_only=True):
     """Two adjacent segments: what was compared, and the objects of the later one that are objects of the earlier."""
 
     inputs: str
     links: dict[str, str]
 
 
-class LinksFile(ProjectRecord, kw_only=True):
+class LinksFile(ProjectRecord, frozen=True, kw_only=True):
     provenance: Provenance
     boundaries: list[Boundary]
 
 
-class TrackMask(ProjectRecord, kw_only=True):
+class TrackMask(ProjectRecord, frozen=True, kw_only=True):
     counts: str
     confidence: Confidence
 
 
-class TrackLine(ProjectRecord, kw_only=True):
+class TrackLine(ProjectRecord, frozen=True, kw_only=True):
     """One frame of tracks.jsonl; its first line is the provenance."""
 
     frame: Frame
     masks: dict[str, TrackMask]
 
 
-class Doubt(ProjectRecord, kw_only=True):
+class Doubt(ProjectRecord, frozen=True, kw_only=True):
     """How doubtful an object is on a frame, 0..1. One that vanishes or appears does so away from the picture's edge."""
 
     frame: Frame
@@ -217,21 +217,21 @@ class Doubt(ProjectRecord, kw_only=True):
     why: Literal["low confidence", "area changes", "vanishes", "appears"]
 
 
-class ReviewFile(ProjectRecord, kw_only=True):
+class ReviewFile(ProjectRecord, frozen=True, kw_only=True):
     """The frames to look at, most doubtful first, one entry a frame."""
 
     provenance: Provenance
     frames: list[Doubt]
 
 
-class LayerAttribute(ProjectRecord, kw_only=True):
+class LayerAttribute(ProjectRecord, frozen=True, kw_only=True):
     object: Name
     type: Name
     value: Name
     ranges: list[Range]
 
 
-class LayerRelation(ProjectRecord, kw_only=True):
+class LayerRelation(ProjectRecord, frozen=True, kw_only=True):
     source: Name
     target: Name
     type: Name
@@ -239,12 +239,12 @@ class LayerRelation(ProjectRecord, kw_only=True):
     ranges: list[Range]
 
 
-class LayerSegment(ProjectRecord, kw_only=True):
+class LayerSegment(ProjectRecord, frozen=True, kw_only=True):
     name: Name
     range: Range
 
 
-class Layers(ProjectRecord, kw_only=True):
+class Layers(ProjectRecord, frozen=True, kw_only=True):
     """What is said of objects and frames beside masks."""
 
     attributes: list[LayerAttribute] = []
@@ -253,7 +253,7 @@ class Layers(ProjectRecord, kw_only=True):
     process_steps: list[LayerSegment] = []
 
 
-class LayersFile(ProjectRecord, kw_only=True):
+class LayersFile(ProjectRecord, frozen=True, kw_only=True):
     """Proposals by geometry, and what keyframes say carried forward: unverified until a person accepts them."""
 
     provenance: Provenance
@@ -261,7 +261,7 @@ class LayersFile(ProjectRecord, kw_only=True):
     layers: Layers
 
 
-class AcceptedLayersFile(ProjectRecord, kw_only=True):
+class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
     by: str
     when: str | None = None
     layers: Layers
@@ -270,14 +270,14 @@ class AcceptedLayersFile(ProjectRecord, kw_only=True):
 # ---------------------------------------------------------------- edits.jsonl
 
 
-class Merge(ProjectRecord, kw_only=True, tag_field="edit", tag="merge"):
+class Merge(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
     """`objects` are `into`."""
 
     into: Name
     objects: list[Name]
 
 
-class Split(ProjectRecord, kw_only=True, tag_field="edit", tag="split"):
+class Split(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="split"):
     """From keyframe `frame` on, `object` is `new`, of the same category."""
 
     object: Name
@@ -285,14 +285,14 @@ class Split(ProjectRecord, kw_only=True, tag_field="edit", tag="split"):
     new: Name
 
 
-class Rename(ProjectRecord, kw_only=True, tag_field="edit", tag="rename"):
+class Rename(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="rename"):
     """`object` is of another category."""
 
     object: Name
     category: Name
 
 
-class Undo(ProjectRecord, kw_only=True, tag_field="edit", tag="undo"):
+class Undo(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="undo"):
     """The edit of that line of edits.jsonl, counted from 1, is as if it had not been made."""
 
     line: Annotated[int, msgspec.Meta(ge=1)]
@@ -301,7 +301,7 @@ class Undo(ProjectRecord, kw_only=True, tag_field="edit", tag="undo"):
 Edit: TypeAlias = Merge | Split | Rename | Undo
 
 
-class SignedEdit(ProjectRecord, kw_only=True):
+class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
     by: str
     edit: Edit
 
@@ -309,14 +309,14 @@ class SignedEdit(ProjectRecord, kw_only=True):
 # ---------------------------------------------------------------- what people hand in
 
 
-class DecidedKeyframe(ProjectRecord, kw_only=True):
+class DecidedKeyframe(ProjectRecord, frozen=True, kw_only=True):
     frame: Frame
     complete: bool = True
     masks: dict[Name, msgspec.Raw] = {}
     attributes: list[StatedAttribute] = []
 
 
-class Decisions(ProjectRecord, kw_only=True):
+class Decisions(ProjectRecord, frozen=True, kw_only=True):
     """One file; see `decisions`."""
 
     video: Name

@@ -91,4 +91,4 @@ def _are_inside(line: TrackLine, names: list[str], height: int, width: int) -> l
     corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
     far = np.array([width, height, width, height]) - _EDGE
     away = (corners[:, :2] > _EDGE).all(axis=1) & (corners[:, 2:] < far[2:]).all(axis=1)
-    return [bool(value) for value in away]
+    return np.asarray(away).tolist()

@@ -44,12 +44,17 @@ def interaction_segments(
     if not signal.size:
         return []
     # Rounded: 1.1 s at 50 frames per second are 55.00000000000001 frames.
-    median, shortest, gap = (round(duration * fps, 6) for duration in (median_s, shortest_s, gap_s))
-    width = 2 * math.floor(median / 2) + 1
-    in_contact = ndimage.median_filter(_held(signal), size=width, mode="nearest") >= threshold
+    shortest, gap = (round(duration * fps, 6) for duration in (shortest_s, gap_s))
+    in_contact = filtered_signal(signal, fps, median_s) >= threshold
     labels, _ = ndimage.label(in_contact)
     runs = [(run.start, run.stop) for (run,) in ndimage.find_objects(labels)]
     return _merged([run for run in runs if run[1] - run[0] >= shortest], gap)
+
+
+def filtered_signal(confidence: NDArray[np.float64], fps: float, median_s: float) -> NDArray[np.float64]:
+    """The confidences as they are compared with the threshold: held over NaN, then median-filtered."""
+    width = 2 * math.floor(round(median_s * fps, 6) / 2) + 1
+    return ndimage.median_filter(_held(confidence), size=width, mode="nearest")
 
 
 def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reach: int) -> list[int]:

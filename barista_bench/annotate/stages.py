@@ -8,6 +8,7 @@ have changed since; so a run that was killed goes on where it stopped, and gives
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from barista_bench.annotate.detection import ObjectDetector, contact_confidence
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import bootstrap_layers
 from barista_bench.annotate.identities import Identities, Segment, conditioning, link_segments, segments_of
@@ -37,6 +39,7 @@ from barista_bench.annotate.project import (
     read_tracks,
 )
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
+from barista_bench.annotate.proposals import BoxSegmenter, propose_masks
 from barista_bench.annotate.records import (
     AskedKeyframe,
     KeyframesFile,
@@ -66,6 +69,17 @@ _OURS = "barista_bench"
 _SEGMENT_FOLDER = "tracks"
 
 
+@functools.cache
+def _detector(name: str) -> ObjectDetector:
+    return ObjectDetector.load(name)
+
+
+@functools.cache
+def _segmenter(name: str) -> BoxSegmenter:
+    return BoxSegmenter.load(name)
+
+
+@functools.cache
 def propagator_of(name: str) -> Propagator:
     """The propagator of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
     kind, _, checkpoint = name.partition(":")
@@ -85,10 +99,19 @@ def propagator_of(name: str) -> Propagator:
 class Work:
     """What the stages of one video share."""
 
-    def __init__(self, project: Project, video: VideoFiles, propagator: Propagator) -> None:
+    def __init__(self, project: Project, video: VideoFiles) -> None:
         self.project = project
         self.video = video
-        self.propagator = propagator
+
+    @functools.cached_property
+    def propagator(self) -> Propagator:
+        return propagator_of(self.project.settings.propagator)
+
+    def detector(self) -> ObjectDetector:
+        return _detector(self.project.settings.detector or "")
+
+    def segmenter(self) -> BoxSegmenter:
+        return _segmenter(self.project.settings.segmenter or "")
 
     def identities(self) -> Identities:
         boundaries = self.video.read(LINKS, LinksFile).boundaries
@@ -132,20 +155,17 @@ class Stage:
 
 
 def _detect(work: Work, provenance: Provenance) -> None:
-    from barista_bench.annotate.detection import ContactDetector
-
-    detector = ContactDetector.load(work.project.settings.detector or "", work.project.vocabulary())
+    domain = work.project.vocabulary()
     with work.video.open() as frames:
-        confidence = list(detector.contact(frames))
+        confidence = list(contact_confidence(work.detector(), frames, domain))
     work.video.write(
-        SIGNAL, SignalFile(by=provenance.model, verified=False, confidence=list(confidence), provenance=provenance)
+        SIGNAL, SignalFile(by=provenance.model, verified=False, confidence=confidence, provenance=provenance)
     )
 
 
-def _detector(work: Work) -> ModelIdentity | None:
-    name = work.project.settings.detector
-    by_person = work.video.has(SIGNAL) and work.video.read(SIGNAL, SignalFile).provenance is None
-    return None if name is None or by_person else ModelIdentity(f"detector:{name}")
+def _detecting(work: Work) -> ModelIdentity | None:
+    by_person = work.video.has(SIGNAL) and work.video.read(SIGNAL, SignalFile).verified
+    return None if work.project.settings.detector is None or by_person else work.detector().identity
 
 
 def _segment(work: Work, provenance: Provenance) -> None:
@@ -170,23 +190,22 @@ def _segment_of(frame: int, ranges: Sequence[tuple[int, int]]) -> int:
 
 
 def _propose(work: Work, provenance: Provenance) -> None:
-    from barista_bench.annotate.proposals import propose_masks
-
-    settings = work.project.settings
-    keyframes = propose_masks(
-        work.video, work.project.vocabulary(), detector=settings.detector or "", segmenter=settings.segmenter or ""
-    )
+    keyframes = propose_masks(work.video, work.project.vocabulary(), work.detector(), work.segmenter())
     work.video.write(PROPOSALS, ProposalsFile(provenance=provenance, keyframes=keyframes))
 
 
-def _segmenter(work: Work) -> ModelIdentity | None:
+def _proposing(work: Work) -> ModelIdentity | None:
     settings = work.project.settings
     if settings.segmenter is None:
         return None
     if settings.detector is None:
         remedy = "name a detector too, or set the segmenter to null"
         raise ConfigError(f"project.json: the segmenter proposes masks in a detector's boxes. Remedy: {remedy}")
-    return ModelIdentity(f"sam:{settings.segmenter}", None, {"detector": settings.detector})
+    detector = work.detector().identity
+    identity = work.segmenter().identity
+    return ModelIdentity(
+        identity.name, identity.revision, {"detector": detector.name, "detector_revision": detector.revision}
+    )
 
 
 def _link(work: Work, provenance: Provenance) -> None:
@@ -295,10 +314,10 @@ def _tracking(work: Work) -> ModelIdentity:
 
 
 BEFORE_MASKS = (
-    Stage("signal", SIGNAL, (), _detector, _detect),
+    Stage("signal", SIGNAL, (), _detecting, _detect),
     Stage("segments", SEGMENTS, (SIGNAL,), _segmenting, _segment),
     Stage("keyframes", KEYFRAMES, (SEGMENTS,), _choosing, _choose),
-    Stage("proposals", PROPOSALS, (KEYFRAMES,), _segmenter, _propose, reads=(ACCEPTED,)),
+    Stage("proposals", PROPOSALS, (KEYFRAMES,), _proposing, _propose, reads=(ACCEPTED,)),
 )
 AFTER_MASKS = (
     Stage("links", LINKS, (ACCEPTED,), _linking, _link, reads=(KEYFRAMES,)),
@@ -311,7 +330,7 @@ AFTER_MASKS = (
 # ---------------------------------------------------------------- running them
 
 
-class VideoOutcome(ProjectRecord, kw_only=True):
+class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
     """What a run did with a video: the stages made, the decision that a person has to take, or what went wrong."""
 
     video_id: str
@@ -339,7 +358,7 @@ def run_video(folder: Path, video_id: str) -> VideoOutcome:
     made: list[str] = []
     try:
         video = project.video(video_id)
-        work = Work(project, video, propagator_of(project.settings.propagator))
+        work = Work(project, video)
         made += _made(work, BEFORE_MASKS)
         missing = missing_masks(video)
         if not missing:

@@ -16,7 +16,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.text_out import echo
 
 if TYPE_CHECKING:
-    from barista_bench.annotate.decisions import Decisions
+    from barista_bench.annotate.records import Decisions
 
 group = typer.Typer(
     no_args_is_help=True,
@@ -161,14 +161,13 @@ def _refuse(problems: list[str], what: str) -> None:
 def status(project: ProjectFolder) -> None:
     """What each video has, and which decision it waits for."""
     from barista_bench.annotate.project import open_project
-    from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, Work, missing_masks, propagator_of
+    from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, Work, missing_masks
 
     with explained():
         opened = open_project(project)
-        propagator = propagator_of(opened.settings.propagator)
         for video_id in sorted(opened.file.videos):
             video = opened.video(video_id)
-            work = Work(opened, video, propagator)
+            work = Work(opened, video)
             states = ", ".join(f"{stage.name} {stage.state(work)}" for stage in (*BEFORE_MASKS, *AFTER_MASKS))
             echo(f"{video_id}: {states}")
             if missing := missing_masks(video):

@@ -117,7 +117,9 @@ def _compressed(raw: msgspec.Raw, video: _Video) -> bytes:
 
 def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
     """One file of all videos."""
-    videos, annotations, lines = [], [], []
+    videos: list[dict[str, object]] = []
+    annotations: list[dict[str, object]] = []
+    lines: list[str] = []
     categories: dict[str, int] = {}
     for number, video in enumerate(tracks, start=1):
         length = video.frame_count or max(video.masks, default=0) + 1

@@ -129,7 +129,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
         groups = {name: number for number, name in enumerate(sorted(video.categories), start=1)}
         for frame, masks in sorted(video.masks.items()):
             size = {"width": str(video.width), "height": str(video.height)}
-            image = ElementTree.SubElement(root, "image", id=str(frame), name=f"frame_{frame:06d}", **size)
+            image = ElementTree.SubElement(root, "image", {"id": str(frame), "name": f"frame_{frame:06d}", **size})
             for name, rle in sorted(masks.items()):
                 box = mask_boxes([rle.counts], *rle.size)[0].astype(int).tolist()
                 if box[2] and box[3]:

@@ -169,8 +169,8 @@ def link_segments(
         identities = Identities(accepted, boundaries, [])
         last, first = before.keyframes[-1], after.keyframes[0]
         masks = [_seen(identities.masks(keyframe)) for keyframe in (last, first)]
+        # One id in both segments is one object, as the person said.
         fresh = [sorted(masks[side].keys() - _names(part, identities)) for side, part in ((0, after), (1, before))]
-        fresh = [[name for name in names if _can_link(name, before, after, identities)] for names in fresh]
         given = [{name: side[name] for name in names} for side, names in zip(masks, fresh, strict=True)]
         apart = [pair for pair in _apart(accepted, identities) if pair <= {*fresh[0], *fresh[1]}]
         categories = {name: identities.categories[name] for name in sorted({*fresh[0], *fresh[1]})}
@@ -185,24 +185,12 @@ def link_segments(
             sorted(map(sorted, apart)),
         )
         if key not in known:
-            links = {}
-            if all(given):
-                links = _linked(frames, propagator, (last.frame, given[0]), (first.frame, given[1]), threshold)
-            known[key] = Boundary(
-                inputs=key,
-                links={
-                    name: other
-                    for name, other in sorted(links.items())
-                    if categories[name] == categories[other] and {name, other} not in apart
-                },
-            )
+            ends = (last.frame, given[0]), (first.frame, given[1])
+            links = _linked(frames, propagator, *ends, categories, threshold) if all(given) else {}
+            kept = {name: other for name, other in sorted(links.items()) if {name, other} not in apart}
+            known[key] = Boundary(inputs=key, links=kept)
         boundaries.append(known[key])
     return boundaries
-
-
-def _can_link(name: str, before: Segment, after: Segment, identities: Identities) -> bool:
-    """Whether an object is in one of two segments alone: one id in both is one object, as the person said."""
-    return (name in _names(before, identities)) != (name in _names(after, identities))
 
 
 def _linked(
@@ -210,15 +198,23 @@ def _linked(
     propagator: Propagator,
     last: tuple[int, dict[str, Rle]],
     first: tuple[int, dict[str, Rle]],
+    categories: Mapping[str, str],
     threshold: float,
 ) -> dict[str, str]:
-    """Links by the masks carried over all frames between two keyframes, from each of them alone."""
+    """Links by the masks carried over all frames between two keyframes, from each of them alone, within categories."""
     span = range(last[0], first[0] + 1)
     carried: list[list[FrameMasks]] = []
     for frame, masks in (last, first):
         given: Keyframes = {frame: masks}
         carried.append(list(propagator.propagate(frames, given, span)))
-    return link_identities(*carried, threshold=threshold)
+    links: dict[str, str] = {}
+    for category in sorted(set(categories.values())):
+        before, after = (
+            [FrameMasks(at, {n: mask for n, mask in masks.items() if categories[n] == category}) for at, masks in side]
+            for side in carried
+        )
+        links |= link_identities(before, after, threshold=threshold)
+    return links
 
 
 def _seen(masks: Mapping[str, Rle]) -> dict[str, Rle]:

@@ -1,10 +1,10 @@
-"""The annotation pipeline with a perfect annotator: keyframe masks from the truth in, graph out, compared with the truth.
+"""The annotation pipeline with a perfect annotator: keyframe masks from the truth in, graph out, held against the truth.
 
     python perf/annotation.py RELEASE/CLIP ... [--propagators flow copy_nearest linear_box] [--step 4]
 
-The contact signal is the truth's contacts with noise (seeded); keyframes are those that flow asks for, whoever propagates.
-Identities are hidden: each segment has ids of its own, and only links by masks join them. On every `step`-th frame that is no
-keyframe: J&F (mean over objects), HOTA and identity switches (all those frames), and F1 over (frame, claim) of the proposals
+The contact signal is the truth's contacts with noise (seeded); keyframes are those that flow asks for, whoever
+propagates. Identities are hidden: each segment has ids of its own, and only links by masks join them. On every `step`-th
+frame that is no keyframe: J&F (mean over objects), HOTA, identity switches, and F1 over (frame, claim) of the proposals
 in layers.json: contacts and places by geometry, attributes of keyframes carried forward. Segment IoU: frames of contact.
 """
 

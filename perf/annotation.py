@@ -1,11 +1,12 @@
-"""The annotation pipeline with a perfect annotator: keyframe masks from the truth in, graph out, held against the truth.
+"""The annotation pipeline with a perfect annotator: keyframe masks from the truth in, a graph out, held against it.
 
     python perf/annotation.py RELEASE/CLIP ... [--propagators flow copy_nearest linear_box] [--step 4]
 
 The contact signal is the truth's contacts with noise (seeded); keyframes are those that flow asks for, whoever
-propagates. Identities are hidden: each segment has ids of its own, and only links by masks join them. On every `step`-th
-frame that is no keyframe: J&F (mean over objects), HOTA, identity switches, and F1 over (frame, claim) of the proposals
-in layers.json: contacts and places by geometry, attributes of keyframes carried forward. Segment IoU: frames of contact.
+propagates. Identities are hidden: each segment has ids of its own, and only links by masks join them. On every
+`step`-th frame that is no keyframe: J&F (mean over objects), HOTA, identity switches, and F1 over (frame, claim) of the
+proposals in layers.json: contacts and places by geometry, attributes of keyframes carried forward. Segment IoU: frames
+of contact.
 """
 
 import argparse
@@ -35,11 +36,10 @@ CopyNearest.reach = LinearBox.reach = FlowPropagator.reach  # type: ignore[metho
 
 
 def contacts(graph: VideoGraph) -> np.ndarray:
-    """Whether a hand is in contact, by frame."""
+    """1 where a hand is in contact, by frame, else 0."""
     truth = np.zeros(graph.frame_count)
-    for relation in graph.relations():
-        if relation.type == "human_actions":
-            truth[relation.start : relation.end] = 1
+    for first, last in from_graph(graph, ()).contacts or ():
+        truth[first:last] = 1
     return truth
 
 

@@ -22,6 +22,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
+from scipy import ndimage
 
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project import (
@@ -59,7 +61,7 @@ from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.mask_tracks import MaskTracks
 from barista_bench.scene_graph.masks import Rle, parse_segmentations
 from barista_bench.scene_graph.release import ReleaseRange, ReleaseSegment
-from barista_bench.scene_graph.video_graph import UNNAMED, VideoGraph
+from barista_bench.scene_graph.video_graph import HAND_RELATION, UNNAMED, VideoGraph
 
 _FORMAT = "see docs/your_own_videos.md for the format"
 
@@ -104,10 +106,10 @@ def from_tracks(tracks: MaskTracks) -> Decisions:
 
 
 def from_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Decisions:
-    """An annotated video of a release, as decisions.
+    """An annotated video of a release, as decisions. Contacts are those of its hands.
 
     Args:
-        frames: those to take masks and attributes from; all of them where it is None. Layers are of the whole video.
+        frames: those to take masks and attributes from; all of them where it is None. All else is of the whole video.
 
     Raises:
         DataError: a mask is missing or broken.
@@ -119,8 +121,14 @@ def from_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Deci
             StatedAttribute(object=item.object.id, type=item.type, value=item.value) for item in graph.attributes(frame)
         ]
         keyframes.append(DecidedKeyframe(frame=frame, masks=masks, attributes=stated))
+    touching = np.zeros(graph.frame_count, dtype=np.bool_)
+    for relation in graph.relations():
+        if relation.type == HAND_RELATION:
+            touching[max(relation.start, 0) : max(relation.end, 0)] = True
+    labels, _ = ndimage.label(touching)
     return Decisions(
         video=graph.video_id,
+        contacts=[(span.start, span.stop) for (span,) in ndimage.find_objects(labels)],
         objects={item.id: item.category for item in graph.objects},
         keyframes=keyframes,
         layers=layers_of(graph),

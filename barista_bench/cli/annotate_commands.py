@@ -115,7 +115,7 @@ def import_masks(
 ) -> None:
     """Take in masks that were made with another tool, as accepted on the frames that they annotate.
 
-    Of a release, attributes, relations, activities and steps too.
+    Of a release, contacts, attributes, relations, activities and steps too.
     """
     from barista_bench.annotate.decisions import accept as take_in
     from barista_bench.annotate.project import open_project
@@ -128,7 +128,8 @@ def import_masks(
                 asked = opened.video(decisions.video).asked()
                 if only_asked:
                     kept = [keyframe for keyframe in decisions.keyframes if keyframe.frame in asked]
-                    decisions = msgspec.structs.replace(decisions, keyframes=kept)
+                    contacts = None if asked else decisions.contacts  # other contacts would ask for other frames
+                    decisions = msgspec.structs.replace(decisions, keyframes=kept, contacts=contacts)
                 take_in(opened, decisions, by)
                 echo(f"{decisions.video}: {len(decisions.keyframes)} frames, {len(decisions.objects)} objects")
             except DataError as error:

@@ -44,7 +44,7 @@ def annotated(kitchen: Path, project: Project, *, by: str = "anna", hidden: bool
     """
     video = project.video(VIDEO)
     asked = video.asked()
-    decisions = from_graph(truth(kitchen), asked)
+    decisions = msgspec.structs.replace(from_graph(truth(kitchen), asked), contacts=None)
     if hidden:
         decisions = hide_identities(decisions, asked)
     accept(project, decisions, by)

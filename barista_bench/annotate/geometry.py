@@ -186,4 +186,7 @@ def _places(seen: _Seen, categories: Mapping[str, str], domain: Domain) -> list[
         if fitting:
             _, target, value = min(fitting)
             claims.append((seen.names[row], target, domain.place_type, value))
+            words = domain.places.get(value)
+            if words and words.inverse:
+                claims.append((target, seen.names[row], domain.place_type, words.inverse))
     return claims

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import partial
@@ -18,11 +19,7 @@ from barista_bench.files.text_out import echo
 if TYPE_CHECKING:
     from barista_bench.annotate.records import Decisions
 
-group = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="From a video to a scene graph: start -> run -> accept -> run -> export. See docs/your_own_videos.md.",
-)
+group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(group, name="annotate")
 
 ProjectFolder = Annotated[Path, typer.Argument(help="Folder of the project.")]
@@ -35,6 +32,13 @@ class FormatChoice(StrEnum):
     coco_video = "coco_video"
     cvat = "cvat"
     davis = "davis"
+
+
+@group.callback()
+def _require_libraries() -> None:
+    """From a video to a scene graph: start -> run -> accept -> run -> export. See docs/your_own_videos.md."""
+    with explained():
+        importlib.import_module("barista_bench.annotate")  # says what is missing, and how to install it
 
 
 @group.command()
